@@ -1,26 +1,24 @@
-"""ChatAdapter: a section for each field, the form that every chat model can write.
+"""ChatAdapter: one section for each field, a form that every chat model can write.
 
     [[ ## answer ## ]]
     Paris
 
     [[ ## completed ## ]]
 
-A header stands at the start of a line; what follows up to the next header is the value. Values that hold headers are
-guarded (``guards``). When an answer has no header at all but is a JSON object with the outputs, it is read as that, and the
-repair is listed.
+A header is at the start of a line; the text up to the next header is the value. Headers inside values are escaped
+(``prompts.escaping``). An answer that has no header but is a JSON object with the outputs is read as one; that is a repair.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, Layout, VisibleFields
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, FieldValues, Layout, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
-from sigwire.adapters.values.type_text import field_type_text
+from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
 
@@ -29,15 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatAdapter", "ChatLayout"]
 
-# A literal newline before the header, and not "^": the pattern's search then skips from line to line, which on a long answer
-# is ten times faster. ``read`` puts one before the text.
+# A literal newline instead of "^": the search skips from line to line, ten times faster on a long answer. ``read`` adds one
+# in front of the text.
 _HEADER = re.compile(r"\n[ \t]*\[\[[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*\]\]")
-_LONG_TYPE = 40
+_MAX_TYPE = 40
 
 
 @dataclass(frozen=True)
 class ChatAdapter(Adapter):
-    """Fields as sections under ``[[ ## name ## ]]`` headers. The adapter that is used when none is configured.
+    """Fields as sections under ``[[ ## name ## ]]`` headers. The default adapter.
 
     >>> from sigwire.signatures import Signature
     >>> request = ChatAdapter().format(Signature("question -> answer"), {"question": "Capital of France?"})
@@ -51,7 +49,7 @@ class ChatAdapter(Adapter):
     """
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
-        """Sections, whatever the model can do."""
+        """Return a layout of sections, for every model."""
         return ChatLayout(visible)
 
 
@@ -76,12 +74,14 @@ class ChatLayout(Layout):
     def format_reminder(self) -> str:
         if not self.outputs:
             return ""
-        names = ", ".join(f"[[ ## {spec.name} ## ]]{_short_type(spec)}" for spec in self.visible.outputs)
+        names = ", ".join(f"[[ ## {s.name} ## ]]{type_suffix(s, _MAX_TYPE)}" for s in self.visible.outputs)
         return f"Reply with {names}, then {self._done}."
 
-    def write(self, values: Mapping[str, Any]) -> str:
-        guard = self.guard.on
-        sections = [opening + guard(render(values[name])) for name, opening, render in self._sections if name in values]
+    def write(self, values: FieldValues) -> str:
+        escape = self.escaper.escape
+        sections = [
+            opening + escape(render(values[name])) for name, opening, render in self._sections if name in values
+        ]
         if not sections:
             return ""
         sections.append(self._done)
@@ -90,37 +90,42 @@ class ChatLayout(Layout):
     def starts_outputs(self, text: str) -> bool:
         return _HEADER.match("\n" + text) is not None
 
-    def output_reader(self, told: FieldEvents) -> OutputReader:
+    def output_reader(self, events: FieldEvents) -> OutputReader:
         from sigwire.adapters.streaming.chat_sections import ChatSectionReader
 
-        return ChatSectionReader(self.outputs, self._end, self.guard, told)
+        return ChatSectionReader(self.outputs, self._end, self.escaper, events)
 
     def read(self, text: str, strict: bool) -> FieldReadings:
-        pieces = _HEADER.split("\n" + text)
-        if len(pieces) == 1:
-            return self._read_bare(text, strict)
-        reading = FieldReadings({}, [], {})
-        texts: dict[str, str] = {}
-        stray_calls = ""
-        for position in range(1, len(pieces), 2):
-            name = pieces[position]
-            if name in self.codecs and name not in texts:
-                texts[name] = pieces[position + 1]
-            elif name == self.visible.calls_name and name not in self.codecs:
-                stray_calls = stray_calls or pieces[position + 1].strip()
-            elif name != self._end:
-                self._odd_section(name, strict, reading)
-            elif position + 2 < len(pieces) or pieces[position + 1].strip():
-                self._outside("after the end mark", strict, reading)
-                break
-        if pieces[0].strip():
-            self._outside("before the first section", strict, reading)
+        before, *sections = _HEADER.split("\n" + text)
+        if not sections:
+            return self._read_without_headers(text, strict)
+        reading = FieldReadings()
+        texts, calls_text = self._texts_of(sections, strict, reading)
+        if before.strip():
+            self._add_outside("before the first section", strict, reading)
         self.read_values(texts, strict, reading)
-        if stray_calls:
-            self._stray_calls(strict, reading)
+        if calls_text:
+            self._add_unread_calls(strict, reading)
         return reading
 
-    def _odd_section(self, name: str, strict: bool, reading: FieldReadings) -> None:
+    def _texts_of(self, sections: list[str], strict: bool, reading: FieldReadings) -> tuple[dict[str, str], str]:
+        """Return the texts of the outputs, and the text under the name of the output for calls."""
+        texts: dict[str, str] = {}
+        calls_text = ""
+        for position in range(0, len(sections), 2):
+            name, text = sections[position], sections[position + 1]
+            if name in self.codecs and name not in texts:
+                texts[name] = text
+            elif name == self.visible.calls_name and name not in self.codecs:
+                calls_text = calls_text or text.strip()
+            elif name != self._end:
+                self._add_odd_section(name, strict, reading)
+            elif position + 2 < len(sections) or text.strip():
+                self._add_outside("after the end mark", strict, reading)
+                break
+        return texts, calls_text
+
+    def _add_odd_section(self, name: str, strict: bool, reading: FieldReadings) -> None:
         known = name in self.codecs
         what = (
             "the section is repeated; only the first is used" if known else f"{name!r} is not an output field; ignored"
@@ -130,8 +135,8 @@ class ChatLayout(Layout):
         else:
             reading.repairs.append(Repair(name if known else None, what))
 
-    def _stray_calls(self, strict: bool, reading: FieldReadings) -> None:
-        """Calls that could be read are no longer in the text: what stands in their section is none."""
+    def _add_unread_calls(self, strict: bool, reading: FieldReadings) -> None:
+        """Valid calls were taken out of the text before: text that is left in their section is no call."""
         name = self.visible.calls_name
         if strict or reading.problems:
             what = "this section contains no valid tool call; write a valid tool call or omit the section"
@@ -139,23 +144,17 @@ class ChatLayout(Layout):
         else:
             reading.repairs.append(Repair(name, "no tool call could be read in the section; it was left out"))
 
-    def _outside(self, where: str, strict: bool, reading: FieldReadings) -> None:
+    def _add_outside(self, where: str, strict: bool, reading: FieldReadings) -> None:
         if strict:
             reading.problems[""] = f"unexpected text {where}"
         else:
             reading.repairs.append(Repair(None, f"text {where} was left out"))
 
-    def _read_bare(self, text: str, strict: bool) -> FieldReadings:
-        """An answer without any header: nothing was found, unless it is the outputs as a JSON object."""
+    def _read_without_headers(self, text: str, strict: bool) -> FieldReadings:
+        """Read an answer without headers: the outputs are missing, unless the answer is a JSON object with the outputs."""
         if not strict and "{" in text:
             reading = self._object.read(text, strict=False)
             if not reading.problems:
                 repair = Repair(None, "the answer was a JSON object instead of sections")
                 return FieldReadings(dict(reading.values), [repair, *reading.repairs])
         return self.read_values({}, strict, FieldReadings())
-
-
-def _short_type(spec: Any) -> str:
-    """The type of an output that is not plain text, where it is short enough to repeat."""
-    kind = field_type_text(spec, "compact")
-    return f" ({kind})" if kind != "string" and len(kind) <= _LONG_TYPE and "\n" not in kind else ""

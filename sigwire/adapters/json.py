@@ -1,22 +1,21 @@
-"""JSONAdapter: the outputs as one JSON object, by the provider's structured output where the model has it.
+"""JSONAdapter: the outputs as one JSON object, by the provider's structured output if the model has it.
 
-Inputs stand in sections as in chat. ``mode`` is "native_schema" where the model is held to the outputs' JSON Schema,
-"native_json" where it is held to some JSON object, else "prompt"; anything less than a schema is a warning on the response.
-Calls that are written as text cannot stand in a JSON object, so tools as text mean "prompt".
+Inputs are sections as in chat. ``mode`` is "native_schema" if the provider enforces the outputs' JSON Schema, "native_json" if
+it enforces some JSON object, else "prompt"; each mode but the first adds a warning to the response. Tools offered as text
+require "prompt": structured output has no place for calls.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.plan import ToolsMode
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, Layout, VisibleFields
+from sigwire.adapters.options import ToolsMode
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, FieldValues, Layout, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
-from sigwire.adapters.values.type_text import field_type_text
+from sigwire.adapters.values.type_text import brief_type_text, type_suffix
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.request import ResponseFormat
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["JSONAdapter", "JSONLayout"]
 
-_LONG_TYPE = 60
+_MAX_TYPE = 60
 
 
 @dataclass(frozen=True, kw_only=True)
 class JSONAdapter(Adapter):
-    """Outputs as one JSON object. ``require_schema`` refuses models and requests where no schema can hold the answer.
+    """Outputs as one JSON object. ``require_schema`` refuses models and requests that cannot enforce the JSON Schema.
 
     >>> from sigwire.signatures import Signature
     >>> adapter = JSONAdapter()
@@ -46,17 +45,17 @@ class JSONAdapter(Adapter):
     require_schema: bool = False
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
-        """One JSON object; with a schema where the model takes one."""
+        """Return a layout of one JSON object, with a schema if the model takes one."""
         return JSONLayout(visible, with_schema=capabilities.json_schema)
 
     def mode(self, layout: Layout, capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
-        """The best that model and tools allow. Raises ``UnsupportedFeature`` when that is not what is required."""
-        mode, why = _mode(capabilities, tools_mode) if layout.outputs else ("prompt", None)
-        if why and self.require_schema:
+        """Return the strictest mode that model and tools allow. Raises ``UnsupportedFeature`` if a schema is required."""
+        mode, reason = _mode(capabilities, tools_mode) if layout.outputs else ("prompt", None)
+        if reason and self.require_schema:
             raise UnsupportedFeature(
-                f"No JSON Schema can hold the answer: {why}. Drop require_schema, or change the model."
+                f"No JSON Schema can hold the answer: {reason}. Drop require_schema, or change the model."
             )
-        return mode, why
+        return mode, reason
 
 
 def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
@@ -82,31 +81,31 @@ class JSONLayout(Layout):
     def format_instructions(self) -> str:
         form = INPUT_HEADERS
         if self.outputs:
-            form += " Reply with only a JSON object of this form:\n\n" + self._shape()
+            form += " Reply with only a JSON object of this form:\n\n" + self._object_text()
         return "\n\n".join([*self.describe_fields(), form])
 
-    def _shape(self) -> str:
-        members = [f'"{spec.name}": <{_brief_type(spec) or spec.name}>' for spec in self.visible.outputs]
+    def _object_text(self) -> str:
+        members = [f'"{s.name}": <{brief_type_text(s, _MAX_TYPE) or s.name}>' for s in self.visible.outputs]
         return "{" + ", ".join(members) + "}"
 
     def format_reminder(self) -> str:
         if not self.outputs:
             return ""
-        members = ", ".join(f'"{spec.name}"{_bracketed(_brief_type(spec))}' for spec in self.visible.outputs)
+        members = ", ".join(f'"{spec.name}"{type_suffix(spec, _MAX_TYPE)}' for spec in self.visible.outputs)
         noun = "field" if len(self.outputs) == 1 else "fields"
         return f"Reply with a JSON object with the {noun} {members}."
 
-    def write(self, values: Mapping[str, Any]) -> str:
+    def write(self, values: FieldValues) -> str:
         members = {name: codec.dump(values[name]) for name, codec in self.outputs if name in values}
         return json.dumps(members, ensure_ascii=False) if members else ""
 
     def starts_outputs(self, text: str) -> bool:
         return text.startswith("{")
 
-    def output_reader(self, told: FieldEvents) -> OutputReader:
+    def output_reader(self, events: FieldEvents) -> OutputReader:
         from sigwire.adapters.streaming.json_members import JsonMemberReader
 
-        return JsonMemberReader(self.outputs, told)
+        return JsonMemberReader(self.outputs, events)
 
     def read(self, text: str, strict: bool) -> FieldReadings:
         found = self._object.read(text, strict=strict)
@@ -117,7 +116,7 @@ class JSONLayout(Layout):
 
 
 def output_schema(outputs: tuple[FieldSpec, ...]) -> JsonObject:
-    """The JSON Schema of an object with these outputs; definitions that fields share stand in one place.
+    """Return the JSON Schema of an object with these outputs; fields share their definitions.
 
     >>> from sigwire.signatures import Signature
     >>> output_schema(Signature("question -> score: float").spec.outputs)["required"]
@@ -140,12 +139,3 @@ def output_schema(outputs: tuple[FieldSpec, ...]) -> JsonObject:
         "additionalProperties": False,
     }
     return {**whole, **shared}
-
-
-def _brief_type(spec: FieldSpec) -> str:
-    kind = field_type_text(spec, "compact")
-    return kind if len(kind) <= _LONG_TYPE and "\n" not in kind else ""
-
-
-def _bracketed(kind: str) -> str:
-    return f" ({kind})" if kind and kind != "string" else ""

@@ -1,20 +1,20 @@
-"""TwoStepAdapter: the main model answers freely, a second model puts the answer into fields.
+"""TwoStepAdapter: the main model answers in plain text, a second model extracts the fields.
 
-For models that think well and follow forms badly. The first request says in plain words what the answer should hold; its
-text becomes the input of a second request, an extraction, made by ``Plan.follow_up``. So one call is two requests, and
-modules count both. Tool calls are the first model's; an answer with calls needs no extraction.
+For models that reason well and follow formats badly. One call is two requests, and modules count both: ``Plan.follow_up``
+makes the second one, with the text of the first answer as its input. An answer with tool calls needs no extraction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
-from sigwire.adapters.plan import FollowUp, Plan, ToolsMode, check_finish_reason
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, Layout, VisibleFields
+from sigwire.adapters.finish import check_finish_reason
+from sigwire.adapters.options import AdapterOptions, SignatureType, ToolsMode
+from sigwire.adapters.plan import FollowUp, Plan
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, FieldValues, Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Choice, LMWarning
 from sigwire.errors import ConfigurationError
@@ -24,9 +24,9 @@ __all__ = ["TwoStepAdapter", "TwoStepPlan"]
 
 @dataclass(frozen=True)
 class TwoStepAdapter(Adapter):
-    """Free text from the main model, fields from the ``extraction_model``, which reads by ``extraction_adapter`` (chat).
+    """Plain text from the main model, fields from ``extraction_model`` by ``extraction_adapter`` (default: chat).
 
-    Raises ``ConfigurationError`` without a model to extract with.
+    Raises ``ConfigurationError`` if ``extraction_model`` is no language model.
 
     >>> from types import SimpleNamespace
     >>> from sigwire.signatures import Signature
@@ -48,24 +48,34 @@ class TwoStepAdapter(Adapter):
             )
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
-        """Plain words."""
+        """Return a layout of plain text."""
         return PlainLayout(visible)
 
     def make_plan(
         self,
-        signature: Any,
+        signature: SignatureType,
         capabilities: Capabilities,
         layout: Layout,
         tools_mode: ToolsMode | None,
         mode: str,
         warnings: tuple[LMWarning, ...],
     ) -> Plan:
-        """A plan that asks a second question."""
-        return TwoStepPlan(self, signature, capabilities, layout, tools_mode, mode, warnings)
+        """Return a plan with a follow-up request."""
+        return TwoStepPlan(
+            self.plan_options(),
+            signature,
+            capabilities,
+            layout,
+            tools_mode,
+            mode,
+            warnings,
+            model=self.extraction_model,
+            adapter=self.extraction_adapter,
+        )
 
 
 class PlainLayout(Layout):
-    """Outputs in plain words: taught and shown, never read here."""
+    """Outputs in plain text: described and written, never read here."""
 
     free = True
 
@@ -82,9 +92,11 @@ class PlainLayout(Layout):
         listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
         return f"Reply in plain text. State the value of {listed}."
 
-    def write(self, values: Mapping[str, Any]) -> str:
+    def write(self, values: FieldValues) -> str:
         return "\n\n".join(
-            f"{name}: {self.guard.on(codec.render(values[name]))}" for name, codec in self.outputs if name in values
+            f"{name}: {self.escaper.escape(codec.render(values[name]))}"
+            for name, codec in self.outputs
+            if name in values
         )
 
     def read(self, text: str, strict: bool) -> FieldReadings:
@@ -96,15 +108,27 @@ class PlainLayout(Layout):
 class TwoStepPlan(Plan):
     """The plan of the first step. ``follow_up`` makes the second."""
 
-    def __init__(self, *pieces: Any) -> None:
-        super().__init__(*pieces)
-        self._extraction = self._plan_extraction() if self.layout.outputs else None
+    def __init__(
+        self,
+        options: AdapterOptions,
+        signature: SignatureType,
+        capabilities: Capabilities,
+        layout: Layout,
+        tools_mode: ToolsMode | None,
+        mode: str,
+        warnings: tuple[LMWarning, ...],
+        *,
+        model: Any,
+        adapter: Adapter,
+    ) -> None:
+        super().__init__(options, signature, capabilities, layout, tools_mode, mode, warnings)
+        self._model = model
+        self._extraction = self._extraction_plan(adapter) if layout.outputs else None
 
-    def _plan_extraction(self) -> Plan:
-        from sigwire.signatures.declarations import InputField
+    def _extraction_plan(self, adapter: Adapter) -> Plan:
+        from sigwire.signatures.fields import InputField
         from sigwire.signatures.signature import make_signature
 
-        adapter = cast(TwoStepAdapter, self.adapter)
         fields: dict[str, Any] = {
             self._text_name(): (
                 str,
@@ -113,9 +137,9 @@ class TwoStepPlan(Plan):
         }
         for spec in self.layout.visible.outputs:
             fields[spec.name] = (spec.annotation, spec.info)
-        task = f"Extract the output fields. The text is a reply to this task:\n{self._instructions}"
+        task = f"Extract the output fields. The text is a reply to this task:\n{self.spec.instructions}"
         signature = make_signature(fields, task)
-        return adapter.extraction_adapter.plan(signature, adapter.extraction_model.capabilities)
+        return adapter.plan(signature, self._model.capabilities)
 
     def _text_name(self) -> str:
         name = "text"
@@ -124,13 +148,12 @@ class TwoStepPlan(Plan):
         return name
 
     def follow_up(self, choice: Choice) -> FollowUp | None:
-        """The extraction of this answer; ``None`` when its calls say everything.
+        """Return the request that extracts the fields; ``None`` if the answer is tool calls.
 
-        Raises what ``parse`` raises for an answer that was cut, filtered, refused or empty.
+        Raises what ``parse`` raises for an answer that is truncated, filtered, refused or empty.
         """
         if self._extraction is None or (choice.tool_calls and self._calls_name):
             return None
         check_finish_reason(choice)
-        model = cast(TwoStepAdapter, self.adapter).extraction_model
         request = self._extraction.format({self._text_name(): choice.text})
-        return FollowUp(model, self._extraction.with_messages(self.fields_beside_text(choice)), request)
+        return FollowUp(self._model, self._extraction.with_messages(self.fields_beside_text(choice)), request)

@@ -4,9 +4,9 @@ r"""XMLAdapter: a tag around each field.
     Paris
     </answer>
 
-Values stand as they are, without entities: code and comparisons need no escaping, and models do not do it reliably. Only a tag
-of one of the signature's own fields inside a value is guarded (``<\answer>``). Values of other types than text are JSON;
-nested tags, which some models write instead, are read as a listed repair.
+Values are written without entities: code and comparisons need none, and models do not write entities reliably. Only tags of
+the signature's fields are escaped inside values (``<\answer>``). Values of other types than text are JSON; nested tags, which
+some models write instead, are read as a repair.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_guard, tag_guard
-from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
+from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_escaper, tag_escaper
+from sigwire.adapters.prompts.layout import FieldReadings, FieldValues, Layout, VisibleFields
+from sigwire.adapters.values.codecs import ValueReadError
 from sigwire.adapters.values.nested_tags import read_tags
-from sigwire.adapters.values.type_text import field_type_text
+from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
 from sigwire.errors import ValueReadError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["XMLAdapter", "XMLLayout"]
 
-_LONG_TYPE = 40
+_MAX_TYPE = 40
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class XMLAdapter(Adapter):
     """
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
-        """Tags, whatever the model can do."""
+        """Return a layout of tags, for every model."""
         return XMLLayout(visible)
 
 
@@ -56,10 +57,10 @@ class XMLLayout(Layout):
         self._opener = re.compile(rf"<({names})\s*>") if names else None
         self._tags = tuple((name, f"<{name}>\n", f"\n</{name}>", codec.render) for name, codec in self.outputs)
 
-    def make_guard(self) -> AnyEscaper:
+    def make_escaper(self) -> AnyEscaper:
         names = tuple(spec.name for spec in (*self.visible.inputs, *self.visible.outputs))
-        tags = tag_guard(names)
-        return EscaperPair(tags, line_guard(calls=True, headers=False)) if self.visible.calls else tags
+        tags = tag_escaper(names)
+        return EscaperPair(tags, line_escaper(calls=True, headers=False)) if self.visible.calls else tags
 
     def opening(self, name: str) -> str:
         return f"<{name}>\n"
@@ -78,17 +79,12 @@ class XMLLayout(Layout):
     def format_reminder(self) -> str:
         if not self.outputs:
             return ""
-        return f"Reply with {', '.join(self._reminder(spec) for spec in self.visible.outputs)}."
+        return f"Reply with {', '.join(f'<{s.name}>{type_suffix(s, _MAX_TYPE)}' for s in self.visible.outputs)}."
 
-    def _reminder(self, spec: Any) -> str:
-        kind = field_type_text(spec, "compact")
-        short = kind != "string" and len(kind) <= _LONG_TYPE and "\n" not in kind
-        return f"<{spec.name}>{f' ({kind})' if short else ''}"
-
-    def write(self, values: Mapping[str, Any]) -> str:
-        guard = self.guard.on
+    def write(self, values: FieldValues) -> str:
+        escape = self.escaper.escape
         return "\n\n".join(
-            opening + guard(render(values[name])) + closing
+            opening + escape(render(values[name])) + closing
             for name, opening, closing, render in self._tags
             if name in values
         )
@@ -96,19 +92,18 @@ class XMLLayout(Layout):
     def starts_outputs(self, text: str) -> bool:
         return self._opener is not None and self._opener.match(text) is not None
 
-    def output_reader(self, told: FieldEvents) -> OutputReader | None:
+    def output_reader(self, events: FieldEvents) -> OutputReader | None:
         from sigwire.adapters.streaming.xml_tags import XmlTagReader
 
-        return XmlTagReader(self.outputs, self.guard, told) if self.outputs else None
+        return XmlTagReader(self.outputs, self.escaper, events) if self.outputs else None
 
     def read(self, text: str, strict: bool) -> FieldReadings:
         reading = FieldReadings()
         texts: dict[str, str] = {}
         position = 0
         outside = ""
-        last_closings = {
-            name: text.rfind(f"</{name}>") for name in self.codecs
-        }  # so that no tag is sought in vain twice
+        # Found once: searching a missing tag for each section would be quadratic.
+        last_closings = {name: text.rfind(f"</{name}>") for name in self.codecs}
         while self._opener and (opener := self._opener.search(text, position)):
             outside += text[position : opener.start()]
             name = opener[1]
@@ -124,7 +119,7 @@ class XMLLayout(Layout):
     def _value(
         self, text: str, name: str, start: int, last_closing: int, strict: bool, reading: FieldReadings
     ) -> tuple[str, int]:
-        """The text between the tags, and where it ends. A closing tag inside an unguarded value does not cut it."""
+        """Return the text between the tags and its end. A closing tag inside an unescaped value does not end it."""
         tag = f"</{name}>"
         following = self._opener.search(text, start) if self._opener else None
         limit = following.start() if following else len(text)
@@ -145,7 +140,7 @@ class XMLLayout(Layout):
             reading.repairs.append(Repair(name, what))
 
     def _retry_as_tags(self, texts: Mapping[str, str], reading: FieldReadings) -> FieldReadings:
-        """Read what failed as nested tags."""
+        """Read values with problems as nested tags."""
         for name in [name for name in reading.problems if texts.get(name, "").lstrip().startswith("<")]:
             nested = read_tags(texts[name])
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sigwire.adapters.chat import ChatAdapter
-from sigwire.adapters.prompts.escaping import line_guard
+from sigwire.adapters.prompts.escaping import line_escaper
 from sigwire.core.response import Choice
 from sigwire.errors import AdapterParseError
 from sigwire.signatures.signature import Signature
@@ -82,13 +82,13 @@ def test_types_are_compact_or_schemas() -> None:
 
 
 def test_guards_are_exact_inverses_at_every_number_of_backslashes() -> None:
-    guard = line_guard(calls=True)
+    escaper = line_escaper(calls=True)
     for mark in ("[[ ## a ## ]]", "~~~tool_call", "```tool_call", "~~~~"):
         for count in range(4):
             for before in ("", " \t", "text\n"):
                 text = before + "\\" * count + mark
-                assert guard.off(guard.on(text)) == text
-                assert guard.on(text) != text
+                assert escaper.unescape(escaper.escape(text)) == text
+                assert escaper.escape(text) != text
 
 
 def _choice(text: str) -> Choice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from hypothesis import example, given
@@ -137,7 +137,9 @@ def test_fields_and_calls_in_one_text_do_not_disturb_each_other(
 ) -> None:
     plan = adapter.plan(WithTools, Capabilities(native_tools=native))
     made = [ToolCall(f"call_{n}", "ping", {"text": text}) for n, text in enumerate(calls)]
-    speaker = plan.adapter.plan(WithTools, Capabilities())  # a model without tools writes its calls as text
+    speaker = cast("Adapter", plan.adapter).plan(
+        WithTools, Capabilities()
+    )  # a model without tools writes its calls as text
     text = speaker._speaker.assistant(written(plan, values), tuple(made)).text
     (choice,) = plan.normalize(Response((Choice(text=text),)), [PING]).choices
     fields = plan.parse(choice).fields

@@ -189,7 +189,7 @@ def test_plan_reads_nothing_of_unchanged_tools_whatever_holds_them(capabilities:
     for given in (tools, [*tools], tuple(tools), {"a": tools[0], "b": tools[1]}):
         plan.format({"question": "Q?", "tools": given})
         offered = plan.tools_of({"tools": given})
-        assert plan.checked(plan.normalize(Response((choice,)), offered), offered).choices[0].tool_calls
+        assert plan.check_calls(plan.normalize(Response((choice,)), offered), offered).choices[0].tool_calls
         if given is tools:
             Counted.reads.clear()
         plan.text_reader(offered)

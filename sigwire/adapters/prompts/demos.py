@@ -1,50 +1,49 @@
-"""Demos as messages: examples that a model cannot mistake for the conversation.
+"""Demos as messages, marked so that a model does not mistake them for the conversation.
 
-Each example is an exchange: a user message and the reply. The system message states how many there are (``examples_note``).
-With the layout "system" they are text in the system message instead. Incomplete examples come first and are marked as such;
-an example without any input or any output is omitted.
+Each demo is an exchange: a user message and the reply. The system message states the number of exchanges
+(``examples_note``); with the demo layout "system" it holds the demos as text. Incomplete demos precede complete ones and are
+marked; a demo without any input or any output is omitted.
 
-A demo is written once, and again only when it changed: an ``Example`` counts its changes, and of a dict the values are
-compared by identity. Demos with mutable values are written every time. The store is bounded.
+A written demo is cached until it changes: an ``Example`` counts its changes, values of a dict are compared by identity.
+Demos with mutable values are written every time. The cache is bounded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
+from sigwire.adapters.prompts.layout import FieldValues
 from sigwire.adapters.prompts.turns import TurnWriter, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import ToolCalls, ToolResult
 from sigwire.errors import InputError
 
-__all__ = ["EXAMPLE", "EXAMPLES_NOTE", "DemoLayout", "DemoWriter", "examples_note"]
-
-DemoLayout: TypeAlias = Literal["turns", "system"]
+__all__ = ["EXAMPLE", "EXAMPLES_NOTE", "DemoWriter", "examples_note"]
 
 EXAMPLE = "Example:"
 _PARTIAL = "Example (some fields omitted):"
 EXAMPLES_NOTE = "The examples above show the task. They are not part of the conversation."
 _NO_RESULT = "(result omitted)"
 _IMMUTABLE = (str, int, float, bool, bytes, type(None), ToolCalls)
-_KEPT = 1024
+_MAX_DEMOS = 1024
 
 
 @dataclass(slots=True)
 class _CachedDemo:
-    """A demo as it was written: for which state of it, and at which position if that matters."""
+    """A written demo, the state of the demo at that time, and its position if the messages depend on it."""
 
-    demo: Any
-    state: Any
+    demo: object
+    state: object
     position: int | None
     messages: tuple[Message, ...]
     complete: bool
 
 
 def examples_note(count: int) -> str:
-    """The sentence of the system message that separates ``count`` examples from the conversation.
+    """Return the sentence of the system message that separates ``count`` demos from the conversation.
 
     >>> examples_note(2)
     'The first 2 exchanges are examples of the task, not part of the conversation.'
@@ -55,70 +54,68 @@ def examples_note(count: int) -> str:
 
 
 class DemoWriter:
-    """Writes the demos of one plan. ``mark`` is the first line of a complete example."""
+    """Writes the demos of one plan. ``mark`` is the first line of a complete demo."""
 
-    __slots__ = ("_inputs", "_kept", "_mark", "_outputs", "_speaker")
+    __slots__ = ("_cache", "_inputs", "_mark", "_outputs", "_turns")
 
-    def __init__(self, speaker: TurnWriter, mark: str = "") -> None:
-        visible = speaker.layout.visible
-        self._speaker = speaker
+    def __init__(self, turns: TurnWriter, mark: str = "") -> None:
+        visible = turns.layout.visible
+        self._turns = turns
         self._mark = mark
         self._inputs = tuple(spec.name for spec in visible.inputs)
         self._outputs = tuple(spec.name for spec in visible.outputs)
-        self._kept: dict[int, _CachedDemo] = {}
+        self._cache: dict[int, _CachedDemo] = {}
 
-    def exchanges(self, demos: Iterable[Any]) -> list[tuple[Message, ...]]:
-        """The examples as turns, incomplete ones first."""
+    def exchanges(self, demos: Iterable[object]) -> list[tuple[Message, ...]]:
+        """Return the demos as turns, incomplete ones first."""
         partial: list[tuple[Message, ...]] = []
         complete: list[tuple[Message, ...]] = []
         for position, demo in enumerate(demos):
-            written = self._kept.get(id(demo))
-            if written is None or not _is_current(written, demo, position):
-                written = self._write(demo, position)
-            if written.messages:
-                (complete if written.complete else partial).append(written.messages)
+            cached = self._cache.get(id(demo))
+            if cached is None or not _is_current(cached, demo, position):
+                cached = self._write(demo, position)
+            if cached.messages:
+                (complete if cached.complete else partial).append(cached.messages)
         return partial + complete
 
-    def text(self, demos: Iterable[Any]) -> str:
-        """The examples as a part of the system message."""
+    def text(self, demos: Iterable[object]) -> str:
+        """Return the demos as a part of the system message."""
         return "\n\n".join(
             f"--- {message.role} ---\n{message.text}" if message.role != "user" else message.text
             for exchange in self.exchanges(demos)
             for message in exchange
         )
 
-    def _write(self, demo: Any, position: int) -> _CachedDemo:
-        values = fields_of(demo)
-        messages, complete, positional = self._speak(values, position)
-        written = _CachedDemo(demo, _state(demo, values), position if positional else None, messages, complete)
+    def _write(self, demo: object, position: int) -> _CachedDemo:
+        values = _fields_of(demo)
+        calls = read_calls_value(values.get(self._turns.calls_name)) if self._turns.calls_name else ToolCalls()
+        inputs, outputs = _present(self._inputs, values), _present(self._outputs, values)
+        complete = inputs == len(self._inputs) and (bool(calls) or outputs == len(self._outputs))
+        messages = self._messages(values, calls, complete, position) if inputs and (calls or outputs) else ()
+        has_ids = bool(calls) and self._turns.native
+        written = _CachedDemo(demo, _state(demo, values), position if has_ids else None, messages, complete)
         if written.state is not None:
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            self._kept[id(demo)] = written
+            if len(self._cache) >= _MAX_DEMOS:
+                self._cache.clear()
+            self._cache[id(demo)] = written
         return written
 
-    def _speak(self, values: Mapping[str, Any], position: int) -> tuple[tuple[Message, ...], bool, bool]:
-        speaker = self._speaker
-        calls = read_calls_value(values.get(speaker.calls_name)) if speaker.calls_name else ToolCalls()
-        has_inputs = any(name in values for name in self._inputs)
-        has_outputs = bool(calls) or any(name in values for name in self._outputs)
-        if not has_inputs or not has_outputs:
-            return (), True, False
-        complete = all(name in values for name in self._inputs) and (
-            bool(calls) or all(name in values for name in self._outputs)
-        )
+    def _messages(self, values: FieldValues, calls: ToolCalls, complete: bool, position: int) -> tuple[Message, ...]:
         prefix = f"example_{position}_"
-        messages = list(speaker.turn(values, self._mark if complete else _PARTIAL, prefix=prefix))
-        if calls and speaker.native and not any(read_results(values)):
-            # Every provider wants a call answered before the next message.
-            messages.append(
-                Message.tool(*(ToolResult(f"{prefix}{at}", call.name, _NO_RESULT) for at, call in enumerate(calls)))
-            )
-        return tuple(messages), complete, bool(calls) and speaker.native
+        messages = self._turns.turn(values, self._mark if complete else _PARTIAL, prefix=prefix)
+        if not calls or not self._turns.native or any(read_results(values)):
+            return messages
+        # Every provider requires that a call is answered before the next message.
+        results = (ToolResult(f"{prefix}{at}", call.name, _NO_RESULT) for at, call in enumerate(calls))
+        return (*messages, Message.tool(*results))
 
 
-def fields_of(demo: object) -> Mapping[str, Any]:
-    """A demo's fields: of a mapping itself, of an ``Example`` its attributes. Raises ``InputError`` for what has none."""
+def _present(names: tuple[str, ...], values: FieldValues) -> int:
+    return sum(name in values for name in names)
+
+
+def _fields_of(demo: object) -> FieldValues:
+    """Return the fields of a mapping or an ``Example``. Raises ``InputError`` for other objects."""
     try:
         return demo if is_mapping(demo) else vars(demo)
     except TypeError:
@@ -127,19 +124,19 @@ def fields_of(demo: object) -> Mapping[str, Any]:
         ) from None
 
 
-def _state(demo: Any, values: Mapping[str, Any]) -> object:
-    """What tells whether a demo is still what it was; ``None`` when nothing can tell."""
+def _state(demo: object, values: FieldValues) -> object:
+    """Return a state that changes with the demo; ``None`` if no state can show every change."""
     if not all(isinstance(value, _IMMUTABLE) for value in values.values()):
         return None
     version = getattr(demo, "_version", None)
     return version if isinstance(version, int) else dict(values)
 
 
-def _is_current(written: _CachedDemo, demo: Any, position: int) -> bool:
-    if written.demo is not demo or (written.position is not None and written.position != position):
+def _is_current(cached: _CachedDemo, demo: object, position: int) -> bool:
+    if cached.demo is not demo or (cached.position is not None and cached.position != position):
         return False
-    state = written.state
+    state = cached.state
     if isinstance(state, dict):
-        kept, fields = cast("dict[str, Any]", state), fields_of(demo)
-        return kept.keys() == fields.keys() and all(fields[name] is value for name, value in kept.items())
-    return bool(state == demo._version)
+        before, fields = cast("dict[str, object]", state), _fields_of(demo)
+        return before.keys() == fields.keys() and all(fields[name] is value for name, value in before.items())
+    return state == getattr(demo, "_version", None)

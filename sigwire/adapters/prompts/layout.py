@@ -1,7 +1,7 @@
-"""Layout: how fields stand in the text of a message, written and read. One per plan; holds what calls do not change.
+"""Layout: how fields are written into the text of a message and read back. One per plan, without state of a call.
 
-``Layout`` has what the layouts share: the description of fields for the system message, and inputs between an opening and a
-closing mark, media in their place among the text. A subclass says how outputs are taught, written and read.
+``Layout`` has what all layouts share: the description of fields for the system message, and inputs between an opening and
+a closing mark, with media in their place. A subclass decides how outputs are described, written and read.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from sigwire.adapters.prompts.escaping import AnyEscaper, line_guard
-from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.adapters.values.type_text import field_type_text
-from sigwire.core.messages import Part
-from sigwire.core.parts import TextPart
+from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
+from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
+from sigwire.adapters.values.type_text import TypeStyle, field_type_text
+from sigwire.core.messages import Part, TextPart
 from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Repair
 from sigwire.errors import ValueReadError
@@ -24,18 +23,20 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["ABSENT", "INPUT_HEADERS", "FieldReadings", "Layout", "TypeStyle", "VisibleFields"]
+__all__ = ["ABSENT", "INPUT_HEADERS", "FieldReadings", "FieldValues", "Layout", "TypeStyle", "VisibleFields"]
 
-TypeStyle: TypeAlias = Literal["compact", "schema"]
+FieldValues: TypeAlias = Mapping[str, object]
+"""Values of inputs or outputs by field name."""
+
 ABSENT = "the field is missing"
 INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleFields:
-    """The fields that stand in the prompt, and how. ``calls``: the answer's text may hold tool calls as well.
+    """The fields in the prompt, and the style of their types. ``calls``: the answer's text may hold tool calls.
 
-    ``calls_name`` is the output that calls fill, should a model write it like the others.
+    ``calls_name`` is the output of type ``ToolCalls``, which a model may write as a field.
     """
 
     inputs: tuple[FieldSpec, ...]
@@ -47,7 +48,7 @@ class VisibleFields:
 
 @dataclass(slots=True)
 class FieldReadings:
-    """What was read from a text: values by field, what was repaired, what is wrong by field."""
+    """The result of reading a text: values by field, repairs, and problems by field ("" for the whole text)."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     repairs: list[Repair] = field(default_factory=list[Repair])
@@ -55,13 +56,13 @@ class FieldReadings:
 
 
 class Layout(ABC):
-    """Fields as text, both ways. ``free``: the answer is free text, and no outputs stand in it."""
+    """Fields as text, both ways. ``free``: the answer is plain text without outputs."""
 
     free: ClassVar[bool] = False
 
     def __init__(self, visible: VisibleFields) -> None:
         self.visible = visible
-        self.guard: AnyEscaper = self.make_guard()
+        self.escaper: AnyEscaper = self.make_escaper()
         self.outputs = tuple((spec.name, FieldCodec(spec)) for spec in visible.outputs)
         self.codecs = dict(self.outputs)
         self._inputs = tuple(
@@ -69,87 +70,87 @@ class Layout(ABC):
         )
         self.input_names = frozenset(name for name, *_ in self._inputs)
         self._has_media = any(codec.has_media for *_, codec in self._inputs)
-        self._plain: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = tuple(
+        self._plain: tuple[tuple[str, str, str, Callable[[object], str]], ...] = tuple(
             (name, opening, closing, codec.render_input) for name, opening, closing, codec in self._inputs
         )
 
-    # --- what a subclass decides -------------------------------------------------------------------
+    # --- for subclasses ----------------------------------------------------------------------------
 
     @abstractmethod
     def format_instructions(self) -> str:
-        """The part of the system message that shows the form of inputs and outputs."""
+        """Return the part of the system message that shows the form of inputs and outputs."""
 
     @abstractmethod
     def format_reminder(self) -> str:
-        """The last line of the last user message: which outputs, in which order."""
+        """Return the last line of the last user message: which outputs, in which order."""
 
     @abstractmethod
-    def write(self, values: Mapping[str, Any]) -> str:
-        """The outputs that ``values`` has, as the model should write them."""
+    def write(self, values: FieldValues) -> str:
+        """Return the outputs in ``values`` as the model should write them."""
 
     @abstractmethod
     def read(self, text: str, strict: bool) -> FieldReadings:
-        """The outputs in what the model wrote. Raises nothing: what is wrong stands in the reading's problems."""
+        """Read the outputs in a model's text. Raises nothing: problems are in the result."""
 
     def starts_outputs(self, text: str) -> bool:
-        """Whether a text begins as outputs do, so that nothing can stand before them."""
+        """Return True if a text starts with outputs, so that no thinking precedes them."""
         return False
 
-    def output_reader(self, told: FieldEvents) -> OutputReader | None:
-        """What reads an answer in pieces; ``None``: its outputs are told at its end."""
+    def output_reader(self, events: FieldEvents) -> OutputReader | None:
+        """Return a reader of a streamed answer; ``None``: outputs are emitted at the end of the answer."""
         return None
 
     def opening(self, name: str) -> str:
-        """What stands before an input's value."""
+        """Return the text in front of an input's value."""
         return f"[[ ## {name} ## ]]\n"
 
     def closing(self, name: str) -> str:
-        """What stands after an input's value."""
+        """Return the text behind an input's value."""
         return ""
 
-    def make_guard(self) -> AnyEscaper:
-        """What keeps values apart from marks."""
-        return line_guard(calls=self.visible.calls)
+    def make_escaper(self) -> AnyEscaper:
+        """Return the escaper of marks inside values."""
+        return line_escaper(calls=self.visible.calls)
 
     def response_format(self) -> ResponseFormat | None:
-        """Structured output to ask the provider for."""
+        """Return the structured output to request from the provider; ``None``: plain text."""
         return None
 
     # --- inputs --------------------------------------------------------------------------------------
 
-    def write_inputs(self, values: Mapping[str, Any], before: str = "", after: str = "") -> tuple[Part, ...]:
-        """The inputs that ``values`` has, between two texts, as the parts of a message."""
+    def write_inputs(self, values: FieldValues, before: str = "", after: str = "") -> tuple[Part, ...]:
+        """Return the inputs in ``values``, between two texts, as the parts of a message."""
         if self._has_media:
             return self._write_media(values, before, after)
-        guard = self.guard.on
-        pieces = [before] if before else []
+        escape = self.escaper.escape
+        paragraphs = [before] if before else []
         for name, opening, closing, render in self._plain:
             if name in values:
-                pieces.append(opening + guard(render(values[name])) + closing)
+                paragraphs.append(opening + escape(render(values[name])) + closing)
         if after:
-            pieces.append(after)
-        return (TextPart("\n\n".join(pieces)),)
+            paragraphs.append(after)
+        return (TextPart("\n\n".join(paragraphs)),)
 
-    def _write_media(self, values: Mapping[str, Any], before: str, after: str) -> tuple[Part, ...]:
-        pieces: list[str | Part] = [before] if before else []
+    def _write_media(self, values: FieldValues, before: str, after: str) -> tuple[Part, ...]:
+        parts: list[str | Part] = [before] if before else []
         for name, opening, closing, codec in self._inputs:
             if name in values:
-                pieces.append(("\n\n" if pieces else "") + opening)
-                pieces.extend(self.guard.on(p) if isinstance(p, str) else p for p in codec.parts(values[name]))
-                pieces.append(closing)
+                parts.append(("\n\n" if parts else "") + opening)
+                parts.extend(self.escaper.escape(p) if isinstance(p, str) else p for p in codec.parts(values[name]))
+                parts.append(closing)
         if after:
-            pieces.append(("\n\n" if pieces else "") + after)
-        return _merged(pieces)
+            parts.append(("\n\n" if parts else "") + after)
+        return _merge_texts(parts)
 
     # --- descriptions ----------------------------------------------------------------------------------
 
     def describe_fields(self) -> list[str]:
-        """Inputs and outputs, each with its type, what it means and its limits, as paragraphs."""
+        """Return inputs and outputs as paragraphs, each field with its type, description and limits."""
         groups = (("Input fields:", self.visible.inputs), ("Output fields:", self.visible.outputs))
         return ["\n".join([title, *map(self._describe, specs)]) for title, specs in groups if specs]
 
     def value_rule(self) -> str:
-        """How to write values; empty if every output is plain text."""
+        """Return how to write values; empty if every output is plain text."""
         if all(field_type_text(spec) == "string" for spec in self.visible.outputs):
             return ""
         return " Write text values without quotes and values of other types as JSON."
@@ -165,15 +166,15 @@ class Layout(ABC):
     # --- reading ---------------------------------------------------------------------------------------
 
     def read_values(self, texts: Mapping[str, str], strict: bool, reading: FieldReadings) -> FieldReadings:
-        """Read each output from its text; the ones without a text get their default or a problem."""
-        off = self.guard.off
+        """Read each output from its text. An output without a text has its default or a problem."""
+        unescape = self.escaper.unescape
         for name, codec in self.outputs:
             text = texts.get(name)
             if text is None:
                 self.missing_fields(name, reading)
                 continue
             try:
-                value = codec.read(off(text), strict=strict)
+                value = codec.read(unescape(text), strict=strict)
             except ValueReadError as fault:
                 reading.problems[name] = str(fault)
             else:
@@ -183,7 +184,7 @@ class Layout(ABC):
         return reading
 
     def missing_fields(self, name: str, reading: FieldReadings) -> None:
-        """Give an output that the answer does not have its default, or say that it is missing."""
+        """Set a missing output to its default, or list it in the problems."""
         spec = self.codecs[name].field
         if spec.required:
             reading.problems[name] = ABSENT
@@ -195,17 +196,17 @@ def _one_line(text: str | None) -> str:
     return " ".join((text or "").split())
 
 
-def _merged(pieces: Iterable[str | Part]) -> tuple[Part, ...]:
-    """Adjacent texts as one part; media where they stand."""
+def _merge_texts(mixed: Iterable[str | Part]) -> tuple[Part, ...]:
+    """Return parts with adjacent texts merged; media keep their place."""
     parts: list[Part] = []
     text = ""
-    for piece in pieces:
-        if isinstance(piece, str):
-            text += piece
+    for part in mixed:
+        if isinstance(part, str):
+            text += part
             continue
         if text:
             parts.append(TextPart(text))
-        parts.append(piece)
+        parts.append(part)
         text = ""
     if text:
         parts.append(TextPart(text))

@@ -1,4 +1,4 @@
-"""Tools for models that have them: how a caller's tool options become a request's."""
+"""The ``tool_choice`` that callers give, read into a ``ToolChoice``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MODES: Mapping[str, ToolChoice] = {
 }
 
 
-def read_tool_choice(value: Any) -> ToolChoice | None:
-    """A ``ToolChoice`` from what callers write: one of its modes, a tool's name, OpenAI's object, or ``None``.
+def read_tool_choice(value: object) -> ToolChoice | None:
+    """Return a ``ToolChoice`` from a mode, a tool's name, OpenAI's object or ``None``. Raises ``InputError``.
 
     >>> read_tool_choice("required")
     ToolChoice(mode='required', allowed=())

@@ -1,7 +1,7 @@
-"""Past exchanges as messages: a turn of field values, or a message that was said, in this model's way of speaking.
+"""Turns as messages: a turn of field values, or a past message, in the form that the model takes.
 
-Where the model has native tools, calls and results travel as such. Elsewhere they are written as text in the plan's style:
-calls in the assistant's text, results in a user message, for such a model knows no role "tool".
+A model with native tools gets calls and results as parts. Any other model gets them as text in the plan's style: calls in the
+assistant's text, results in a user message, because such a model knows no role "tool".
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from sigwire.adapters.prompts.layout import Layout
+from sigwire.adapters.prompts.layout import FieldValues, Layout
 from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle
 from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
@@ -21,36 +21,33 @@ from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 __all__ = ["TurnWriter", "read_calls_value", "read_results"]
 
 _RESULT_KEYS = ("tool_results", "tool_call_results")
-_TRAFFIC = frozenset(_RESULT_KEYS)
+_RESULT_NAMES = frozenset(_RESULT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnWriter:
-    """Turns field values into messages. ``native`` says how calls and results are written."""
+    """Turns field values into messages. ``native``: calls and results are parts, not text."""
 
     layout: Layout
     calls_name: str | None
     native: bool
     style: CallStyle = TAUGHT
 
-    def turn(
-        self, values: Mapping[str, Any], before: str = "", after: str = "", prefix: str = ""
-    ) -> tuple[Message, ...]:
-        """The messages of one exchange: inputs, outputs with calls, results. What has no values makes no message.
+    def turn(self, values: FieldValues, before: str = "", after: str = "", prefix: str = "") -> tuple[Message, ...]:
+        """Return the messages of one exchange: inputs, outputs with calls, results. Messages without values are omitted.
 
-        ``before`` and ``after`` stand around the inputs; call ids start with ``prefix``.
+        ``before`` and ``after`` are texts around the inputs; call ids start with ``prefix``.
         """
         layout = self.layout
         asked: tuple[Message, ...] = ()
         if before or not layout.input_names.isdisjoint(values):
             asked = (Message("user", layout.write_inputs(values, before, after)),)
         text = layout.write(values)
-        if not _TRAFFIC.isdisjoint(values) or (self.calls_name is not None and values.get(self.calls_name)):
-            return (*asked, *self._traffic(values, text, prefix))
+        if not _RESULT_NAMES.isdisjoint(values) or (self.calls_name is not None and values.get(self.calls_name)):
+            return (*asked, *self._calls_and_results(values, text, prefix))
         return (*asked, Message("assistant", (TextPart(text),))) if text else asked
 
-    def _traffic(self, values: Mapping[str, Any], text: str, prefix: str) -> Iterator[Message]:
-        """What was said with its calls, and what the tools answered."""
+    def _calls_and_results(self, values: FieldValues, text: str, prefix: str) -> Iterator[Message]:
         calls = read_calls_value(values.get(self.calls_name)) if self.calls_name else ToolCalls()
         ids = {call.id: f"{prefix}{number}" if prefix else call.id for number, call in enumerate(calls)}
         text = text or calls.text
@@ -61,17 +58,17 @@ class TurnWriter:
             yield self.results(results)
 
     def assistant(self, text: str, calls: tuple[ToolCall, ...]) -> Message:
-        """What the model said, calls after the text."""
+        """Return an assistant message: the text, then the calls."""
         if self.native or not calls:
             return Message.assistant(text, calls)
         return Message.assistant("\n\n".join([*([text] if text else ()), self.style.calls(calls)]))
 
     def results(self, results: Sequence[ToolResult]) -> Message:
-        """What the tools answered."""
+        """Return the message with the results of tools."""
         return Message.tool(*results) if self.native else Message("user", self._results_as_text(results))
 
     def message(self, message: Message) -> Message:
-        """A message that was said, as this model may hear it."""
+        """Return a past message in the form that this model takes."""
         if self.native or not (message.tool_calls or message.tool_results):
             return message
         if message.role == "tool":
@@ -108,7 +105,7 @@ class TurnWriter:
 
 
 def read_calls_value(value: Any) -> ToolCalls:
-    """``ToolCalls`` from what a demo or a turn holds: itself, its JSON, or a list of call mappings.
+    """Return the ``ToolCalls`` of a demo or a turn, which holds the object, its JSON, or a list of call mappings.
 
     >>> read_calls_value([{"name": "add", "args": {"a": 1}}])[0].name
     'add'
@@ -122,17 +119,17 @@ def read_calls_value(value: Any) -> ToolCalls:
     return ToolCalls([value] if isinstance(value, ToolCall) or is_mapping(value) else value)
 
 
-def read_results(values: Mapping[str, Any]) -> Iterator[ToolResult]:
-    """The tool results of a turn: ``ToolResult`` objects, their JSON, or DSPy's items, under ``tool_results``."""
+def read_results(values: FieldValues) -> Iterator[ToolResult]:
+    """Yield the tool results of a turn: ``ToolResult`` objects, their JSON, or DSPy's items, under ``tool_results``."""
     for key in _RESULT_KEYS:
-        found = values.get(key)
+        found: Any = values.get(key)
         if is_mapping(found):
             found = found.get(key)
         for item in found or ():
-            yield item if isinstance(item, ToolResult) else _result(item)
+            yield item if isinstance(item, ToolResult) else _result_of(item)
 
 
-def _result(item: object) -> ToolResult:
+def _result_of(item: object) -> ToolResult:
     data: Mapping[str, Any] = item if is_mapping(item) else vars(item)
     content = data["content"] if "content" in data else data.get("value", "")
     id = data.get("id") or data.get("call_id") or ""

@@ -20,7 +20,7 @@ __all__ = ["ChatSectionReader"]
 
 _MARK = MarkPattern.of(*HEADER_STEPS)
 _HEADER = re.compile(rf"\n[ \t]*{_MARK.whole}")
-_PARTIAL_HEADER = re.compile(rf"[ \t]*{_MARK.begun}\Z")
+_PARTIAL_HEADER = re.compile(rf"[ \t]*{_MARK.prefix}\Z")
 
 
 class ChatSectionReader:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sigwire.adapters.field_events import FieldEvents
-from sigwire.adapters.plan import ParsedChoice, ran_a_tool
+from sigwire.adapters.plan import ParsedChoice, is_tool_trace
 from sigwire.adapters.streaming.free_text import FreeTextReader
 from sigwire.adapters.streaming.lead_in import LeadInReader
 from sigwire.adapters.streaming.text_fields import emit_value
@@ -211,7 +211,7 @@ class _ChoiceReader:
         self.events.call_end(event.index, event.call)
 
     def _end_part(self, event: PartEnd) -> None:
-        if ran_a_tool(event.part):
+        if is_tool_trace(event.part):
             self._stop_scan()
 
     def _end(self, event: ChoiceEnd) -> None:

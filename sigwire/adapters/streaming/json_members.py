@@ -15,9 +15,8 @@ from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.streaming.object_fields import PartialEmitter
 from sigwire.adapters.streaming.partial_json import PartialJsonParser, PartialString
 from sigwire.adapters.streaming.text_fields import emit_value, is_streamable_text
-from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.adapters.values.type_shape import compiled
-from sigwire.errors import ValueReadError
+from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
+from sigwire.adapters.values.type_shape import compile_type
 
 __all__ = ["JsonMemberReader"]
 
@@ -198,7 +197,7 @@ class _WholeReader(PartialJsonParser):
 
     def read(self, text: str, at: int) -> int:
         at = super().read(text, at)
-        if self.done and not compiled(self._codec.field).runs_users_code:
+        if self.done and not compile_type(self._codec.field).runs_users_code:
             with suppress(ValueReadError):  # the parse of the answer reports the error
                 emit_value(self._codec, self._codec.load(self.partial_value()).value, self._events)
         return at

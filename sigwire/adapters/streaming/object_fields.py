@@ -12,7 +12,7 @@ from sigwire.adapters.field_events import FieldEvents, FieldSink
 from sigwire.adapters.streaming.partial_json import PartialJsonParser
 from sigwire.adapters.streaming.text_fields import TextFieldReader, WholeFieldReader, emit_text, is_streamable_text
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.adapters.values.type_shape import compiled
+from sigwire.adapters.values.type_shape import compile_type
 
 __all__ = ["JsonFieldReader", "PartialEmitter", "make_sink"]
 
@@ -30,7 +30,7 @@ class PartialEmitter:
     __slots__ = ("_emitted_changes", "_events", "_known", "_name", "value")
 
     def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
-        shape = compiled(codec.field).shape
+        shape = compile_type(codec.field).shape
         self._known = shape.resolve(shape.schema).get("properties")
         self._name, self._events = codec.field.name, events
         self._emitted_changes = 0
@@ -78,7 +78,7 @@ class JsonFieldReader:
 
     def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
         self._codec, self._events = codec, events
-        self._kinds = compiled(codec.field).shape.kinds
+        self._kinds = compile_type(codec.field).shape.kinds
         self._chunks: list[str] = []
         self._head = ""
         self._partials: PartialEmitter | None = None

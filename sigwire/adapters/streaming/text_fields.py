@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.edges import EDGES, restore_edges
-from sigwire.adapters.values.type_shape import compiled
-from sigwire.errors import ValueReadError
+from sigwire.adapters.values.type_shape import compile_type
 
 __all__ = ["TextFieldReader", "WholeFieldReader", "emit_text", "emit_value", "is_streamable_text"]
 
@@ -135,7 +134,7 @@ def emit_text(codec: FieldCodec, text: str, events: FieldEvents) -> None:
 
     A user's validators run once for an answer, in its parse. A value that they check is emitted after the parse.
     """
-    if compiled(codec.field).runs_users_code:
+    if compile_type(codec.field).runs_users_code:
         return
     try:
         value = codec.read(text).value

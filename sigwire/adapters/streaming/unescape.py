@@ -1,4 +1,4 @@
-"""Unescape marks in chunks, as ``Escaper.off`` does with a whole text. Backslashes before a possible mark are held."""
+"""Unescape marks in chunks, as ``Escaper.unescape`` does with a whole text. Backslashes before a possible mark are held."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Unescaper:
     >>> class Shown:
     ...     def feed(self, text): print(repr(text))
     ...     def close(self): print("end")
-    >>> from sigwire.adapters.prompts.escaping import line_guard
-    >>> text = Unescaper.by(line_guard(calls=False), Shown())
+    >>> from sigwire.adapters.prompts.escaping import line_escaper
+    >>> text = Unescaper.by(line_escaper(calls=False), Shown())
     >>> text.feed("a \\ b\n\\[[ ")
     'a \\ b\n'
     >>> text.feed("## answer")
@@ -38,7 +38,7 @@ class Unescaper:
 
     @classmethod
     def by(cls, escaper: AnyEscaper, sink: FieldSink) -> FieldSink:
-        """Return a sink that undoes these escapes before it feeds ``sink``, in the order of ``off``."""
+        """Return a sink that undoes these escapes before it feeds ``sink``, in the order of ``unescape``."""
         if isinstance(escaper, EscaperPair):
             return cls.by(escaper.second, cls.by(escaper.first, sink))
         return cls(escaper, sink)

@@ -35,7 +35,7 @@ class XmlTagReader:
         openers = [MarkPattern.of("<", *map(re.escape, name), r"\s*", ">") for name in self._outputs]
         closers = [MarkPattern.literal(f"</{name}>") for name in self._outputs]
         self._opener = rf"(?P<opener>{'|'.join(mark.whole for mark in openers)})"
-        self._partial_tag = re.compile(rf"(?:{'|'.join(mark.begun for mark in (*openers, *closers))})\Z")
+        self._partial_tag = re.compile(rf"(?:{'|'.join(mark.prefix for mark in (*openers, *closers))})\Z")
         self._tag = re.compile(self._opener)
         self._lookahead = Lookahead()
         self._sink: FieldSink | None = None

@@ -1,19 +1,18 @@
-r"""Values: between a field's typed value and its text or JSON, without loss and without guessing.
+r"""Field codecs: between a field's typed value and its text or JSON, without loss.
 
-``FieldCodec(field)`` knows one field: ``render`` (value to text), ``read`` (text to value), ``dump`` and ``load`` (the same
-for JSON), ``parts`` (text and media). Several fields in one JSON object are read by ``objects``. Four forms of text:
+``FieldCodec(field)`` is the codec of one field: ``render`` (value to text), ``read`` (text to value), ``dump`` and ``load``
+(value to JSON and back), ``parts`` (text and media). ``objects`` reads several fields in one JSON object. Forms of text:
 
-    text   str, and types whose JSON is a string (dates, enums of words, UUIDs, bytes as base64): the string as it stands
+    text   str, and types whose JSON is a string (dates, enums of words, UUIDs, bytes as base64): the bare string
     JSON   numbers, booleans, lists, objects: compact JSON
-    mixed  types with strings and others (int | str, Any): JSON, but a string that is not JSON by itself stands as it is
-    code   text, in a fence where its edges would be lost
+    mixed  types with strings and others (int | str, Any): JSON, but a string that is not JSON by itself is bare
+    code   text, in a fence if its edges would be lost
 
-Texts lose blanks at their edges, so a text that is empty, or begins or ends with blanks, gets a backslash there; one that
-already looks so gets one more. In ``X | None`` the text ``null`` is ``None``; the string "null" gets a backslash.
+Blanks at the ends of a text are protected by a backslash (``edges``). In ``X | None`` the text ``null`` is ``None``; the
+string "null" gets a backslash.
 
-Reading tries what is exactly right first: one call into pydantic on the text. Only when that fails is the text taken apart
-(``json_text``) and mended along the type (``shapes``, put to work by ``typed``). What was mended is in ``repairs``; ``strict``
-refuses it. Constraints and validators always have the last word.
+Reading first calls pydantic on the text. If that fails, the text is parsed leniently (``json_text``) and fitted to the type
+(``fitting``). Changes are in ``repairs``; ``strict`` refuses them. Constraints and validators always apply.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
-from sigwire.adapters.values.edges import EDGES, null_guarded, null_unguarded, protect_edges, restore_edges
+from sigwire.adapters.values.edges import EDGES, escape_null, protect_edges, restore_edges, unescape_null
 from sigwire.adapters.values.json_text import read_json
 from sigwire.adapters.values.media_json import json_with_media
-from sigwire.adapters.values.type_shape import compiled, is_array
+from sigwire.adapters.values.type_shape import compile_type, is_array
 from sigwire.adapters.values.typed_json import (
     ReadValue,
     TypedJson,
     describe_problem,
     shorten_repr,
     untyped_json,
-    validated,
+    validate_with,
 )
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
@@ -49,7 +48,7 @@ Form: TypeAlias = Literal["json", "mixed", "text", "whole"]
 
 
 class FieldCodec:
-    r"""One field's values as text and as JSON. Made once for a field; which form it takes follows from the field's type.
+    r"""The codec of one field; its form depends on the field's type.
 
     Reading raises ``ValueReadError``. For every value of the field's type ``read(render(value)) == value``,
     ``load(dump(value)) == value`` and ``render(dump(value)) == render(value)``; ``NaN`` and infinities, which JSON cannot
@@ -66,7 +65,7 @@ class FieldCodec:
     __slots__ = ("field",)
     has_media = False
     form: ClassVar[Form] = "whole"
-    """What a piece of the text is: of text as it stands, of JSON, of either; or nothing before the whole is there."""
+    """The meaning of a prefix of the text: bare text, JSON, either; "whole": none before the text is complete."""
 
     def __new__(cls, field: FieldSpec) -> FieldCodec:
         return object.__new__(_codec_for(field) if cls is FieldCodec else cls)
@@ -74,39 +73,39 @@ class FieldCodec:
     def __init__(self, field: FieldSpec) -> None:
         self.field = field
 
-    # What stands here serves inputs of types that pydantic does not know; every other form has its own.
+    # These methods serve inputs of types that pydantic does not know; subclasses override them.
 
-    def render(self, value: Any) -> str:
-        """The text of a value, or of what ``dump`` made of it, as it stands in a prompt."""
+    def render(self, value: object) -> str:
+        """Return the text of a value, or of its dump, for a prompt. Raises ``InputError`` if JSON cannot express it."""
         text = untyped_json(value, self.field.name)
         return protect_edges(loads(text)) if text.startswith('"') else text
 
-    def render_input(self, value: Any) -> str:
-        """The text of a value among the inputs; media are replaced by their name."""
+    def render_input(self, value: object) -> str:
+        """Return the text of an input; media are replaced by their kind."""
         return self.render(value)
 
     def read(self, text: str, *, strict: bool = False) -> ReadValue:
-        """The value in a text."""
+        """Return the value in a text."""
         return ReadValue(restore_edges(text.strip()))
 
-    def dump(self, value: Any) -> JsonValue:
-        """The value as plain JSON."""
+    def dump(self, value: object) -> JsonValue:
+        """Return the value as plain JSON."""
         return self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
-        """The value in JSON that ``dump`` or a model made."""
+        """Return the value of JSON from ``dump`` or from a model."""
         return ReadValue(value)
 
-    def parts(self, value: Any) -> tuple[str | Part, ...]:
-        """The value among the inputs as texts and media, in order."""
+    def parts(self, value: object) -> tuple[str | Part, ...]:
+        """Return the texts and media of an input, in order."""
         return (self.render_input(value),)
 
     @property
-    def settled(self) -> bool:
-        """Whether pydantic alone may read the field's JSON."""
+    def is_unambiguous(self) -> bool:
+        """Whether an exact read by pydantic needs no further check."""
         return False
 
-    def _untyped(self, value: Any) -> JsonValue:
+    def _untyped(self, value: object) -> JsonValue:
         return cast(JsonValue, loads(untyped_json(value, self.field.name)))
 
     def _repair(self, what: str) -> tuple[Repair, ...]:
@@ -121,7 +120,7 @@ def _codec_for(field: FieldSpec) -> type[FieldCodec]:
     if field.role == "media" and field.direction == "input":
         return _MediaCodec
     try:
-        return _BY_TEXTS[compiled(field).shape.texts]
+        return _BY_TEXTS[compile_type(field).shape.texts]
     except FieldDefinitionError:
         if field.direction == "input":
             return FieldCodec
@@ -132,7 +131,7 @@ def _codec_for(field: FieldSpec) -> type[FieldCodec]:
 
 
 class _TextCodec(FieldCodec):
-    """The string as it stands. Subclasses say how values become strings and back."""
+    """A bare string. Subclasses convert values to strings and back."""
 
     __slots__ = ("_nullable",)
 
@@ -140,34 +139,34 @@ class _TextCodec(FieldCodec):
         super().__init__(field)
         self._nullable = field.nullable
 
-    def render(self, value: Any) -> str:
+    def render(self, value: object) -> str:
         if type(value) is not str:
             if value is None:
                 return "null"
             value = self._text(value)
         if self._nullable:
-            value = null_guarded(value)
+            value = escape_null(value)
         return value if value and value[0] not in EDGES and value[-1] not in EDGES else protect_edges(value)
 
     def read(self, text: str, *, strict: bool = False) -> ReadValue:
         text = text.strip()
         if self._nullable and text in ("null", "None"):
-            return self._none(text, strict)
+            return self._read_none(text, strict)
         if text and (text[0] == "\\" or text[-1] == "\\"):
-            text = restore_edges(null_unguarded(text) if self._nullable else text)
+            text = restore_edges(unescape_null(text) if self._nullable else text)
         return self._read_text(text, strict)
 
-    def _none(self, text: str, strict: bool) -> ReadValue:
+    def _read_none(self, text: str, strict: bool) -> ReadValue:
         if text == "null":
             return ReadValue(None)
         if strict:
             raise ValueReadError("write null, not None")
         return ReadValue(None, self._repair("None was read as null"))
 
-    def _text(self, value: Any) -> str:
+    def _text(self, value: object) -> str:
         return str.__str__(value) if isinstance(value, str) else untyped_json(value, self.field.name)
 
-    def dump(self, value: Any) -> JsonValue:
+    def dump(self, value: object) -> JsonValue:
         return str.__str__(value) if isinstance(value, str) else self._untyped(value)
 
     def _read_text(self, text: str, strict: bool) -> ReadValue:
@@ -175,7 +174,7 @@ class _TextCodec(FieldCodec):
 
 
 class _StringCodec(_TextCodec):
-    """``str`` and ``str | None``: never decoded, never validated but for constraints."""
+    """``str`` and ``str | None``: never decoded, validated only for constraints."""
 
     __slots__ = ("_validate",)
     form = "text"
@@ -185,7 +184,7 @@ class _StringCodec(_TextCodec):
         self._validate = bool(field.metadata)
 
     @property
-    def settled(self) -> bool:
+    def is_unambiguous(self) -> bool:
         return True
 
     def read(self, text: str, *, strict: bool = False) -> ReadValue:
@@ -194,8 +193,8 @@ class _StringCodec(_TextCodec):
             return super().read(text, strict=strict)
         return ReadValue(text)
 
-    def render_input(self, value: Any) -> str:
-        return protect_edges(_numbered(value)) if is_array(value) else self.render(value)
+    def render_input(self, value: object) -> str:
+        return protect_edges(_number_items(value)) if is_array(value) else self.render(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if isinstance(value, str):
@@ -208,13 +207,13 @@ class _StringCodec(_TextCodec):
         raise ValueReadError(f"expected a string, not {shorten_repr(value)}")
 
     def _read_text(self, text: str, strict: bool) -> ReadValue:
-        return ReadValue(validated(self.field.adapter.validate_python, text) if self._validate else text)
+        return ReadValue(validate_with(self.field.adapter.validate_python, text) if self._validate else text)
 
 
-def _numbered(items: Sequence[Any]) -> str:
-    """A list where text is declared: one numbered line for each item, longer ones in a block.
+def _number_items(items: Sequence[object]) -> str:
+    """Return a list given for a text field as numbered items; items of several lines are blocks.
 
-    >>> print(_numbered(["a", "b"]))
+    >>> print(_number_items(["a", "b"]))
     [1] «a»
     [2] «b»
     """
@@ -232,52 +231,49 @@ class _ReasoningCodec(_TextCodec):
     form = "text"
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
-        return ReadValue(None) if value is None and self._nullable else ReadValue(validated(Reasoning.read, value))
+        return ReadValue(None) if value is None and self._nullable else ReadValue(validate_with(Reasoning.read, value))
 
     def _read_text(self, text: str, strict: bool) -> ReadValue:
-        return ReadValue(validated(self.field.adapter.validate_python, text))
+        return ReadValue(validate_with(self.field.adapter.validate_python, text))
 
 
 class _CodeCodec(_TextCodec):
-    """Code: fences come off; a fence goes on where the edges of the code would be lost, or be taken for one."""
+    """Code: reading removes fences; writing adds one if the edges of the code would be lost or look like a fence."""
 
     __slots__ = ()
 
-    def _text(self, value: Any) -> str:
+    def _text(self, value: object) -> str:
         if not isinstance(value, Code):
             return super()._text(value)
         text = value.to_json()
         return value.fenced() if not text or text[0] in EDGES or text[-1] in EDGES else text
 
-    def render(self, value: Any) -> str:
-        # A dumped value is read first: a text and a Code must look alike.
-        return super().render(value if value is None else self.load(_plain_code(value)).value)
+    def render(self, value: object) -> str:
+        # A dump is loaded first: a text and a Code must render equally.
+        plain = value.to_json() if isinstance(value, Code) else value
+        return super().render(value if value is None else self.load(cast(JsonValue, plain)).value)
 
-    def dump(self, value: Any) -> JsonValue:
+    def dump(self, value: object) -> JsonValue:
         return value.to_json() if isinstance(value, Code) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if value is None and self._nullable:
             return ReadValue(None)
-        return self._read_text(value, strict) if isinstance(value, str) else self._made(value)
+        return self._read_text(value, strict) if isinstance(value, str) else self._validate_code(value)
 
     def _read_text(self, text: str, strict: bool) -> ReadValue:
-        read = self._made(text)
+        read = self._validate_code(text)
         outside = _outside_fences(text, read.value.code)
         if outside and strict:
             raise ValueReadError("there is text around the code; write only the code")
         return ReadValue(read.value, self._repair("text around the code was left out")) if outside else read
 
-    def _made(self, value: Any) -> ReadValue:
-        return ReadValue(validated(self.field.adapter.validate_python, value))
-
-
-def _plain_code(value: Any) -> Any:
-    return value.to_json() if isinstance(value, Code) else value
+    def _validate_code(self, value: object) -> ReadValue:
+        return ReadValue(validate_with(self.field.adapter.validate_python, value))
 
 
 def _outside_fences(text: str, code: str) -> bool:
-    """Whether taking the code out of its fences lost something: only a single fence around everything loses nothing."""
+    """Return True if there is text around the code: anything but a single fence around all of it."""
     if text == code:
         return False
     opening, _, rest = text.strip().partition("\n")
@@ -296,10 +292,10 @@ class _TextValueCodec(_TextCodec):
         self._nullable = self.typed.compiled.shape.nullable
 
     @property
-    def settled(self) -> bool:
-        return self.typed.settled
+    def is_unambiguous(self) -> bool:
+        return self.typed.is_unambiguous
 
-    def _text(self, value: Any) -> str:
+    def _text(self, value: object) -> str:
         text = self.typed.to_json(value)
         if not text.startswith('"'):
             return text
@@ -307,10 +303,10 @@ class _TextValueCodec(_TextCodec):
 
     def _read_text(self, text: str, strict: bool) -> ReadValue:
         try:
-            return ReadValue(self.typed.exactly(encode_basestring_ascii(text)))
+            return ReadValue(self.typed.read_exact(encode_basestring_ascii(text)))
         except ValueError as fault:
             problem = describe_problem(fault)
-        for candidate, change in _unquoted(text):
+        for candidate, change in _unquote_candidates(text):
             try:
                 made, changes, _ = self.typed.accept(candidate)
             except ValueReadError:
@@ -320,15 +316,15 @@ class _TextValueCodec(_TextCodec):
             return ReadValue(made, self.typed.repairs([*filter(None, [change]), *changes]))
         raise ValueReadError(problem)
 
-    def dump(self, value: Any) -> JsonValue:
+    def dump(self, value: object) -> JsonValue:
         return self.typed.dump(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         return self.typed.load(value, strict)
 
 
-def _unquoted(text: str) -> Iterator[tuple[str, str]]:
-    """The text, and what is inside its quotes; JSON quotes are no fault."""
+def _unquote_candidates(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the text and the text inside its quotes, each with its repair; JSON quotes need none."""
     try:
         decoded = loads(text)
     except ValueError:
@@ -345,7 +341,7 @@ def _unquoted(text: str) -> Iterator[tuple[str, str]]:
 
 
 class _TypedCodec(FieldCodec):
-    """Types that pydantic knows: their JSON is its business."""
+    """Types whose JSON pydantic reads and writes."""
 
     __slots__ = ("typed",)
 
@@ -353,7 +349,7 @@ class _TypedCodec(FieldCodec):
         super().__init__(field)
         self.typed = TypedJson(field)
 
-    def dump(self, value: Any) -> JsonValue:
+    def dump(self, value: object) -> JsonValue:
         return self.typed.dump(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
@@ -367,10 +363,10 @@ class _JsonCodec(_TypedCodec):
     form: ClassVar[Form] = "json"
 
     @property
-    def settled(self) -> bool:
-        return self.typed.settled
+    def is_unambiguous(self) -> bool:
+        return self.typed.is_unambiguous
 
-    def render(self, value: Any) -> str:
+    def render(self, value: object) -> str:
         return self.typed.to_json(value)
 
     def read(self, text: str, *, strict: bool = False) -> ReadValue:
@@ -378,12 +374,12 @@ class _JsonCodec(_TypedCodec):
 
 
 class _MixedCodec(_JsonCodec):
-    """Types with strings among others: a string that would be read as JSON, or has blanks at its edges, is quoted."""
+    """Types with strings and others: a string that looks like JSON, or has blanks at its ends, is quoted."""
 
     __slots__ = ()
     form = "mixed"
 
-    def render(self, value: Any) -> str:
+    def render(self, value: object) -> str:
         text = self.typed.to_json(value)
         if not text.startswith('"'):
             return text
@@ -395,7 +391,7 @@ class _MixedCodec(_JsonCodec):
         is_json = _is_json(text)
         if is_json and (read := self._read_exactly(text, strict)):
             return read
-        # Not JSON, or not of the declared types: the text itself may be the string that is declared.
+        # Not JSON, or not of the declared types: the text may be a declared string.
         if not (strict and is_json) and (read := self._read_exactly(encode_basestring_ascii(text), strict)):
             return ReadValue(read.value, (*self._repair("JSON was read as text"), *read.repairs)) if is_json else read
         if not is_json:
@@ -407,10 +403,10 @@ class _MixedCodec(_JsonCodec):
 
     def _read_exactly(self, text: str, strict: bool) -> ReadValue | None:
         try:
-            value = self.typed.exactly(text)
+            value = self.typed.read_exact(text)
         except ValueError:
             return None
-        return ReadValue(value, self.typed.repairs(self.typed.doubts(value, text, strict)))
+        return ReadValue(value, self.typed.repairs(self.typed.ambiguity(value, text, strict)))
 
 
 def _is_json(text: str) -> bool:
@@ -430,24 +426,24 @@ _JSON_STARTS = frozenset('{["-0123456789tfn')
 
 
 class _CallsCodec(FieldCodec):
-    """Tool calls as JSON; how calls stand in a conversation is decided elsewhere."""
+    """Tool calls as JSON; ``prompts.turns`` writes them into a conversation."""
 
     __slots__ = ()
 
-    def render(self, value: Any) -> str:
+    def render(self, value: object) -> str:
         return dumps(self.dump(value))
 
     def read(self, text: str, *, strict: bool = False) -> ReadValue:
         found, repairs = read_json(text, strict)
         return ReadValue(self.load(found, strict=strict).value, tuple(Repair(self.field.name, r.what) for r in repairs))
 
-    def dump(self, value: Any) -> JsonValue:
+    def dump(self, value: object) -> JsonValue:
         return value.to_json() if isinstance(value, ToolCalls) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if value is None and self.field.nullable:
             return ReadValue(None)
-        calls: Any = [value] if isinstance(value, dict) else value  # of any form: what is none of calls is said below
+        calls: Any = [value] if isinstance(value, dict) else value
         try:
             if isinstance(value, dict) and "tool_calls" in value:
                 return ReadValue(ToolCalls.from_json(value))
@@ -457,24 +453,24 @@ class _CallsCodec(FieldCodec):
 
 
 class _MediaCodec(_TypedCodec):
-    """An input with media, alone or somewhere inside: the media are parts of their own, the rest is JSON around them."""
+    """An input that is or contains media: media become message parts, with JSON around them."""
 
     __slots__ = ()
     has_media = True
 
-    def parts(self, value: Any) -> tuple[str | Part, ...]:
+    def parts(self, value: object) -> tuple[str | Part, ...]:
         try:
-            return tuple(json_with_media(self._typed(value)))
+            return tuple(json_with_media(self._load_media(value)))
         except RecursionError as fault:
             raise InputError(
                 f"The field {self.field.name!r} holds itself, or is nested too deeply for JSON."
             ) from fault
 
-    def render(self, value: Any) -> str:
-        return "".join(piece if isinstance(piece, str) else f"[{piece.kind}]" for piece in self.parts(value))
+    def render(self, value: object) -> str:
+        return "".join(part if isinstance(part, str) else f"[{part.kind}]" for part in self.parts(value))
 
-    def _typed(self, value: Any) -> Any:
-        """A value from a saved demo is JSON: its media are found by the field's type."""
+    def _load_media(self, value: object) -> object:
+        """Return the typed value of a saved demo, which is JSON."""
         try:
             return self.typed.compiled.adapter.validate_python(value)
         except ValueError:

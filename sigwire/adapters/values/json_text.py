@@ -1,13 +1,13 @@
 """JSON as models write it: read strictly when possible, else with repairs that are all listed.
 
-``read_json`` tries strict JSON first. Then a reader of our own goes through the text once, from left to right, and forgives
-a closed list of faults: fences and prose around the JSON, comments, trailing commas, single quotes, unquoted keys, Python's
-``True False None``, raw line breaks in strings, unknown escapes, repeated keys, odd number spellings. Each one is in the
-repairs. It never adds what is not there: a structure that is not closed is ``truncated``, not completed; ``NaN`` is refused;
-of two JSON values none is chosen. Every fault is a ``JsonReadError``; depth is bounded and the work is linear in the text.
+``read_json`` tries strict JSON first. Then a lenient parser reads the text once, from left to right, and repairs a closed
+list of faults: fences and prose around the JSON, comments, trailing commas, single quotes, unquoted keys, Python's
+``True False None``, raw line breaks in strings, unknown escapes, duplicate keys, odd number spellings. It adds nothing: an
+unclosed structure is ``truncated``, not completed; ``NaN`` is refused; of two JSON values neither is chosen. Every fault is a
+``JsonReadError``; the depth is bounded and the time is linear in the text.
 
-``unwrapped`` gives what an answer holds one level down ({"json": {...}}, a function-call envelope, JSON in a string). Which of
-them fits is decided by whoever knows the type.
+``unwrap_candidates`` yields values one level inside an answer ({"json": {...}}, a function-call envelope, JSON in a string).
+The caller, which knows the type, chooses.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["MAX_DEPTH", "JsonKind", "read_json", "unwrap_candidates"]
 JsonKind: TypeAlias = Literal["object", "array"]
 
 MAX_DEPTH = 200
-_MAX_STARTS = 8  # places tried in a text full of braces; each costs one walk at most
+_MAX_STARTS = 8  # positions tried in a text with many braces; each costs one pass at most
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\r?\n\s*")
 _SPACE = re.compile(r"[\s\ufeff]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.])", re.ASCII)
-_LOOSE_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
+_LENIENT_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _WORD = re.compile(r"[^\W\d][\w$-]*|\$[\w$-]*")
 _KEY = re.compile(r"[\w$][\w$-]*")
 _TOKEN = re.compile(r"[\w$.+-]*\Z")
@@ -46,7 +46,7 @@ _WORDS: Mapping[str, tuple[JsonValue, bool]] = {  # the value, and whether the w
     "True": (True, False), "False": (False, False), "None": (None, False),
 }  # fmt: skip
 
-# What may follow a bracket that begins JSON; "{x | x > 0}" in prose is no object.
+# A bracket and the text that may follow it in JSON; "{x | x > 0}" in prose is no object.
 _OBJECT = r"""\{(?=\s*(?:["'}]|[\w$][\w$-]*["']?\s*:|//|/\*|\#))"""
 _ARRAY = r"""\[(?=\s*(?:["'\[\]{+.\d-]|(?:true|false|null|True|False|None)\b|//|/\*|\#))"""
 _OPENERS: Mapping[str | None, re.Pattern[str]] = {
@@ -57,10 +57,9 @@ _OPENERS: Mapping[str | None, re.Pattern[str]] = {
 
 
 def read_json(text: str, strict: bool = False, *, kind: JsonKind | None = None) -> tuple[JsonValue, tuple[Repair, ...]]:
-    """The JSON value in a text, and what had to be repaired to read it.
+    """Return the JSON value in a text, and the repairs that reading it needed.
 
-    ``kind`` says what to look for where prose stands around the JSON. Raises ``JsonReadError`` and nothing else; with
-    ``strict`` for everything that needs a repair.
+    ``kind``: the structure to search for in prose. Raises only ``JsonReadError``; with ``strict``, for every repair.
 
     >>> read_json('{"a": [1, 2]}')
     ({'a': [1, 2]}, ())
@@ -78,7 +77,7 @@ def read_json(text: str, strict: bool = False, *, kind: JsonKind | None = None) 
             raise JsonReadError(f"not valid JSON: {fault}", code="not_json") from None
         reason = str(fault)
     try:
-        value, repairs = _read_tolerantly(text, kind)
+        value, repairs = _read_leniently(text, kind)
     except RecursionError:
         raise JsonReadError("the JSON is nested too deeply", code="too_deep") from None
     return value, repairs or (Repair(None, f"not strict JSON: {reason}"),)
@@ -87,23 +86,23 @@ def read_json(text: str, strict: bool = False, *, kind: JsonKind | None = None) 
 # --- finding the JSON ------------------------------------------------------------------------------
 
 
-def _read_tolerantly(text: str, kind: JsonKind | None) -> tuple[JsonValue, tuple[Repair, ...]]:
+def _read_leniently(text: str, kind: JsonKind | None) -> tuple[JsonValue, tuple[Repair, ...]]:
     first: JsonReadError | None = None
     for start in _starts(text, kind):
         reader = _JsonParser(text, start)
         try:
             value = reader.read()
         except JsonReadError as fault:
-            if fault.code != "malformed":  # what is cut off here must not be found again further in
+            if fault.code != "malformed":  # part of a truncated value must not be read as the value
                 raise
             first = first or fault
             continue
-        return value, _around(text, start, reader, kind)
+        return value, _repairs_of(text, start, reader, kind)
     raise first or JsonReadError("there is no JSON in the text", code="not_json")
 
 
 def _starts(text: str, kind: JsonKind | None) -> Iterator[int]:
-    """Where JSON may begin, best place first: the whole text, a fence, a line, anywhere."""
+    """Yield positions at which JSON may start, best first: the whole text, a fence, a line, anywhere."""
     begin = _after_space(text, 0)
     opener = _OPENERS[kind]
     if opener.match(text, begin):
@@ -120,18 +119,18 @@ def _starts(text: str, kind: JsonKind | None) -> Iterator[int]:
     yield from dict.fromkeys(found)
 
 
-def _around(text: str, start: int, reader: _JsonParser, kind: JsonKind | None) -> tuple[Repair, ...]:
-    """The repairs of a reading, with what was left out around it."""
+def _repairs_of(text: str, start: int, reader: _JsonParser, kind: JsonKind | None) -> tuple[Repair, ...]:
+    """Return the repairs of a reading, with those for the text around it."""
     before, after = text[:start].replace("\ufeff", "").strip(), text[reader.position :].strip()
-    if fenced := _FENCE.fullmatch(text[:start].lstrip()) is not None:
+    is_fence = _FENCE.fullmatch(text[:start].lstrip()) is not None
+    fenced = is_fence or before.endswith(("```", "```json"))
+    if is_fence:
         before = ""
-    elif before.endswith(("```", "```json")):
-        fenced = True
     if fenced:
         after = after.removeprefix("```").strip()
     if (before or after) and not isinstance(reader.value, (dict, list)):
         raise JsonReadError("there is no JSON in the text", code="not_json")
-    _refuse_a_second(after, reader.value, kind)
+    _refuse_second_value(after, reader.value, kind)
     repairs = ["a code fence was taken off"] if fenced else []
     repairs += ["text before the JSON was left out"] if before else []
     repairs += reader.repairs()
@@ -139,8 +138,8 @@ def _around(text: str, start: int, reader: _JsonParser, kind: JsonKind | None) -
     return tuple(Repair(None, what) for what in repairs)
 
 
-def _refuse_a_second(after: str, value: JsonValue, kind: JsonKind | None) -> None:
-    """Two values of the kind that is looked for: which one is meant cannot be known, unless they are equal."""
+def _refuse_second_value(after: str, value: JsonValue, kind: JsonKind | None) -> None:
+    """Raise if a second value of the wanted kind follows that is not equal: the text is ambiguous."""
     match = _OPENERS[kind].search(after)
     if match is None:
         return
@@ -158,11 +157,11 @@ def _after_space(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-# --- reading it ----------------------------------------------------------------------------------------
+# --- the lenient parser ---------------------------------------------------------------------------------
 
 
 class _JsonParser:
-    """One walk through one JSON value. Remembers where it is and which repairs it made."""
+    """Parses one JSON value; ``position`` is behind it in the end. Counts its repairs."""
 
     __slots__ = ("_depth", "_made", "position", "text", "value")
 
@@ -178,7 +177,7 @@ class _JsonParser:
         return self.value
 
     def repairs(self) -> list[str]:
-        """What was repaired, each kind once, with how often."""
+        """Return the kinds of repairs, each with its count."""
         return [what if count == 1 else f"{what} ({count} times)" for what, count in self._made.items()]
 
     # --- the grammar -----------------------------------------------------------------------------------
@@ -191,7 +190,7 @@ class _JsonParser:
         return self._number() if character in "+-.0123456789" else self._word()
 
     def _object(self) -> dict[str, Any]:
-        self._enter("an object is not closed")
+        self._open("an object is not closed")
         members: dict[str, Any] = {}
         while (character := self._next("an object is not closed")) != "}":
             key = self._key(character)
@@ -202,16 +201,16 @@ class _JsonParser:
                 self._repaired("a key came twice, the last one counts")
             members[key] = self._value()
             self._separator("}", "an object is not closed")
-        self._leave()
+        self._close()
         return members
 
     def _array(self) -> list[Any]:
-        self._enter("an array is not closed")
+        self._open("an array is not closed")
         items: list[Any] = []
         while self._next("an array is not closed") != "]":
             items.append(self._value())
             self._separator("]", "an array is not closed")
-        self._leave()
+        self._close()
         return items
 
     def _separator(self, closing: str, unclosed: str) -> None:
@@ -239,37 +238,37 @@ class _JsonParser:
             self._repaired("single quotes")
         self.position += 1
         plain = _PLAIN[quote]
-        pieces: list[str] = []
+        parts: list[str] = []
         while True:
             if match := plain.match(self.text, self.position):
-                pieces.append(match[0])
+                parts.append(match[0])
                 self.position = match.end()
-            character = self._here("a string is not closed")
+            character = self._current("a string is not closed")
             self.position += 1
             if character == quote:
-                return "".join(pieces)
+                return "".join(parts)
             if character == "\\":
-                pieces.append(self._escape())
+                parts.append(self._escape())
             else:
                 self._repaired("line break or control character in a string")
-                pieces.append(character)
+                parts.append(character)
 
     def _escape(self) -> str:
-        character = self._here("a string is not closed")
+        character = self._current("a string is not closed")
         self.position += 1
         if character in _ESCAPES:
             return _ESCAPES[character]
         if character == "u" and (match := _HEX.match(self.text, self.position)):
             self.position = match.end()
-            return self._joined(int(match[0], 16))
+            return self._character(int(match[0], 16))
         if character == "'":
             self._repaired("escaped single quote")
             return character
         self._repaired("unknown escape, kept as it is written")
         return "\\" + character
 
-    def _joined(self, unit: int) -> str:
-        """A character from its UTF-16 unit and, where it is the first half of a pair, the next one."""
+    def _character(self, unit: int) -> str:
+        """Return the character of a UTF-16 unit; a high surrogate consumes the low surrogate after it."""
         if 0xD800 <= unit < 0xDC00 and self.text.startswith("\\u", self.position):
             match = _HEX.match(self.text, self.position + 2)
             low = int(match[0], 16) if match else 0
@@ -281,7 +280,7 @@ class _JsonParser:
     def _number(self) -> int | float:
         match = _NUMBER.match(self.text, self.position)
         if match is None:
-            match = _LOOSE_NUMBER.match(self.text, self.position)
+            match = _LENIENT_NUMBER.match(self.text, self.position)
             if match is None:
                 raise self._unreadable("a number is not written as JSON")
             self._repaired("odd spelling of a number")
@@ -310,22 +309,22 @@ class _JsonParser:
         "{": _object, "[": _array, '"': _string, "'": _string,
     }  # fmt: skip
 
-    # --- moving ------------------------------------------------------------------------------------------
+    # --- positions ---------------------------------------------------------------------------------------
 
     def _next(self, unfinished: str) -> str:
-        """The next character that means something; blanks and comments are passed."""
+        """Return the next character after blanks and comments."""
         self.position = _after_space(self.text, self.position)
         while match := _COMMENT.match(self.text, self.position):
             self._repaired("comment")
             self.position = _after_space(self.text, match.end())
-        return self._here(unfinished)
+        return self._current(unfinished)
 
-    def _here(self, unfinished: str) -> str:
+    def _current(self, unfinished: str) -> str:
         if self.position >= len(self.text):
             raise self._truncated(unfinished)
         return self.text[self.position]
 
-    def _enter(self, unclosed: str) -> None:
+    def _open(self, unclosed: str) -> None:
         self.position += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -334,7 +333,7 @@ class _JsonParser:
             )
         self._next(unclosed)
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         self.position += 1
         self._depth -= 1
 
@@ -342,9 +341,9 @@ class _JsonParser:
         self._made[what] = self._made.get(what, 0) + 1
 
     def _unreadable(self, what: str) -> JsonReadError:
-        """The fault of a word or number: at the very end of an open structure it is half of one."""
-        half = self._depth and _TOKEN.match(self.text, self.position)
-        return self._truncated("a value is cut off") if half else self._malformed(what)
+        """Return the error for a word or number: truncated at the end of an open structure, else malformed."""
+        is_truncated = self._depth and _TOKEN.match(self.text, self.position)
+        return self._truncated("a value is cut off") if is_truncated else self._malformed(what)
 
     def _truncated(self, unfinished: str) -> JsonReadError:
         where = f"the JSON ends before it is complete (character {self.position})"
@@ -356,20 +355,20 @@ class _JsonParser:
         )
 
 
-# --- one level down ------------------------------------------------------------------------------------
+# --- envelopes -----------------------------------------------------------------------------------------
 
 
 def unwrap_candidates(value: JsonValue) -> Iterator[tuple[JsonValue, str]]:
-    """What an answer may hold one level down, with what was taken off; the likeliest first.
+    """Yield the values one level inside an answer, each with the repair; the likeliest first.
 
-    >>> [inner for inner, _ in unwrapped({"type": "function", "name": "answer", "parameters": {"a": 1}})]
+    >>> [inner for inner, _ in unwrap_candidates({"type": "function", "name": "answer", "parameters": {"a": 1}})]
     [{'a': 1}]
-    >>> list(unwrapped({"json": '{"a": 1}'}))
+    >>> list(unwrap_candidates({"json": '{"a": 1}'}))
     [({'a': 1}, "the envelope 'json' was taken off; JSON in a string was decoded")]
     """
     for inner, what in _envelopes(value):
         if isinstance(inner, str):
-            decoded = _decoded(inner)
+            decoded = _decode_or_none(inner)
             if isinstance(decoded, (dict, list)):
                 yield decoded, "; ".join(filter(None, [what, "JSON in a string was decoded"]))
         elif what:
@@ -381,18 +380,19 @@ def _envelopes(value: JsonValue) -> Iterator[tuple[JsonValue, str]]:
         yield value, ""
     if not isinstance(value, dict):
         return
-    call = value.get("function") if isinstance(value.get("function"), dict) else value
-    if isinstance(call, dict) and (call is not value or "name" in call or value.get("type") == "function"):
-        for key in ("arguments", "parameters", "input", "args"):
-            if key in call:
-                yield call[key], f"the function-call envelope ({key!r}) was taken off"
+    call = value.get("function")
+    if not isinstance(call, dict):
+        call = value if "name" in value or value.get("type") == "function" else {}
+    for key in ("arguments", "parameters", "input", "args"):
+        if key in call:
+            yield call[key], f"the function-call envelope ({key!r}) was taken off"
     if len(value) == 1:
         key, inner = next(iter(value.items()))
         if isinstance(inner, (dict, list, str)):
             yield inner, f"the envelope {key[:40]!r} was taken off"
 
 
-def _decoded(text: str) -> JsonValue:
+def _decode_or_none(text: str) -> JsonValue:
     try:
         return read_json(text)[0]
     except JsonReadError:

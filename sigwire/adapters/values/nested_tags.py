@@ -1,7 +1,7 @@
 """Nested tags to plain JSON values: ``<person><name>Ada</name></person>`` gives ``{"person": {"name": "Ada"}}``.
 
-For answers only: no attributes, no entities beyond the five of XML, no documents, nothing expands. Tags that do not nest are
-text. Repeated tags, and ``<item>``, make a list.
+For answers only: no attributes, no entities but the five of XML, no documents, no expansion. Tags that do not nest are text.
+Repeated tags, and ``<item>``, make a list.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Child: TypeAlias = tuple[str, JsonValue]
 
 
 def read_tags(text: str) -> JsonValue:
-    """The value that a text with nested tags stands for; a text without tags is a string.
+    """Return the value of a text with nested tags; a text without tags is a string.
 
     >>> read_tags("<name>Ada</name><tags><item>a</item><item>b</item></tags>")
     {'name': 'Ada', 'tags': ['a', 'b']}
@@ -34,14 +34,14 @@ def read_tags(text: str) -> JsonValue:
             children = []
         elif closing and outer and outer[-1][0] == name:
             _, siblings, start = outer.pop()
-            siblings.append((name, _collect(children) if children else _plain(text[start : tag.start()])))
+            siblings.append((name, _collect(children) if children else _unescape(text[start : tag.start()])))
             children = siblings
-    # Tags left open are text: what stood before them is all that nests.
+    # A tag that is not closed is text: only the tags in front of it nest.
     siblings = outer[0][1] if outer else children
-    return _collect(siblings) if siblings else _plain(text)
+    return _collect(siblings) if siblings else _unescape(text)
 
 
-def _plain(text: str) -> str:
+def _unescape(text: str) -> str:
     text = text.strip()
     for entity, character in _ENTITIES:
         text = text.replace(entity, character)

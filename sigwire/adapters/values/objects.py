@@ -1,8 +1,7 @@
-"""Several fields in one JSON object: all of them by one call of pydantic, else each by its own codec. Pure.
+"""Several fields in one JSON object: read by one call of pydantic, else each field by its codec. Pure.
 
-What cannot be read is not raised: it stands beside what could, by field. Read are an object as it is asked for, one that
-is wrapped in another or in a list, the value of an only field standing alone, and one whose members come twice; what was
-mended is in ``repairs``, and ``strict`` refuses it.
+Problems are returned by field, not raised. Repairs, which ``strict`` refuses, are: an object wrapped in another or in a list,
+the value of an only field without its object, and duplicate keys.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, NotRequired, TypeAlias, cast
 
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.json_text import read_json, unwrap_candidates
-from sigwire.adapters.values.type_shape import compiled, finite_validator
+from sigwire.adapters.values.type_shape import compile_type, finite_validator
 from sigwire.adapters.values.typed_json import ReadValue, has_constants, shorten_repr
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Repair
@@ -24,10 +23,12 @@ from sigwire.signatures.fields import FieldSpec
 
 __all__ = ["ObjectCodec", "ObjectRead"]
 
+_Members: TypeAlias = tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectRead:
-    """Fields out of one JSON object: values by name, repairs, and what is wrong by name ("" for the whole answer)."""
+    """Fields of one JSON object: values by name, repairs, and problems by name ("" for the whole answer)."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     repairs: tuple[Repair, ...] = ()
@@ -35,7 +36,7 @@ class ObjectRead:
 
 
 class ObjectCodec:
-    """One JSON object whose members are fields. Nothing is raised: what cannot be read is in ``problems``, by field.
+    """Codec of a JSON object whose members are fields. ``read`` raises nothing: ``problems`` are by field.
 
     >>> from sigwire.signatures.signature import Signature
     >>> codec = ObjectCodec(Signature("text -> name: str, age: int").spec.outputs)
@@ -46,32 +47,32 @@ class ObjectCodec:
     ({'name': 'Ada'}, {'age': "should be a valid integer, unable to parse string as an integer, not 'old'"})
     """
 
-    __slots__ = ("_codecs", "_exactly", "_quoted", "_settled")
+    __slots__ = ("_codecs", "_quoted", "_uses_pydantic", "_validate")
 
     def __init__(self, fields: Sequence[FieldSpec]) -> None:
         self._codecs = {spec.name: FieldCodec(spec) for spec in fields}
-        self._settled = all(codec.settled for codec in self._codecs.values())
-        self._exactly: Callable[[str], dict[str, Any]] | None = None
+        self._uses_pydantic = all(codec.is_unambiguous for codec in self._codecs.values())
+        self._validate: Callable[[str], dict[str, Any]] | None = None
         self._quoted = tuple(f'"{name}"' for name in self._codecs)
 
     def read(self, text: str, *, strict: bool = False) -> ObjectRead:
-        """The fields in a text that is, or holds, a JSON object. Of a member that comes twice the first one counts."""
-        if any(text.count(name) > 1 for name in self._quoted) and (members := _first_of_each(text)) is not None:
+        """Return the fields in a text that is, or holds, a JSON object. Of duplicate keys the first one counts."""
+        if any(text.count(name) > 1 for name in self._quoted) and (members := _first_of_duplicates(text)) is not None:
             if strict:
                 return ObjectRead(problems={"": "a field is repeated"})
-            return self._spread(members, (Repair(None, "a member came twice; the first one counts"),), strict)
-        if self._settled and (found := self._read_exactly(text)):
+            return self._read_members(members, (Repair(None, "a member came twice; the first one counts"),), strict)
+        if self._uses_pydantic and (found := self._read_exact(text)):
             return found
         try:
             value, repairs = read_json(text, strict, kind=None if len(self._codecs) == 1 else "object")
         except JsonReadError as fault:
             return ObjectRead(problems={"": str(fault)})
-        return self._spread(value, repairs, strict)
+        return self._read_members(value, repairs, strict)
 
-    def _read_exactly(self, text: str) -> ObjectRead | None:
-        """All fields by one call of pydantic; ``None`` when something needs a closer look."""
+    def _read_exact(self, text: str) -> ObjectRead | None:
+        """Read all fields by one call of pydantic; ``None`` if a member does not fit exactly."""
         try:
-            found = (self._exactly or self._compile())(text)
+            found = (self._validate or self._compile())(text)
         except ValueError:
             return None
         if found.keys() == self._codecs.keys():
@@ -84,18 +85,18 @@ class ObjectCodec:
         from pydantic import ConfigDict, TypeAdapter, with_config
         from typing_extensions import TypedDict
 
-        make: Any = TypedDict  # checkers want to know the members; here they are data
+        make: Any = TypedDict  # type checkers require literal members
         record = make("Outputs", {name: _member_type(codec.field) for name, codec in self._codecs.items()})
         config = ConfigDict(extra="allow", ser_json_bytes="base64", val_json_bytes="base64")
         adapter = TypeAdapter[dict[str, Any]](with_config(config)(record))
         options: Any = {key: on for codec in self._codecs.values() for key, on in _read_options(codec.field).items()}
         validator, finite = finite_validator(adapter)
-        exactly: Callable[[str], dict[str, Any]] = partial(validator.validate_json, strict=True, **options)
-        self._exactly = exactly if finite else partial(_without_constants, exactly)
-        return self._exactly
+        validate: Callable[[str], dict[str, Any]] = partial(validator.validate_json, strict=True, **options)
+        self._validate = validate if finite else partial(_validate_without_constants, validate)
+        return self._validate
 
-    def _spread(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> ObjectRead:
-        """The members of the object to their fields."""
+    def _read_members(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> ObjectRead:
+        """Read the members of the object into their fields."""
         members, found = self._members(value, strict)
         if members is None:
             names = ", ".join(map(repr, self._codecs))
@@ -105,37 +106,36 @@ class ObjectCodec:
         made = [*repairs, *found]
         for name, codec in self._codecs.items():
             try:
-                read = _member(codec, members, strict)
+                read = _read_member(codec, members, strict)
             except ValueReadError as fault:
                 problems[name] = str(fault)
             else:
                 values[name] = read.value
                 made += read.repairs
-        strays = [name for name in members if name not in self._codecs]
-        if strays and strict:
-            problems[""] = f"not output fields: {', '.join(map(shorten_repr, strays))}"
-        made += [Repair(None, f"the member {shorten_repr(name)} is not an output; it was left out") for name in strays]
+        unknown = [name for name in members if name not in self._codecs]
+        if unknown and strict:
+            problems[""] = f"not output fields: {', '.join(map(shorten_repr, unknown))}"
+        made += [Repair(None, f"the member {shorten_repr(name)} is not an output; it was left out") for name in unknown]
         return ObjectRead(values, tuple(made), problems)
 
-    def _members(self, value: JsonValue, strict: bool) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
-        """The object with the fields: the value itself, or what it holds one level down."""
-        found: list[tuple[dict[str, JsonValue], tuple[Repair, ...]]] = []
-        if isinstance(value, dict):
-            found.append((value, ()))
-        if strict or (found and (not value or self._is_whole(found[0][0]))):
-            return found[0] if found else (None, ())
-        found += [(inner, (Repair(None, what),)) for inner, what in unwrap_candidates(value) if isinstance(inner, dict)]
-        whole = [members for members in found if self._is_whole(members[0])]
-        some = [members for members in found if members[0].keys() & self._codecs.keys()]
-        return next(iter(whole or some), None) or self._bare(value)
+    def _members(self, value: JsonValue, strict: bool) -> _Members:
+        """Return the object with the fields: the value, or an object one level inside."""
+        own: list[_Members] = [(value, ())] if isinstance(value, dict) else []
+        if strict or (isinstance(value, dict) and (not value or self._is_complete(value))):
+            return own[0] if own else (None, ())
+        found = own + [(inner, (Repair(None, what),)) for inner, what in unwrap_candidates(value)]
+        objects = [(members, repairs) for members, repairs in found if isinstance(members, dict)]
+        complete = [each for each in objects if self._is_complete(each[0])]
+        partial = [each for each in objects if each[0].keys() & self._codecs.keys()]
+        return next(iter([*complete, *partial]), None) or self._only_value(value)
 
-    def _is_whole(self, members: dict[str, JsonValue]) -> bool:
-        """Whether an object has every required field, and any field at all."""
+    def _is_complete(self, members: dict[str, JsonValue]) -> bool:
+        """Return True if an object has every required field, and at least one field."""
         known = members.keys() & self._codecs.keys()
         return bool(known) and all(name in members for name, codec in self._codecs.items() if codec.field.required)
 
-    def _bare(self, value: JsonValue) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
-        """The value of the only field, standing alone."""
+    def _only_value(self, value: JsonValue) -> _Members:
+        """Return an object with the only field, if the value is that field's without its object."""
         if len(self._codecs) == 1:
             name, codec = next(iter(self._codecs.items()))
             try:
@@ -147,29 +147,29 @@ class ObjectCodec:
         return (value, ()) if isinstance(value, dict) else (None, ())
 
 
-def _first_of_each(text: str) -> dict[str, JsonValue] | None:
-    """The members of an object, where one comes twice; ``None`` where none does, or it is not strict JSON."""
+def _first_of_duplicates(text: str) -> dict[str, JsonValue] | None:
+    """Return the members of an object with duplicate keys; ``None`` if there are none, or the text is not strict JSON."""
     outermost: list[tuple[str, JsonValue]] = []
 
     def keep(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-        outermost[:] = pairs  # objects are closed from the inside out
+        outermost[:] = pairs  # the outermost object is the last one
         return dict(pairs)
 
     try:
-        whole = json.loads(text, object_pairs_hook=keep, strict=False)  # line breaks in strings are forgiven
+        whole = json.loads(text, object_pairs_hook=keep, strict=False)  # accepts line breaks in strings
     except (ValueError, RecursionError):
         return None
     repeated = isinstance(whole, dict) and len(cast("dict[str, JsonValue]", whole)) < len(outermost)
     return dict(reversed(outermost)) if repeated else None
 
 
-def _without_constants(read: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:
+def _validate_without_constants(validate: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:
     if has_constants(text):
         raise ValueError("the text may hold NaN")
-    return read(text)
+    return validate(text)
 
 
-def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> ReadValue:
+def _read_member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> ReadValue:
     name = codec.field.name
     if name in members:
         return codec.load(members[name], strict=strict)
@@ -191,4 +191,4 @@ def _member_type(spec: FieldSpec) -> Any:
 
 
 def _read_options(spec: FieldSpec) -> Mapping[str, bool]:
-    return {} if spec.annotation is str else compiled(spec).read_options
+    return {} if spec.annotation is str else compile_type(spec).read_options

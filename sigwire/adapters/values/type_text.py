@@ -2,13 +2,13 @@
 
     { name: string, age: int (>= 0), tags?: string[] = [], kind: "a" | "b", note: string | null }
 
-A member that may be left out has ``?``, its default stands after ``=``, limits stand in brackets and descriptions after ``//``,
-one member a line. Types that refer to themselves, or are large and used twice, have a name and are written once, below:
+An optional member has ``?`` and its default after ``=``; limits are in brackets, descriptions after ``//`` with one member a
+line. A type that refers to itself, or is large and used twice, has a name and is written once, at the end:
 
     Node
     where Node = { value: int, children: Node[] }
 
-Both styles are made from the same shape (``shapes``), so both know aliases, enums, limits, defaults and descriptions.
+Both styles are made from the JSON Schema of ``type_shape``, with its aliases, enums, limits, defaults and descriptions.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sigwire.adapters.values.type_shape import Shape, compiled, is_array, is_object
+from sigwire.adapters.values.type_shape import Shape, compile_type, enum_values, is_array, is_object
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.fields import FieldSpec
 
-__all__ = ["TypeStyle", "compact_text", "field_type_text", "schema_text"]
+__all__ = ["TypeStyle", "brief_type_text", "compact_text", "field_type_text", "schema_text", "type_suffix"]
 
 TypeStyle: TypeAlias = Literal["compact", "schema"]
 
-_WIDE = 100  # an object that is longer than this has a line for each member
-_LARGE = 40  # a type that is longer than this is written once, under its name
+_MAX_LINE = 100  # a longer object has a line for each member
+_MAX_REPEATED = 40  # a longer type that is used twice is written once, under its name
 
 
 def field_type_text(spec: FieldSpec, style: TypeStyle = "compact") -> str:
-    """The type of a field in a prompt. The field's own limits are not in it: ``spec.constraints`` has them in words.
+    """Return the type of a field in a prompt, without the field's limits: ``spec.constraints`` has these in words.
+
+    Raises ``FieldDefinitionError`` for an output of a type that pydantic cannot validate.
 
     >>> from sigwire.signatures.signature import Signature
     >>> field_type_text(Signature("text -> pairs: dict[str, list[float] | None]").spec.outputs[0])
@@ -43,6 +45,18 @@ def field_type_text(spec: FieldSpec, style: TypeStyle = "compact") -> str:
     if spec.annotation is str:
         return _STRING[style]
     return _field_text(spec, style)
+
+
+def brief_type_text(spec: FieldSpec, limit: int) -> str:
+    """Return the compact type of a field if it is one line of at most ``limit`` characters, else an empty text."""
+    text = field_type_text(spec)
+    return text if len(text) <= limit and "\n" not in text else ""
+
+
+def type_suffix(spec: FieldSpec, limit: int) -> str:
+    """Return the brief type in brackets, for a text behind a field's name; empty for plain text."""
+    text = brief_type_text(spec, limit)
+    return f" ({text})" if text and text != "string" else ""
 
 
 _BY_ROLE: Mapping[str, str] = {
@@ -56,19 +70,19 @@ _STRING: Mapping[TypeStyle, str] = {"compact": "string", "schema": '{"type":"str
 
 def _field_text(spec: FieldSpec, style: TypeStyle) -> str:
     try:
-        shape = compiled(spec).shape
+        shape = compile_type(spec).shape
     except FieldDefinitionError:
         if spec.direction == "output":
             raise
         return "any"
     shape = replace(shape, schema=_without_own_limits(spec, shape.schema))
     if spec.role == "code" and style == "compact":
-        return f"{compiled(spec).shape.schema.get('description', 'code')}"
+        return f"{compile_type(spec).shape.schema.get('description', 'code')}"
     return compact_text(shape) if style == "compact" else schema_text(shape)
 
 
 def _without_own_limits(spec: FieldSpec, schema: JsonObject) -> JsonObject:
-    """The schema without the limits of the field itself: they are said in words, and once is enough."""
+    """Return the schema without the limits of the field, which the prompt has in words."""
     limits = [(key, getattr(item, name, None)) for name, key in _OWN_LIMITS for item in spec.metadata]
     own = [(key, value) for key, value in limits if value is not None]
     members = schema.get("anyOf")
@@ -92,7 +106,7 @@ _OWN_LIMITS = (
 
 @lru_cache(maxsize=1024)
 def schema_text(shape: Shape) -> str:
-    """The shape as one line of JSON Schema, without what only programs read.
+    """Return the shape as one line of JSON Schema, without the keys that only programs need.
 
     >>> schema_text(Shape({"type": "integer", "title": "Age", "minimum": 0}))
     '{"type":"integer","minimum":0}'
@@ -100,7 +114,7 @@ def schema_text(shape: Shape) -> str:
     return dumps(_without_titles(shape.schema))
 
 
-def _without_titles(schema: Any) -> Any:
+def _without_titles(schema: object) -> object:
     if is_array(schema):
         return [_without_titles(item) for item in schema]
     if not is_object(schema):
@@ -117,7 +131,7 @@ def _without_titles(schema: Any) -> Any:
 
 
 _FOR_PROGRAMS = ("title", "names", "medium")
-_NAMED = ("properties", "$defs")  # their keys are names: a member may be called "title"
+_NAMED = ("properties", "$defs")  # their keys are names of members, such as "title"
 _DATA = ("default", "enum", "const", "examples")
 
 
@@ -126,38 +140,38 @@ _DATA = ("default", "enum", "const", "examples")
 
 @lru_cache(maxsize=1024)
 def compact_text(shape: Shape) -> str:
-    """The shape in the compact notation.
+    """Return the shape in the compact notation.
 
     >>> compact_text(Shape({"anyOf": [{"type": "array", "items": {"enum": ["a", 1]}}, {"type": "null"}]}))
     '("a" | 1)[] | null'
     """
-    return _Writer(shape).whole()
+    return _TypeWriter(shape).whole()
 
 
 _Write: TypeAlias = "Callable[[Any, JsonObject], str]"
 
 
-class _Writer:
-    """Writes one shape. ``_named`` are the definitions that are written below, by the name they have there."""
+class _TypeWriter:
+    """Writes one shape. ``_named``: the definitions that are written at the end."""
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._named = {name: _plain_name(name) for name in _recursive(shape)}
-        self._named |= {name: _plain_name(name) for name in self._large_and_shared()}
+        self._named = _recursive(shape)
+        self._named = [*self._named, *self._large_and_shared()]
 
     def _large_and_shared(self) -> list[str]:
         shared = [name for name, count in _uses(self._shape).items() if count > 1 and name not in self._named]
-        return [name for name in shared if len(self._text(self._shape.definitions[name])) > _LARGE]
+        return [name for name in shared if len(self._text(self._shape.definitions[name])) > _MAX_REPEATED]
 
     def whole(self) -> str:
-        pieces = [self._text(self._shape.schema)]
-        for key, name in self._named.items():
-            schema = self._shape.definitions[key]
-            pieces.append(f"where {name} = {self._text(schema)}{_comment(schema)}")
-        return "\n".join(pieces)
+        lines = [self._text(self._shape.schema)]
+        for name in self._named:
+            schema = self._shape.definitions[name]
+            lines.append(f"where {name} = {self._text(schema)}{_comment(schema)}")
+        return "\n".join(lines)
 
-    def _text(self, schema: Any) -> str:
-        """The type, its limits behind it."""
+    def _text(self, schema: object) -> str:
+        """Return the type with its limits."""
         if not is_object(schema):
             return "any"
         if "$ref" in schema:
@@ -168,14 +182,13 @@ class _Writer:
 
     def _reference(self, schema: JsonObject) -> str:
         key = _key_of(schema["$ref"])
-        return self._named.get(key) or self._text(self._shape.definitions.get(key, {}))
+        return key if key in self._named else self._text(self._shape.definitions.get(key, {}))
 
     def _type(self, schema: JsonObject) -> str:
         if "medium" in schema:
             return str(schema["medium"])
         if "enum" in schema or "const" in schema:
-            values: Any = schema.get("enum", [schema.get("const")])
-            return " | ".join(map(dumps, values))
+            return " | ".join(map(dumps, enum_values(schema)))
         for key in ("anyOf", "oneOf", "allOf"):
             if key in schema:
                 members: Any = schema[key]
@@ -208,7 +221,7 @@ class _Writer:
         if is_object(schema.get("additionalProperties")):
             members.append((f"[key: string]: {self._text(schema['additionalProperties'])}", ""))
         line = "{ " + ", ".join(text for text, _ in members) + " }"
-        if len(line) <= _WIDE and "\n" not in line and not any(comment for _, comment in members):
+        if len(line) <= _MAX_LINE and "\n" not in line and not any(comment for _, comment in members):
             return line
         return "{\n" + "\n".join(_indented(f"{text},{comment}") for text, comment in members) + "\n}"
 
@@ -220,17 +233,17 @@ class _Writer:
         key = self._text(keys if "$ref" in keys else {"type": "string", **keys})
         return f"{{ [key: {key}]: {self._text(values)} }}"
 
-    def _member(self, name: str, schema: Any, required: bool) -> str:
+    def _member(self, name: str, schema: object, required: bool) -> str:
         shown = name if name.isidentifier() else dumps(name)
         default = schema.get("default") if is_object(schema) else None
         suffix = "" if default is None else f" = {dumps(default)}"
         return f"{shown}{'' if required else '?'}: {self._text(schema)}{suffix}"
 
-    def _meaning(self, schema: Any) -> str:
+    def _meaning(self, schema: object) -> str:
         own = _comment(schema)
         return own or ("" if self._is_named(schema) else _comment(self._shape.resolve(schema)))
 
-    def _is_named(self, schema: Any) -> bool:
+    def _is_named(self, schema: object) -> bool:
         return is_object(schema) and _key_of(schema.get("$ref", "")) in self._named
 
     _WRITERS: ClassVar[Mapping[str, _Write]] = {
@@ -298,7 +311,7 @@ def _size(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:
         yield f"at most {high} {unit}"
 
 
-def _comment(schema: Any) -> str:
+def _comment(schema: object) -> str:
     text = schema.get("description") if is_object(schema) else None
     return f"  // {' '.join(str(text).split())}" if text else ""
 
@@ -310,7 +323,7 @@ def _indented(text: str) -> str:
 # --- definitions ------------------------------------------------------------------------------------------
 
 
-def _references(schema: Any) -> Iterator[str]:
+def _references(schema: object) -> Iterator[str]:
     if is_object(schema):
         if isinstance(schema.get("$ref"), str):
             yield _key_of(schema["$ref"])
@@ -331,7 +344,7 @@ def _uses(shape: Shape) -> dict[str, int]:
 
 
 def _recursive(shape: Shape) -> list[str]:
-    """The definitions that are reached from themselves."""
+    """Return the definitions that refer to themselves, directly or not."""
     direct = {name: set(_references(schema)) for name, schema in shape.definitions.items()}
     return [name for name in direct if name in _reached(direct, name)]
 
@@ -347,10 +360,5 @@ def _reached(direct: Mapping[str, set[str]], start: str) -> set[str]:
     return reached
 
 
-def _key_of(reference: Any) -> str:
+def _key_of(reference: object) -> str:
     return str(reference).rpartition("/")[2]
-
-
-def _plain_name(key: str) -> str:
-    # Pydantic prefixes modules only where two classes share a name; then the whole key keeps them apart.
-    return key

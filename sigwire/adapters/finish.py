@@ -1,0 +1,68 @@
+"""How a choice ended: errors that its finish reason calls for, and calls that the token limit truncated. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sigwire.core.messages import TextPart
+from sigwire.core.response import Choice, LMWarning
+from sigwire.core.tools.tool import ToolCall
+from sigwire.errors import ContentFiltered, EmptyResponse, MalformedToolCall, OutputTruncated, Refused
+
+__all__ = ["check_finish_reason", "drop_truncated_call", "truncated_error", "with_calls"]
+
+_EMPTY = "The model returned neither text nor tool calls. Ask again, or look at choice.raw for the provider's reason."
+_ONLY_CALLS = (
+    "The model called tools and wrote nothing, and the signature has no output for calls. Add one: calls: ToolCalls."
+)
+_FILTERED = "The provider's content filter stopped the answer. Change the inputs, or the provider's safety settings."
+_MALFORMED = (
+    "The provider could not read the tool call that the model wrote; nothing of it arrived. Ask again, or simplify the "
+    "tools' schemas. choice.raw has the provider's reason."
+)
+_TRUNCATED = (
+    "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
+)
+
+
+def check_finish_reason(choice: Choice, *, has_calls: bool = False) -> None:
+    """Raise the error of a choice that holds no answer, before its text is parsed.
+
+    With ``has_calls``, only a refusal and the content filter are errors: complete calls stay usable.
+    """
+    if choice.refusal:
+        raise Refused(f"The model declined: {choice.refusal}", choice=choice)
+    if choice.finish_reason == "content_filter":
+        raise ContentFiltered(_FILTERED, choice=choice)
+    if has_calls:
+        return
+    if choice.finish_reason == "length":
+        raise truncated_error(choice)
+    if not choice.text or choice.text.isspace():
+        if choice.finish_reason == "error":
+            raise MalformedToolCall(_MALFORMED, choice=choice)
+        raise EmptyResponse(_ONLY_CALLS if choice.tool_calls else _EMPTY, choice=choice)
+
+
+def truncated_error(choice: Choice) -> OutputTruncated:
+    """Return the error for an answer that the token limit truncated."""
+    return OutputTruncated(_TRUNCATED, choice=choice)
+
+
+def drop_truncated_call(choice: Choice, warnings: list[LMWarning]) -> Choice:
+    """Drop a last call that the token limit truncated: half of an argument may be another command."""
+    if choice.finish_reason != "length" or not choice.tool_calls:
+        return choice
+    last = choice.tool_calls[-1]
+    if last.error is None or last.error.code != "malformed_json":
+        return choice
+    warnings.append(LMWarning("tool_calls", f"the call {last.name or 'at the end'!r} was cut off and left out"))
+    return with_calls(choice, choice.text, choice.tool_calls[:-1])
+
+
+def with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choice:
+    """Return the choice with this text and these calls; its other parts stay, in front."""
+    kept = tuple(part for part in choice.parts if not isinstance(part, (TextPart, ToolCall)))
+    parts = (*kept, *((TextPart(text),) if text else ()), *calls) if kept else ()
+    reason = "tool_calls" if calls and choice.finish_reason == "stop" else choice.finish_reason
+    return replace(choice, text=text, tool_calls=calls, finish_reason=reason, parts=parts)
