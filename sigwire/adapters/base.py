@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sigwire.adapters.options import AdapterOptions, DemoLayout, SignatureType, ToolsMode
-from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan
+from sigwire.adapters.options import AdapterOptions, SignatureType, ToolsMode
+from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan, PlanSetup
 from sigwire.adapters.prompts.layout import FieldValues, Layout, TypeStyle, VisibleFields
-from sigwire.adapters.text_tools.render import ToolSchemas
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
@@ -32,7 +31,7 @@ _PlanKey: TypeAlias = tuple[int, Capabilities]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adapter(ABC):
+class Adapter(AdapterOptions, ABC):
     """Base of the adapters; a subclass gives the layout of fields.
 
     ``strict``: refuse every answer that needs a repair, and every downgrade. ``native_tools``: offer tools natively
@@ -45,14 +44,8 @@ class Adapter(ABC):
     written as text, in whatever form, count only in a message that is nothing else; for tools that can do harm.
     """
 
-    strict: bool = False
     native_tools: bool | None = None
     types: TypeStyle = "compact"
-    tool_schemas: ToolSchemas = "full"
-    text_tools: str = "fenced"
-    calls_alone: bool = False
-    demos: DemoLayout = "turns"
-    parallel_tool_calls: bool | None = None
     callbacks: Sequence[Any] | None = field(default=None, repr=False, compare=False)
     _plans: dict[_PlanKey, Plan] = field(default_factory=dict[_PlanKey, Plan], init=False, repr=False, compare=False)
 
@@ -102,32 +95,11 @@ class Adapter(ABC):
         mode, reason = self.mode(layout, capabilities, tools_mode)
         if reason is not None:
             warnings.append(LMWarning("structured_output", reason))
-        return self.make_plan(signature, capabilities, layout, tools_mode, mode, tuple(warnings))
+        return self.make_plan(PlanSetup(self, signature, capabilities, layout, tools_mode, mode, tuple(warnings)))
 
-    def make_plan(
-        self,
-        signature: SignatureType,
-        capabilities: Capabilities,
-        layout: Layout,
-        tools_mode: ToolsMode | None,
-        mode: str,
-        warnings: tuple[LMWarning, ...],
-    ) -> Plan:
-        """Return the plan of these parts. An adapter with its own plan class overrides this method."""
-        return Plan(self.plan_options(), signature, capabilities, layout, tools_mode, mode, warnings)
-
-    def plan_options(self) -> AdapterOptions:
-        """Return the options that a plan sees."""
-        return AdapterOptions(
-            self,
-            type(self).__name__,
-            self.strict,
-            self.text_tools,
-            self.tool_schemas,
-            self.calls_alone,
-            self.demos,
-            self.parallel_tool_calls,
-        )
+    def make_plan(self, setup: PlanSetup) -> Plan:
+        """Return the plan of this setup. An adapter with its own plan class overrides this method."""
+        return Plan(setup)
 
     def _tools_mode(self, capabilities: Capabilities, warnings: list[LMWarning]) -> ToolsMode:
         wanted = capabilities.native_tools if self.native_tools is None else self.native_tools

@@ -1,6 +1,6 @@
 """Adapter options as a plan sees them, and the checks of a call's tool options against the offered tools.
 
-``Adapter`` builds one ``AdapterOptions``; ``Plan`` and the writers of prompts read it. Knows nothing of layouts and plans.
+``Adapter`` is an ``AdapterOptions``; ``Plan`` and the writers of prompts know no more of it. Knows no layouts and no plans.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ SignatureType: TypeAlias = Any
 """A signature class. For type checkers, ``Signature("a -> b")`` is an instance of one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class AdapterOptions:
-    """The options of an adapter that its plans need. ``adapter`` is passed to callbacks; ``name`` is for errors."""
+    """The options of an adapter that its plans need. ``Adapter`` describes each."""
 
-    adapter: object
-    name: str
     strict: bool = False
-    text_tools: str = "seed"
     tool_schemas: ToolSchemas = "full"
+    text_tools: str = "fenced"
     calls_alone: bool = False
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None

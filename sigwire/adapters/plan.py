@@ -37,7 +37,7 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.text_tools import TextReader, ToolCatalog
 
-__all__ = ["FollowUp", "ParsedChoice", "Plan", "is_tool_trace"]
+__all__ = ["FollowUp", "ParsedChoice", "Plan", "PlanSetup", "is_tool_trace"]
 
 _THOUGHT_TAGS = (
     ("think", "<think>", "</think>"),
@@ -63,60 +63,59 @@ class FollowUp:
     request: Request
 
 
-class Plan:
-    """The way in which one adapter asks one signature of one kind of model.
+@dataclass(frozen=True, slots=True)
+class PlanSetup:
+    """The parts of a plan, as its adapter chose them for a signature and a model.
 
     ``mode``: how outputs are requested, "native_schema", "native_json" or "prompt". ``tools_mode``: how tools are offered,
     "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot satisfy.
     """
 
-    def __init__(
-        self,
-        options: AdapterOptions,
-        signature: SignatureType,
-        capabilities: Capabilities,
-        layout: Layout,
-        tools_mode: ToolsMode | None,
-        mode: str = "prompt",
-        warnings: tuple[LMWarning, ...] = (),
-    ) -> None:
-        self.spec = spec = signature.spec
-        self.options = options
-        self.adapter = options.adapter
-        self.signature = signature
-        self.capabilities = capabilities
-        self.layout = layout
-        self.tools_mode = tools_mode
-        self.mode = mode
-        self.warnings = warnings
+    adapter: AdapterOptions
+    signature: SignatureType
+    capabilities: Capabilities
+    layout: Layout
+    tools_mode: ToolsMode | None
+    mode: str
+    warnings: tuple[LMWarning, ...]
+
+
+class Plan:
+    """The way in which one adapter asks one signature of one kind of model. Attributes: those of ``PlanSetup``, ``spec``."""
+
+    def __init__(self, setup: PlanSetup) -> None:
+        self.adapter = adapter = setup.adapter
+        self.signature = setup.signature
+        self.spec = spec = setup.signature.spec
+        self.capabilities = setup.capabilities
+        self.layout = layout = setup.layout
+        self.tools_mode = tools_mode = setup.tools_mode
+        self.mode = setup.mode
+        self.warnings = setup.warnings
         self._tools_name = _name_of(spec.tools_field)
         self._calls_name = _name_of(spec.calls_field)
         self._history_name = _name_of(spec.history_field)
         self.thinking = tuple(
             field for field in spec.outputs if field.role == "reasoning" and field.name not in layout.codecs
         )
-        self.thoughts = () if options.strict else _thought_tags(layout)
+        self.thoughts = () if adapter.strict else _thought_tags(layout)
         self._reads_calls = layout.visible.calls
-        self._response_format: ResponseFormat | None = layout.response_format() if mode != "prompt" else None
-        self._style = style_named(options.text_tools)
-        self._turns = TurnWriter(
-            layout, self._calls_name, capabilities.native_tools and tools_mode != "text", self._style
-        )
-        self._demos_in_system = options.demos == "system"
-        self._demos = (
-            DemoWriter(replace(self._turns, native=False), EXAMPLE)
-            if self._demos_in_system
-            else DemoWriter(self._turns)
-        )
+        self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
+        self._style = style_named(adapter.text_tools)
+        native = setup.capabilities.native_tools and tools_mode != "text"
+        self._turns = TurnWriter(layout, self._calls_name, native, self._style)
+        self._demos_in_system = adapter.demos == "system"
+        in_system = DemoWriter(replace(self._turns, native=False), EXAMPLE)
+        self._demos = in_system if self._demos_in_system else DemoWriter(self._turns)
         self._history = HistoryWriter(self._turns, frozenset(spec.by_name))
         self._tool_prompts = ToolPromptWriter(
-            layout, options, self._style, tools_mode, spec.instructions, self._calls_name
+            layout, adapter, self._style, tools_mode, spec.instructions, self._calls_name
         )
         self._added_fields: FieldValues = {}
-        self._has_fields_beside_text = bool(self._calls_name or self.thinking)
+        self._has_fields_outside_text = bool(self._calls_name or self.thinking)
 
     def __repr__(self) -> str:
-        return f"Plan({self.options.name}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
+        return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
 
     # --- format --------------------------------------------------------------------------------------
 
@@ -136,7 +135,7 @@ class Plan:
         choice = read_tool_choice(settings.pop("tool_choice", None))
         parallel = settings.pop("parallel_tool_calls", None)
         if parallel is None:
-            parallel = self.options.parallel_tool_calls
+            parallel = self.adapter.parallel_tool_calls
         prompt = self._tool_prompt(inputs, choice)
         messages = self._first_messages(prompt, demos)
         history = inputs.get(self._history_name) if self._history_name is not None else None
@@ -190,11 +189,7 @@ class Plan:
         return replace(response, choices=choices, warnings=response.warnings + tuple(warnings))
 
     def _read_text_calls(
-        self,
-        choices: tuple[Choice, ...],
-        tools: tuple[Tool, ...],
-        taken: Iterable[str],
-        warnings: list[LMWarning],
+        self, choices: tuple[Choice, ...], tools: tuple[Tool, ...], taken: Iterable[str], warnings: list[LMWarning]
     ) -> tuple[Choice, ...]:
         if not (self._reads_calls and tools and any(map(_is_readable, choices))):
             return choices
@@ -212,7 +207,7 @@ class Plan:
         from sigwire.adapters.text_tools import read_calls
 
         thinking = _thinking_state(bool(choice.reasoning))
-        found = read_calls(choice.text, catalog, thinking=thinking, whole_message=self.options.calls_alone, taken=taken)
+        found = read_calls(choice.text, catalog, thinking=thinking, whole_message=self.adapter.calls_alone, taken=taken)
         if found.reasoning and not choice.reasoning:
             choice = replace(choice, reasoning=found.reasoning)
         if not found.calls:
@@ -252,7 +247,7 @@ class Plan:
         return TextReader(
             self._tool_prompts.catalog_of(offered),
             thinking=_thinking_state(thought),
-            whole_message=self.options.calls_alone,
+            whole_message=self.adapter.calls_alone,
             taken=taken,
         )
 
@@ -267,22 +262,22 @@ class Plan:
         has_calls = bool(choice.tool_calls) and self._calls_name is not None
         check_finish_reason(choice, has_calls=has_calls)
         if has_calls:
-            reading = self._read_beside_calls(choice)
+            reading = self._read_with_calls(choice)
         elif not self.layout.outputs:
             reading = FieldReadings()
         else:
             reading = self._read(choice.text)
             if reading.problems:
                 raise self._parse_error(choice, reading)
-        if self._has_fields_beside_text:
-            reading.values.update(self.fields_beside_text(choice))
+        if self._has_fields_outside_text:
+            reading.values.update(self.fields_outside_text(choice))
         return ParsedChoice(reading.values, tuple(reading.repairs))
 
     def _read(self, text: str) -> FieldReadings:
         """Read the outputs in a text. Thinking in front of the answer is removed first: it may hold drafts."""
         # Searching for one character is many times faster than for a word, and most long answers have no slash.
-        if self.options.strict or "/" not in text or not ("</think" in text or "[/THINK]" in text):
-            return self.layout.read(text, self.options.strict)
+        if self.adapter.strict or "/" not in text or not ("</think" in text or "[/THINK]" in text):
+            return self.layout.read(text, self.adapter.strict)
         start = text.lstrip()
         answer, is_certain = self._without_thoughts(start)
         if len(answer) == len(start):
@@ -306,26 +301,24 @@ class Plan:
                 return after, False
         return text, False
 
-    def _read_beside_calls(self, choice: Choice) -> FieldReadings:
+    def _read_with_calls(self, choice: Choice) -> FieldReadings:
         """Read the fields beside calls. A field with a problem is left out or has its default."""
         reading = FieldReadings()
         if choice.finish_reason == "length":
-            if self.options.strict:
+            if self.adapter.strict:
                 raise truncated_error(choice)
             reading.repairs.append(Repair(None, "the answer was cut off by the token limit after its calls"))
         elif choice.text.strip() and self.layout.outputs:
             reading = self.layout.read(choice.text, False)
+            problems = {name: problem for name, problem in reading.problems.items() if problem != ABSENT}
             reading.repairs += [
-                Repair(name or None, f"left out beside the tool calls: {problem}")
-                for name, problem in reading.problems.items()
-                if problem != ABSENT
+                Repair(name or None, f"left out beside the tool calls: {problem}") for name, problem in problems.items()
             ]
-        for name, codec in self.layout.outputs:
-            if name not in reading.values and codec.field.has_default:
-                reading.values[name] = codec.field.default_value()
+        missing = [codec.field for name, codec in self.layout.outputs if name not in reading.values]
+        reading.values.update({field.name: field.default_value() for field in missing if field.has_default})
         return reading
 
-    def fields_beside_text(self, choice: Choice) -> dict[str, Any]:
+    def fields_outside_text(self, choice: Choice) -> dict[str, Any]:
         """Return the fields that are not in the text: calls and reasoning."""
         fields: dict[str, Any] = dict(self._added_fields)
         if self._calls_name is not None:
@@ -339,7 +332,7 @@ class Plan:
 
     def _parse_error(self, choice: Choice, reading: FieldReadings) -> AdapterParseError:
         return AdapterParseError(
-            self.options.name,
+            type(self.adapter).__name__,
             self.signature,
             choice.text,
             parsed_result=reading.values,
@@ -373,7 +366,7 @@ class Plan:
     def with_messages(self, fields: FieldValues) -> Plan:
         """Return a copy of the plan that adds these fields to each parsed choice."""
         plan = copy(self)
-        plan._added_fields, plan._has_fields_beside_text = fields, True
+        plan._added_fields, plan._has_fields_outside_text = fields, True
         return plan
 
     def follow_up(self, choice: Choice) -> FollowUp | None:

@@ -12,11 +12,10 @@ from typing import Any
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.finish import check_finish_reason
-from sigwire.adapters.options import AdapterOptions, SignatureType, ToolsMode
-from sigwire.adapters.plan import FollowUp, Plan
+from sigwire.adapters.plan import FollowUp, Plan, PlanSetup
 from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, FieldValues, Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.response import Choice, LMWarning
+from sigwire.core.response import Choice
 from sigwire.errors import ConfigurationError
 
 __all__ = ["TwoStepAdapter", "TwoStepPlan"]
@@ -51,27 +50,9 @@ class TwoStepAdapter(Adapter):
         """Return a layout of plain text."""
         return PlainLayout(visible)
 
-    def make_plan(
-        self,
-        signature: SignatureType,
-        capabilities: Capabilities,
-        layout: Layout,
-        tools_mode: ToolsMode | None,
-        mode: str,
-        warnings: tuple[LMWarning, ...],
-    ) -> Plan:
+    def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan with a follow-up request."""
-        return TwoStepPlan(
-            self.plan_options(),
-            signature,
-            capabilities,
-            layout,
-            tools_mode,
-            mode,
-            warnings,
-            model=self.extraction_model,
-            adapter=self.extraction_adapter,
-        )
+        return TwoStepPlan(setup, self.extraction_model, self.extraction_adapter)
 
 
 class PlainLayout(Layout):
@@ -108,22 +89,10 @@ class PlainLayout(Layout):
 class TwoStepPlan(Plan):
     """The plan of the first step. ``follow_up`` makes the second."""
 
-    def __init__(
-        self,
-        options: AdapterOptions,
-        signature: SignatureType,
-        capabilities: Capabilities,
-        layout: Layout,
-        tools_mode: ToolsMode | None,
-        mode: str,
-        warnings: tuple[LMWarning, ...],
-        *,
-        model: Any,
-        adapter: Adapter,
-    ) -> None:
-        super().__init__(options, signature, capabilities, layout, tools_mode, mode, warnings)
+    def __init__(self, setup: PlanSetup, model: Any, adapter: Adapter) -> None:
+        super().__init__(setup)
         self._model = model
-        self._extraction = self._extraction_plan(adapter) if layout.outputs else None
+        self._extraction = self._extraction_plan(adapter) if self.layout.outputs else None
 
     def _extraction_plan(self, adapter: Adapter) -> Plan:
         from sigwire.signatures.fields import InputField
@@ -156,4 +125,4 @@ class TwoStepPlan(Plan):
             return None
         check_finish_reason(choice)
         request = self._extraction.format({self._text_name(): choice.text})
-        return FollowUp(self._model, self._extraction.with_messages(self.fields_beside_text(choice)), request)
+        return FollowUp(self._model, self._extraction.with_messages(self.fields_outside_text(choice)), request)

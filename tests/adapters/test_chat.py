@@ -1,4 +1,4 @@
-"""Sections: headers as models write them, what lies outside them, and what strict refuses."""
+"""Sections: spellings of headers, text outside of sections, and repairs that strict refuses."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ READ = [
 
 
 @pytest.mark.parametrize(("text", "repairs"), READ)
-def test_sections_are_read_as_models_write_them_and_repairs_are_listed(text: str, repairs: int) -> None:
+def test_sections_are_read_in_all_spellings_with_listed_repairs(text: str, repairs: int) -> None:
     parsed = ChatAdapter().plan(QA).parse(_choice(text))
     assert parsed.fields == GOOD
     assert (len(parsed.repairs) > 0) == (repairs > 0)
 
 
 @pytest.mark.parametrize("text", [text for text, repairs in READ if repairs])
-def test_strict_refuses_every_repair(text: str) -> None:
+def test_strict_read_refuses_every_repair(text: str) -> None:
     with pytest.raises(AdapterParseError):
         ChatAdapter(strict=True).parse(QA, text)
 
@@ -53,18 +53,18 @@ def test_strict_refuses_every_repair(text: str) -> None:
         ('{"answer": "yes"}', {"answer", "score"}),
     ],
 )
-def test_what_cannot_be_read_is_named_by_field(text: str, problems: set[str]) -> None:
+def test_unreadable_values_are_problems_by_field(text: str, problems: set[str]) -> None:
     with pytest.raises(AdapterParseError) as caught:
         ChatAdapter().parse(QA, text)
     assert set(caught.value.problems) == problems
 
 
-def test_text_between_sections_of_others_is_not_glued_to_a_value() -> None:
+def test_text_of_unknown_sections_is_not_part_of_a_value() -> None:
     text = "[[ ## answer ## ]]\nyes\n[[ ## aside ## ]]\nnot this\n[[ ## score ## ]]\n1"
     assert ChatAdapter().parse(QA, text)["answer"] == "yes"
 
 
-def test_an_output_may_be_called_completed() -> None:
+def test_output_named_completed_is_read() -> None:
     signature = Signature("task -> completed: bool, note")
     plan = ChatAdapter().plan(signature)
     text = plan.layout.write({"completed": True, "note": "n"})
@@ -72,7 +72,7 @@ def test_an_output_may_be_called_completed() -> None:
     assert plan.parse(_choice("[[ ## completed ## ]]\ntrue\n[[ ## note ## ]]\nn")).fields["completed"] is True
 
 
-def test_types_are_compact_or_schemas() -> None:
+def test_types_are_shown_compact_or_as_schemas() -> None:
     signature = Signature("question -> scores: dict[str, list[float]]")
     compact = ChatAdapter().format(signature, {"question": "Q?"}).messages[0].text
     schema = ChatAdapter(types="schema").format(signature, {"question": "Q?"}).messages[0].text
@@ -81,7 +81,7 @@ def test_types_are_compact_or_schemas() -> None:
     assert len(compact) < len(schema)
 
 
-def test_guards_are_exact_inverses_at_every_number_of_backslashes() -> None:
+def test_unescape_inverts_escape_for_every_number_of_backslashes() -> None:
     escaper = line_escaper(calls=True)
     for mark in ("[[ ## a ## ]]", "~~~tool_call", "```tool_call", "~~~~"):
         for count in range(4):

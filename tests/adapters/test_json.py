@@ -1,4 +1,4 @@
-"""One JSON object: which mode a model allows, the schema that is asked for, and the wrappers models put around it."""
+"""One JSON object: the mode that a model allows, the requested schema, and wrappers around the object."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MODES: list[tuple[Any, Capabilities, str, bool]] = [
 
 
 @pytest.mark.parametrize(("signature", "able", "mode", "warns"), MODES)
-def test_the_mode_is_the_best_the_model_allows_and_anything_less_is_said(
+def test_mode_is_the_strictest_possible_and_a_lower_one_is_a_warning(
     signature: Any, able: Capabilities, mode: str, warns: bool
 ) -> None:
     plan = JSONAdapter().plan(signature, able)
@@ -48,7 +48,7 @@ def test_the_mode_is_the_best_the_model_allows_and_anything_less_is_said(
         assert response_format == ResponseFormat(None)
 
 
-def test_a_required_schema_refuses_to_degrade() -> None:
+def test_require_schema_refuses_models_without_schema() -> None:
     assert JSONAdapter(require_schema=True).plan(QA, ALL).mode == "native_schema"
     with pytest.raises(UnsupportedFeature, match="no structured output"):
         JSONAdapter(require_schema=True).plan(QA, Capabilities())
@@ -68,7 +68,7 @@ class Whole(Signature):
     count: int = OutputField(desc="how many", ge=0)
 
 
-def test_the_schema_is_one_object_whose_definitions_are_shared() -> None:
+def test_output_schema_is_one_object_with_shared_definitions() -> None:
     schema = JSONAdapter().plan(Whole, ALL).format({"text": "x"}).response_format.schema  # type: ignore[union-attr]
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
@@ -95,7 +95,7 @@ WRAPPERS = [
 
 
 @pytest.mark.parametrize("text", WRAPPERS)
-def test_wrappers_are_taken_off_and_listed_and_strict_refuses_them(text: str) -> None:
+def test_wrappers_are_repairs_that_strict_refuses(text: str) -> None:
     parsed = JSONAdapter().plan(QA).parse(Choice(text=text))
     assert parsed.fields == {"answer": "yes", "score": 1.0}
     assert bool(parsed.repairs) == (text != GOOD)
@@ -105,12 +105,12 @@ def test_wrappers_are_taken_off_and_listed_and_strict_refuses_them(text: str) ->
 
 
 @pytest.mark.parametrize("text", ['{"answer": "yes", "score": 1', '{"answer": "ye', '{"answer": "yes"}', "[]", "yes"])
-def test_what_is_cut_or_missing_is_an_error_never_completed(text: str) -> None:
+def test_truncated_or_missing_members_are_errors(text: str) -> None:
     with pytest.raises(AdapterParseError):
         JSONAdapter().parse(QA, text)
 
 
-def test_calls_alone_need_no_object() -> None:
+def test_calls_without_text_need_no_object() -> None:
     plan = JSONAdapter().plan(OnlyCalls, ALL)
     assert plan.format({"question": "Q?"}).response_format is None
     assert plan.parse(Choice(text="No.")).fields == {"calls": ToolCalls((), "No.")}

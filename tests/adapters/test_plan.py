@@ -1,4 +1,4 @@
-"""Plans: messages in order, why the model stopped, repairs, and what is kept between calls."""
+"""Plans: order of messages, finish reasons, re-asking, and caches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DEMO = {"question": "old?", "k": 1, "answer": "yes", "score": 0.5}
 
 
 @each_adapter
-def test_a_plan_is_compiled_once_for_a_signature_and_a_model(adapter: Adapter) -> None:
+def test_plan_is_compiled_once_for_a_signature_and_a_model(adapter: Adapter) -> None:
     assert adapter.plan(QA, Capabilities()) is adapter.plan(QA, Capabilities())
     assert adapter.plan(QA, Capabilities()) is not adapter.plan(QA, Capabilities(native_tools=True))
     other = QA.with_instructions("Otherwise.")
@@ -48,7 +48,7 @@ def test_a_plan_is_compiled_once_for_a_signature_and_a_model(adapter: Adapter) -
 
 
 @each_adapter
-def test_the_system_message_says_fields_form_and_task(adapter: Adapter) -> None:
+def test_system_message_has_fields_form_and_task(adapter: Adapter) -> None:
     class Limits(Signature):
         """Judge the text."""
 
@@ -62,7 +62,7 @@ def test_the_system_message_says_fields_form_and_task(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_messages_are_system_demos_history_question(adapter: Adapter) -> None:
+def test_messages_are_system_demos_history_inputs(adapter: Adapter) -> None:
     history = History([{"question": "before?", "answer": "B"}, Message.user("by hand")])
     request = adapter.format(Talk, {"question": "now?"}, [{"question": "demo?", "answer": "D"}], history=history)
     assert [message.role for message in request.messages] == [
@@ -79,7 +79,7 @@ def test_messages_are_system_demos_history_question(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_only_the_last_question_carries_the_reminder(adapter: Adapter) -> None:
+def test_only_the_last_user_message_has_the_reminder(adapter: Adapter) -> None:
     history = History([{"question": "before?", "answer": "B"}])
     request = adapter.format(Talk, {"question": "now?"}, [{"question": "demo?", "answer": "D"}], history=history)
     assert ["Reply with" in message.text for message in request.messages if message.role == "user"] == [
@@ -90,30 +90,30 @@ def test_only_the_last_question_carries_the_reminder(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_formatting_changes_nothing_it_was_given(adapter: Adapter) -> None:
+def test_format_does_not_change_its_arguments(adapter: Adapter) -> None:
     inputs, demos, options = dict(ASK), [dict(DEMO)], {"temperature": 0.5, "tool_choice": "auto"}
     adapter.plan(QA).format(inputs, demos, options)
     assert (inputs, demos, options) == (ASK, [DEMO], {"temperature": 0.5, "tool_choice": "auto"})
 
 
 @each_adapter
-def test_the_same_inputs_always_give_the_same_request(adapter: Adapter) -> None:
+def test_equal_inputs_give_equal_requests(adapter: Adapter) -> None:
     plan = adapter.plan(QA)
     first = plan.format(ASK, [DEMO])
     plan.format({"question": "other", "k": 1}, [{**DEMO, "answer": "no"}, DEMO])
     assert plan.format(ASK, [DEMO]) == first == adapter.compile(QA, Capabilities()).format(ASK, [DEMO])
 
 
-def test_inputs_that_are_not_given_have_no_section() -> None:
+def test_input_without_a_value_has_no_section() -> None:
     assert "## k ##" not in ChatAdapter().plan(QA).format({"question": "Q?"}).messages[1].text
 
 
-def test_defaults_of_inputs_are_filled_in_by_the_adapter() -> None:
+def test_adapter_fills_in_defaults_of_inputs() -> None:
     signature = Signature({"question": InputField(), "k": (int, InputField(default=7)), "answer": OutputField()})
     assert "[[ ## k ## ]]\n7" in ChatAdapter().format(signature, {"question": "Q?"}).messages[1].text
 
 
-def test_media_stand_where_their_field_is() -> None:
+def test_media_are_placed_at_their_field() -> None:
     signature = Signature("before, picture: Image, after -> answer")
     picture = Image("https://example.org/a.png")
     user = ChatAdapter().format(signature, {"before": "B", "picture": picture, "after": "A"}).messages[1]
@@ -138,7 +138,7 @@ def test_system_message_states_how_many_exchanges_are_examples(adapter: Adapter)
 
 
 @each_adapter
-def test_incomplete_demos_come_first_and_say_so(adapter: Adapter) -> None:
+def test_incomplete_demos_come_first_and_are_marked(adapter: Adapter) -> None:
     partial = {"question": "part?", "answer": "p"}
     request = adapter.format(QA, ASK, [DEMO, partial])
     assert "Example (some fields omitted):" in request.messages[1].text
@@ -146,11 +146,11 @@ def test_incomplete_demos_come_first_and_say_so(adapter: Adapter) -> None:
     assert "old?" in request.messages[3].text
 
 
-def test_demos_without_inputs_or_without_outputs_are_left_out() -> None:
+def test_demos_without_inputs_or_outputs_are_omitted() -> None:
     assert len(ChatAdapter().format(QA, ASK, [{"question": "q"}, {"answer": "a"}, {}]).messages) == 2
 
 
-def test_demos_can_stand_in_the_system_message() -> None:
+def test_demos_are_written_into_the_system_message_by_option() -> None:
     request = ChatAdapter(demos="system").format(QA, ASK, [DEMO])
     assert len(request.messages) == 2
     assert "Example:\n\n[[ ## question ## ]]\nold?" in request.messages[0].text
@@ -158,7 +158,7 @@ def test_demos_can_stand_in_the_system_message() -> None:
     assert "old?" not in request.messages[1].text
 
 
-def test_a_changed_demo_is_written_again() -> None:
+def test_demo_is_written_again_when_changed() -> None:
     plan = ChatAdapter().plan(QA)
     plain, example = dict(DEMO), Example(**DEMO)
     nested = Signature("question -> names: list[str]")
@@ -173,7 +173,7 @@ def test_a_changed_demo_is_written_again() -> None:
     assert '"b"' in other.format({"question": "Q?"}, [names]).messages[2].text
 
 
-def test_an_unchanged_demo_is_written_once() -> None:
+def test_demo_is_written_once_when_unchanged() -> None:
     plan = ChatAdapter().plan(QA)
     demos = [DEMO, Example(**DEMO)]
     first, again = plan.format(ASK, demos), plan.format(ASK, demos)
@@ -191,12 +191,12 @@ def test_turns_are_written_once() -> None:
     assert longer.messages[1] is first.messages[1]
 
 
-def test_a_turn_of_none_of_the_fields_is_an_error_that_names_them() -> None:
+def test_turn_without_any_field_is_an_input_error() -> None:
     with pytest.raises(InputError, match="answer, history, question"):
         ChatAdapter().format(Talk, {"question": "Q?"}, history=History([{"querstion": "x"}]))
 
 
-def test_a_history_may_be_a_list_of_openai_messages() -> None:
+def test_history_accepts_a_list_of_openai_messages() -> None:
     turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     request = ChatAdapter().format(Talk, {"question": "Q?"}, history=turns)
     assert request.messages[1:3] == (Message.user("Hi"), Message.assistant("Hello"))
@@ -218,14 +218,14 @@ STOPS: list[tuple[Choice, type[ModelError]]] = [
 
 @each_adapter
 @pytest.mark.parametrize(("choice", "error"), STOPS)
-def test_each_way_to_fail_is_its_own_error(adapter: Adapter, choice: Choice, error: type[ModelError]) -> None:
+def test_each_finish_reason_has_its_error(adapter: Adapter, choice: Choice, error: type[ModelError]) -> None:
     with pytest.raises(ModelError) as caught:
         adapter.plan(QA).parse(choice)
     assert type(caught.value) is error
     assert caught.value.choice is choice
 
 
-def test_a_parse_error_says_what_was_read_and_what_is_wrong() -> None:
+def test_parse_error_has_parsed_fields_and_problems() -> None:
     with pytest.raises(AdapterParseError) as caught:
         ChatAdapter().parse(QA, "[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\nhigh")
     error = caught.value
@@ -236,7 +236,7 @@ def test_a_parse_error_says_what_was_read_and_what_is_wrong() -> None:
 
 
 @each_adapter
-def test_reasoning_before_the_answer_is_left_out_and_listed(adapter: Adapter) -> None:
+def test_reasoning_before_the_answer_is_removed_with_a_repair(adapter: Adapter) -> None:
     plan = adapter.plan(QA)
     draft, answer = (
         plan.layout.write({"answer": "draft", "score": 0.0}),
@@ -248,7 +248,7 @@ def test_reasoning_before_the_answer_is_left_out_and_listed(adapter: Adapter) ->
 
 
 @each_adapter
-def test_thinking_that_the_prompt_opened_is_left_out_and_a_draft_is_never_the_answer(adapter: Adapter) -> None:
+def test_thinking_without_opening_tag_is_removed_with_its_draft(adapter: Adapter) -> None:
     plan = adapter.plan(QA)
     draft, answer = (
         plan.layout.write({"answer": "draft", "score": 0.0}),
@@ -260,7 +260,7 @@ def test_thinking_that_the_prompt_opened_is_left_out_and_a_draft_is_never_the_an
 
 
 @each_adapter
-def test_a_value_may_speak_of_thinking(adapter: Adapter) -> None:
+def test_thinking_tags_inside_a_value_are_kept(adapter: Adapter) -> None:
     plan = adapter.plan(QA)
     values = {"answer": "write </think> or </thinking>", "score": 1.0}
     for text in (plan.layout.write(values), "Sure.\n" + plan.layout.write(values)):
@@ -268,7 +268,7 @@ def test_a_value_may_speak_of_thinking(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_strict_refuses_what_lenient_repairs(adapter: Adapter) -> None:
+def test_strict_adapter_refuses_repairs(adapter: Adapter) -> None:
     plan = adapter.plan(QA)
     text = "Sure, here it is:\n" + plan.layout.write({"answer": "yes", "score": 1.0})
     assert plan.parse(Choice(text=text)).repairs
@@ -277,7 +277,7 @@ def test_strict_refuses_what_lenient_repairs(adapter: Adapter) -> None:
 
 
 @each_adapter
-def test_a_repair_asks_again_with_the_exact_errors(adapter: Adapter) -> None:
+def test_reask_sends_the_exact_errors(adapter: Adapter) -> None:
     plan = adapter.plan(QA)
     request = plan.format(ASK, options={"temperature": 0.5})
     choice = Choice(text=plan.layout.write({"answer": "yes"}))
@@ -291,7 +291,7 @@ def test_a_repair_asks_again_with_the_exact_errors(adapter: Adapter) -> None:
     assert again.options == request.options
 
 
-def test_a_repair_of_an_empty_answer_sends_no_empty_message() -> None:
+def test_reask_of_an_empty_answer_sends_no_empty_message() -> None:
     plan = ChatAdapter().plan(QA)
     request = plan.format(ASK)
     again = plan.reask(request, Choice(), EmptyResponse("It was empty.", choice=Choice()))
@@ -302,7 +302,7 @@ def test_a_repair_of_an_empty_answer_sends_no_empty_message() -> None:
 # --- reasoning that the model does by itself ---------------------------------------------------------------
 
 
-def test_native_reasoning_is_taken_from_the_choice_not_asked_for() -> None:
+def test_native_reasoning_is_read_from_the_choice_and_not_prompted() -> None:
     signature = Signature("question -> thoughts: Reasoning, answer")
     thinking = ChatAdapter().plan(signature, Capabilities(reasoning=True))
     asked = ChatAdapter().plan(signature)
@@ -314,7 +314,7 @@ def test_native_reasoning_is_taken_from_the_choice_not_asked_for() -> None:
     assert str(fields["thoughts"]) == "hm"
 
 
-def test_warnings_of_the_plan_are_on_the_response() -> None:
+def test_response_has_the_warnings_of_the_plan() -> None:
     plan = JSONAdapter().plan(QA, Capabilities())
     response = plan.normalize(Response((Choice(text="{}"),)))
     assert plan.mode == "prompt"
@@ -327,7 +327,7 @@ def _pickled(adapter: Adapter) -> Any:
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, _pickled])
 @each_adapter
-def test_a_copy_of_an_adapter_makes_plans_of_its_own(adapter: Adapter, copied: Any) -> None:
+def test_copied_adapter_compiles_new_plans(adapter: Adapter, copied: Any) -> None:
     plan = adapter.plan(QA)
     twin = copied(adapter)
     assert twin == adapter
@@ -336,6 +336,6 @@ def test_a_copy_of_an_adapter_makes_plans_of_its_own(adapter: Adapter, copied: A
     assert adapter.plan(QA) is plan
 
 
-def test_the_base_adapter_is_abstract() -> None:
+def test_base_adapter_is_abstract() -> None:
     with pytest.raises(TypeError):
         Adapter()  # type: ignore[abstract]

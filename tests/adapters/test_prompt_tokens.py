@@ -1,4 +1,4 @@
-"""The size of prompts does not grow. Characters stand in for tokens: no vocabulary is needed, and both grow with added text."""
+"""Limits of prompt sizes, in characters instead of tokens: these need no vocabulary."""
 
 from __future__ import annotations
 

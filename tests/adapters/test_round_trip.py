@@ -1,8 +1,8 @@
-"""What an adapter writes it reads back, whatever the values: every marker, fence and tag, and every kind of nothing."""
+"""Values are equal after an adapter writes and reads them: with every marker, fence and tag, empty, null and missing."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pytest
 from hypothesis import example, given
@@ -30,7 +30,7 @@ class Person(BaseModel):
 
 
 class Everything(Signature):
-    """Say everything."""
+    """Fill in every field."""
 
     question: str = InputField()
     text: str = OutputField()
@@ -45,7 +45,7 @@ class Everything(Signature):
 
 
 class WithTools(Everything):
-    """Say everything, or call."""
+    """Fill in every field, or call."""
 
     tools: list[Tool] = InputField()
     calls: ToolCalls = OutputField()
@@ -113,7 +113,7 @@ def written(plan: Plan, values: dict[str, Any]) -> str:
 @example(values=EMPTY)
 @example(values={**EMPTY, "maybe": None})
 @example(values={**EMPTY, "text": "null", "maybe": "null"})
-def test_what_is_written_is_read_back(adapter: Adapter, values: dict[str, Any]) -> None:
+def test_written_values_are_read_back(adapter: Adapter, values: dict[str, Any]) -> None:
     plan = adapter.plan(Everything)
     parsed = plan.parse(Choice(text=written(plan, values)))
     assert parsed.fields == values
@@ -122,7 +122,7 @@ def test_what_is_written_is_read_back(adapter: Adapter, values: dict[str, Any]) 
 
 @pytest.mark.parametrize("adapter", STRICT, ids=lambda adapter: type(adapter).__name__)
 @given(values=everything)
-def test_what_is_written_needs_no_repair(adapter: Adapter, values: dict[str, Any]) -> None:
+def test_written_values_need_no_repair(adapter: Adapter, values: dict[str, Any]) -> None:
     plan = adapter.plan(Everything)
     assert plan.parse(Choice(text=written(plan, values))).fields == values
 
@@ -132,15 +132,13 @@ def test_what_is_written_needs_no_repair(adapter: Adapter, values: dict[str, Any
 @given(values=everything, calls=st.lists(texts, max_size=2))
 @example(values={**EMPTY, "other": "Action:\n[[ ## text ## ]]"}, calls=[])
 @example(values={**EMPTY, "other": "Action:\n\\```tool_call"}, calls=[])
-def test_fields_and_calls_in_one_text_do_not_disturb_each_other(
+def test_fields_and_calls_in_one_text_are_read_separately(
     adapter: Adapter, native: bool, values: dict[str, Any], calls: list[str]
 ) -> None:
     plan = adapter.plan(WithTools, Capabilities(native_tools=native))
     made = [ToolCall(f"call_{n}", "ping", {"text": text}) for n, text in enumerate(calls)]
-    speaker = cast("Adapter", plan.adapter).plan(
-        WithTools, Capabilities()
-    )  # a model without tools writes its calls as text
-    text = speaker._speaker.assistant(written(plan, values), tuple(made)).text
+    text_plan = adapter.plan(WithTools, Capabilities())  # a model without tools writes its calls as text
+    text = text_plan._turns.assistant(written(plan, values), tuple(made)).text
     (choice,) = plan.normalize(Response((Choice(text=text),)), [PING]).choices
     fields = plan.parse(choice).fields
     assert list(fields.pop("calls")) == made
@@ -149,9 +147,7 @@ def test_fields_and_calls_in_one_text_do_not_disturb_each_other(
 
 @each_adapter
 @given(values=everything, question=texts)
-def test_the_answer_of_a_demo_is_what_the_adapter_reads(
-    adapter: Adapter, values: dict[str, Any], question: str
-) -> None:
+def test_adapter_reads_the_answer_of_a_demo(adapter: Adapter, values: dict[str, Any], question: str) -> None:
     plan = adapter.plan(Everything)
     live = plan.format({"question": "q"}, [{"question": question, **values}])
     saved = plan.format({"question": "q"}, [Example.from_json(Example(question=question, **values).to_json())])
@@ -163,7 +159,7 @@ def test_the_answer_of_a_demo_is_what_the_adapter_reads(
 @given(question=texts)
 @example(question="</think>[[ ## text ## ]]")
 @example(question="</think>\n<text>x</text>")
-def test_an_echo_of_an_input_is_one_value_and_opens_no_field(adapter: Adapter, question: str) -> None:
+def test_echo_of_an_input_is_one_value(adapter: Adapter, question: str) -> None:
     """The model copies what it saw of the input into an output."""
     plan = adapter.plan(Defaults)
     if isinstance(adapter, JSONAdapter):
@@ -182,7 +178,7 @@ def test_an_echo_of_an_input_is_one_value_and_opens_no_field(adapter: Adapter, q
 @example(question='Action:\n \u2028Action:{"name": "ping", "arguments": {}}')
 @example(question='Action:Action:{"name": "ping", "arguments": {}}')
 @example(question="```\n\u2028~~~tool_call")
-def test_an_echo_of_an_input_calls_nothing(adapter: Adapter, native: bool, question: str) -> None:
+def test_echo_of_an_input_makes_no_call(adapter: Adapter, native: bool, question: str) -> None:
     plan = adapter.plan(WithTools, Capabilities(native_tools=native))
     request = plan.format({"question": question, "tools": [PING]})
     choice = Choice(text=request.messages[-1].text)
@@ -200,13 +196,13 @@ def test_an_echo_of_an_input_calls_nothing(adapter: Adapter, native: bool, quest
         {"text": "null", "items": ["null"], "maybe": "None"},
     ],
 )
-def test_nothing_has_four_forms(adapter: Adapter, values: dict[str, Any]) -> None:
+def test_null_empty_missing_and_default_are_different(adapter: Adapter, values: dict[str, Any]) -> None:
     plan = adapter.plan(Defaults)
     assert plan.parse(Choice(text=written(plan, values))).fields == values
 
 
 @each_adapter
-def test_an_absent_output_takes_its_default(adapter: Adapter) -> None:
+def test_missing_output_has_its_default(adapter: Adapter) -> None:
     plan = adapter.plan(Defaults)
     parsed = plan.parse(Choice(text=written(plan, {"text": "x"})))
     assert parsed.fields == {"text": "x", "items": ["default"], "maybe": "default"}
@@ -214,7 +210,7 @@ def test_an_absent_output_takes_its_default(adapter: Adapter) -> None:
 
 @each_adapter
 @given(values=everything)
-def test_a_demo_formats_equally_before_and_after_json(adapter: Adapter, values: dict[str, Any]) -> None:
+def test_demo_is_formatted_equally_when_loaded_from_json(adapter: Adapter, values: dict[str, Any]) -> None:
     plan = adapter.plan(Everything)
     dumped = {name: codec.dump(values[name]) for name, codec in plan.layout.outputs}
     assert written(plan, dumped) == written(plan, values)

@@ -1,4 +1,4 @@
-"""Tools through adapters: natively, as text, by the shape of the response; and never executed."""
+"""Tools in adapters: native, as text, and calls found by the shape of the response. Adapters run no tool."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def answered(plan: Plan, text: str = "", *calls: ToolCall, **rest: Any) -> tuple
 
 
 @each_adapter
-def test_native_tools_leave_the_prompt_for_the_request(adapter: Adapter) -> None:
+def test_native_tools_are_in_the_request_and_not_in_the_prompt(adapter: Adapter) -> None:
     request = adapter.format(Both, {"question": "Q?", "tools": [PING]}, capabilities=NATIVE)
     assert request.tools == (PING.spec,)
     assert (request.tool_choice, request.parallel_tool_calls) == (None, None)
@@ -82,7 +82,7 @@ def test_native_tools_leave_the_prompt_for_the_request(adapter: Adapter) -> None
 
 
 @each_adapter
-def test_without_native_tools_the_system_message_teaches_the_text_protocol(adapter: Adapter) -> None:
+def test_system_message_describes_tools_when_not_native(adapter: Adapter) -> None:
     request = adapter.format(Both, {"question": "Q?", "tools": [PING]}, capabilities=TEXT, tool_choice="auto")
     system, user = request.messages
     assert (request.tools, request.tool_choice, request.options) == ((), None, {})
@@ -93,7 +93,7 @@ def test_without_native_tools_the_system_message_teaches_the_text_protocol(adapt
 
 @each_adapter
 @each_mode
-def test_an_empty_list_of_tools_is_no_tools(adapter: Adapter, capabilities: Capabilities) -> None:
+def test_empty_list_of_tools_means_no_tools(adapter: Adapter, capabilities: Capabilities) -> None:
     request = adapter.format(Both, {"question": "Q?", "tools": []}, capabilities=capabilities, tool_choice="required")
     assert (request.tools, request.tool_choice) == ((), None)
     assert "tool_call" not in text_of(request)
@@ -101,7 +101,7 @@ def test_an_empty_list_of_tools_is_no_tools(adapter: Adapter, capabilities: Capa
 
 
 @each_adapter
-def test_a_signature_without_tools_formats_the_same_whatever_the_model_does_with_tools(adapter: Adapter) -> None:
+def test_signature_without_tools_is_formatted_equally_for_every_model(adapter: Adapter) -> None:
     texts = {
         repr(
             adapter.format(
@@ -127,7 +127,7 @@ def test_a_signature_without_tools_formats_the_same_whatever_the_model_does_with
         (ToolChoice.NONE, ToolChoice.NONE),
     ],
 )
-def test_tool_choice_is_an_option_of_the_request(given: Any, choice: ToolChoice | None) -> None:
+def test_tool_choice_is_a_request_option(given: Any, choice: ToolChoice | None) -> None:
     options = {"tool_choice": given, "parallel_tool_calls": False, "temperature": 0.5}
     request = ChatAdapter().plan(Both, NATIVE).format({"question": "Q?", "tools": [PING]}, options=options)
     assert (request.tool_choice, request.parallel_tool_calls) == (choice, False)
@@ -136,12 +136,12 @@ def test_tool_choice_is_an_option_of_the_request(given: Any, choice: ToolChoice 
 
 
 @pytest.mark.parametrize("wrong", [3, {"type": "sometimes"}, {"mode": []}])
-def test_a_tool_choice_that_means_nothing_is_refused(wrong: Any) -> None:
+def test_invalid_tool_choice_is_refused(wrong: Any) -> None:
     with pytest.raises(InputError, match="tool_choice"):
         ChatAdapter().format(Both, {"question": "Q?", "tools": [PING]}, capabilities=NATIVE, tool_choice=wrong)
 
 
-def test_a_forced_choice_is_said_where_it_cannot_be_set() -> None:
+def test_required_tool_choice_is_in_the_prompt_when_not_native() -> None:
     ask = {"question": "Q?", "tools": [PING, OTHER]}
     plan = ChatAdapter().plan(Both, TEXT)
     assert "must call ping now" in plan.format(ask, options={"tool_choice": "ping"}).messages[-1].text
@@ -149,7 +149,7 @@ def test_a_forced_choice_is_said_where_it_cannot_be_set() -> None:
     assert "tool_call" not in text_of(plan.format(ask, options={"tool_choice": "none"}))
 
 
-def test_tools_come_as_one_several_a_dict_or_functions() -> None:
+def test_tools_are_accepted_as_one_several_dict_or_functions() -> None:
     plan = ChatAdapter().plan(Both, NATIVE)
     for given in (PING, [PING], (PING,), {"ping": PING}, [ping]):
         assert [tool.name for tool in plan.tools_of({"tools": given})] == ["ping"]
@@ -157,7 +157,7 @@ def test_tools_come_as_one_several_a_dict_or_functions() -> None:
     assert ChatAdapter().plan(Plain).tools_of({"question": "Q?"}) == ()
 
 
-def test_the_same_tools_are_prepared_once_and_other_tools_anew() -> None:
+def test_tool_prompt_is_written_once_for_equal_tools() -> None:
     plan = ChatAdapter().plan(Both, TEXT)
     first = plan.format({"question": "1", "tools": [PING]})
     again = plan.format({"question": "2", "tools": [PING]})
@@ -183,7 +183,7 @@ class Counted(Tool):
 
 
 @each_mode
-def test_plan_reads_nothing_of_unchanged_tools_whatever_holds_them(capabilities: Capabilities) -> None:
+def test_plan_reads_no_unchanged_tools_in_any_container(capabilities: Capabilities) -> None:
     plan, tools = ChatAdapter().plan(Both, capabilities), [Counted(ping), Counted(other)]
     choice = Choice(text=f"Well.\n{BLOCK}")
     for given in (tools, [*tools], tuple(tools), {"a": tools[0], "b": tools[1]}):
@@ -197,7 +197,7 @@ def test_plan_reads_nothing_of_unchanged_tools_whatever_holds_them(capabilities:
 
 
 @each_mode
-def test_plan_keeps_the_offers_of_several_lists_of_tools(capabilities: Capabilities) -> None:
+def test_plan_caches_prompts_of_several_tool_lists(capabilities: Capabilities) -> None:
     plan, lists = ChatAdapter().plan(Both, capabilities), ([PING], [OTHER], [OTHER, PING], [PING, OTHER])
     first, again = ([plan.format({"question": "Q?", "tools": tools}) for tools in lists] for _ in range(2))
     for one, other_one in zip(first, again, strict=True):
@@ -206,7 +206,7 @@ def test_plan_keeps_the_offers_of_several_lists_of_tools(capabilities: Capabilit
     assert len({(str(one.tools), one.messages[0].text) for one in first}) == len(lists)
 
 
-def test_plan_bounds_the_offers_that_it_keeps() -> None:
+def test_plan_bounds_its_cached_tool_prompts() -> None:
     plan = ChatAdapter().plan(Both, NATIVE)
 
     def offer_anew() -> weakref.ref[Any]:
@@ -221,7 +221,7 @@ def test_plan_bounds_the_offers_that_it_keeps() -> None:
     assert sum(function() is not None for function in functions) < 10
 
 
-def test_plan_gives_back_the_very_tools_of_the_call_even_if_others_are_equal() -> None:
+def test_plan_returns_the_given_tools_when_others_are_equal() -> None:
     plan = ChatAdapter().plan(Both, NATIVE)
     loose = Tool(ping, parameters=FunctionArguments(ping, {"host": Annotated[str, AfterValidator(str.lower)]}))
     for tool in (PING, loose, PING):
@@ -229,7 +229,7 @@ def test_plan_gives_back_the_very_tools_of_the_call_even_if_others_are_equal() -
         assert plan.tools_of({"tools": [tool]})[0] is tool
 
 
-def test_plan_sees_a_list_of_tools_that_the_caller_changed_in_place() -> None:
+def test_plan_detects_a_tool_list_changed_in_place() -> None:
     plan, tools = ChatAdapter().plan(Both, NATIVE), [PING]
     assert [plan.format({"question": "Q?", "tools": tools}).tools] == [(PING.spec,)]
     tools[:] = [OTHER, PING]
@@ -237,7 +237,7 @@ def test_plan_sees_a_list_of_tools_that_the_caller_changed_in_place() -> None:
 
 
 @each_mode
-def test_threads_that_share_a_plan_get_the_offers_of_their_own_tools(capabilities: Capabilities) -> None:
+def test_threads_with_a_shared_plan_get_their_tools(capabilities: Capabilities) -> None:
     plan = ChatAdapter().plan(Both, capabilities)
 
     def offers_of(name: str) -> set[bool]:
@@ -249,12 +249,12 @@ def test_threads_that_share_a_plan_get_the_offers_of_their_own_tools(capabilitie
         assert list(pool.map(offers_of, [f"tool_{n}" for n in range(24)])) == [{True}] * 24
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
+def test_tools_with_duplicate_names_are_refused() -> None:
     with pytest.raises(InputError, match="'ping'"):
         ChatAdapter().plan(Both).format({"question": "Q?", "tools": [PING, Tool(ping)]})
 
 
-def test_schemas_of_tools_are_shown_in_full_or_briefly() -> None:
+def test_tool_schemas_are_shown_full_or_compact() -> None:
     ask = {"question": "Q?", "tools": [PING]}
     full = ChatAdapter().format(Both, ask).messages[0].text
     brief = ChatAdapter(tool_schemas="compact").format(Both, ask).messages[0].text
@@ -262,7 +262,7 @@ def test_schemas_of_tools_are_shown_in_full_or_briefly() -> None:
     assert "ping(host: string): Ask a host whether it is there." in brief
 
 
-def test_a_built_in_tool_cannot_be_offered_as_text() -> None:
+def test_built_in_tool_is_refused_when_tools_are_text() -> None:
     with pytest.raises(UnsupportedFeature, match="web_search"):
         ChatAdapter().format(Both, {"question": "Q?", "tools": [Tool.web_search(WebSearch())]}, capabilities=TEXT)
 
@@ -270,7 +270,7 @@ def test_a_built_in_tool_cannot_be_offered_as_text() -> None:
 # --- which mode ----------------------------------------------------------------------------------------
 
 
-def test_asking_for_native_tools_in_vain_is_a_warning_and_an_error_when_strict() -> None:
+def test_unavailable_native_tools_are_a_warning_and_an_error_when_strict() -> None:
     plan = ChatAdapter(native_tools=True).plan(Both, TEXT)
     assert plan.tools_mode == "text"
     response, _ = answered(plan, "[[ ## answer ## ]]\nx")
@@ -279,7 +279,7 @@ def test_asking_for_native_tools_in_vain_is_a_warning_and_an_error_when_strict()
         ChatAdapter(native_tools=True, strict=True).plan(Both, TEXT)
 
 
-def test_native_tools_can_be_switched_off() -> None:
+def test_native_tools_are_disabled_by_option() -> None:
     assert ChatAdapter(native_tools=False).plan(Both, NATIVE).tools_mode == "text"
     assert ChatAdapter().plan(Both, NATIVE).tools_mode == "native"
     assert ChatAdapter().plan(Plain, NATIVE).tools_mode is None
@@ -289,7 +289,7 @@ def test_native_tools_can_be_switched_off() -> None:
 
 
 @each_mode
-def test_a_call_in_the_text_becomes_a_call(capabilities: Capabilities) -> None:
+def test_text_call_becomes_a_tool_call(capabilities: Capabilities) -> None:
     response, choice = answered(ChatAdapter().plan(Both, capabilities), f"Let me see.\n{BLOCK}", raw={"kept": 1})
     assert choice == Choice(
         "Let me see.", (ToolCall("call_0", "ping", {"host": "a"}),), finish_reason="tool_calls", raw={"kept": 1}
@@ -298,32 +298,32 @@ def test_a_call_in_the_text_becomes_a_call(capabilities: Capabilities) -> None:
     assert response.warnings == ((recovered,) if capabilities is NATIVE else ())
 
 
-def test_markup_beside_native_calls_is_text() -> None:
+def test_call_markup_with_native_calls_is_text() -> None:
     call = ToolCall("c1", "ping", {"host": "b"})
     _, choice = answered(ChatAdapter().plan(Both, NATIVE), BLOCK, call)
     assert (choice.text, choice.tool_calls) == (BLOCK, (call,))
 
 
-def test_a_provider_that_runs_its_own_tools_is_never_read_for_calls() -> None:
+def test_text_is_not_read_for_calls_when_the_provider_runs_tools() -> None:
     able = Capabilities(native_tools=True, runs_own_tools=True)
     _, choice = answered(ChatAdapter().plan(Both, able), BLOCK)
     assert (choice.text, choice.tool_calls) == (BLOCK, ())
 
 
-def test_no_text_is_read_for_calls_where_none_were_offered() -> None:
+def test_text_is_not_read_for_calls_when_no_tools_are_offered() -> None:
     response = Response((Choice(text=BLOCK),))
     assert ChatAdapter().plan(Both, TEXT).normalize(response, []) is response
     assert ChatAdapter().plan(Plain, TEXT).normalize(response, [PING]) is response
 
 
-def test_ids_are_unique_in_the_conversation() -> None:
+def test_call_ids_are_unique_in_the_conversation() -> None:
     plan = ChatAdapter().plan(Both, TEXT)
     text = f'{BLOCK}\n{BLOCK.replace("ping", "other")}\n~~~tool_call\n{{"name": "ping", "id": "call_1"}}\n~~~'
     choice = plan.normalize(Response((Choice(text=text),)), [PING], taken=["call_0", "call_1"]).choices[0]
     assert [call.id for call in choice.tool_calls] == ["call_2", "call_3", "call_4"]
 
 
-def test_other_parts_of_an_answer_keep_their_place_before_the_text() -> None:
+def test_other_parts_of_an_answer_stay_before_the_text() -> None:
     thinking, opaque = ThinkingPart("hm", "sig"), OpaquePart("p", {"a": 1})
     choice = Choice.from_parts([thinking, TextPart(f"See.\n{BLOCK}"), opaque])
     found = ChatAdapter().plan(Both, NATIVE).normalize(Response((choice,)), [PING]).choices[0]
@@ -332,7 +332,7 @@ def test_other_parts_of_an_answer_keep_their_place_before_the_text() -> None:
 
 @each_adapter
 @each_mode
-def test_text_beside_calls_is_kept_and_missing_outputs_are_absent_or_default(
+def test_text_with_calls_is_kept_and_missing_outputs_have_defaults(
     adapter: Adapter, capabilities: Capabilities
 ) -> None:
     plan = adapter.plan(Both, capabilities)
@@ -343,7 +343,7 @@ def test_text_beside_calls_is_kept_and_missing_outputs_are_absent_or_default(
 
 @each_adapter
 @each_mode
-def test_outputs_beside_calls_are_read(adapter: Adapter, capabilities: Capabilities) -> None:
+def test_outputs_with_calls_are_read(adapter: Adapter, capabilities: Capabilities) -> None:
     plan = adapter.plan(Both, capabilities)
     text = plan.layout.write({"answer": "soon", "score": 0.5})
     _, choice = answered(plan, text, ToolCall("c", "ping", {"host": "a"}))
@@ -351,7 +351,7 @@ def test_outputs_beside_calls_are_read(adapter: Adapter, capabilities: Capabilit
     assert (fields["answer"], fields["score"], len(fields["calls"])) == ("soon", 0.5, 1)
 
 
-def test_an_unreadable_output_beside_calls_is_left_out_and_listed() -> None:
+def test_unreadable_output_with_calls_is_omitted_with_a_repair() -> None:
     plan = ChatAdapter().plan(Both, NATIVE)
     text = "[[ ## answer ## ]]\nsoon\n[[ ## score ## ]]\nhigh"
     parsed = plan.parse(Choice(text=text, tool_calls=(ToolCall("c", "ping", {}),)))
@@ -359,7 +359,7 @@ def test_an_unreadable_output_beside_calls_is_left_out_and_listed() -> None:
     assert any(repair.field == "score" for repair in parsed.repairs)
 
 
-def test_outputs_without_calls_have_empty_calls() -> None:
+def test_calls_output_is_empty_when_the_model_made_no_call() -> None:
     plan = ChatAdapter().plan(Both, NATIVE)
     fields = plan.parse(Choice(text="[[ ## answer ## ]]\n4\n[[ ## score ## ]]\n0.5")).fields
     assert fields == {"answer": "4", "score": 0.5, "calls": ToolCalls()}
@@ -367,19 +367,19 @@ def test_outputs_without_calls_have_empty_calls() -> None:
         plan.parse(Choice(text="no sections"))
 
 
-def test_where_calls_are_the_only_output_prose_is_their_text() -> None:
+def test_prose_is_the_text_of_calls_when_calls_are_the_only_output() -> None:
     fields = ChatAdapter().plan(Choose, NATIVE).parse(Choice(text="No tool fits.")).fields
     assert (len(fields["calls"]), fields["calls"].text) == (0, "No tool fits.")
 
 
-def test_calls_without_an_output_for_them_say_what_to_add() -> None:
+def test_error_for_calls_without_output_names_the_field_to_add() -> None:
     plan = ChatAdapter().plan(Plain.append("tools", InputField(), list[Tool]), NATIVE)
     with pytest.raises(EmptyResponse, match="calls: ToolCalls"):
         plan.parse(Choice(tool_calls=(ToolCall("c", "ping", {}),)))
 
 
 @each_mode
-def test_malformed_arguments_are_tagged_and_leave_siblings_and_text_whole(capabilities: Capabilities) -> None:
+def test_malformed_arguments_are_an_error_of_their_call_only(capabilities: Capabilities) -> None:
     bad = '~~~tool_call\n{"name": "ping", "arguments": {"host": "rm -rf /srv/cache/old}\n~~~'
     plan = ChatAdapter().plan(Choose, capabilities)
     _, choice = answered(plan, f"Two.\n{bad}\n{BLOCK}")
@@ -393,7 +393,7 @@ def test_malformed_arguments_are_tagged_and_leave_siblings_and_text_whole(capabi
 # --- cut off -------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_was_cut_off_is_truncation_never_a_call() -> None:
+def test_truncated_call_is_an_output_truncated_error() -> None:
     plan = ChatAdapter().plan(Choose, TEXT)
     response, choice = answered(
         plan, '~~~tool_call\n{"name": "ping", "arguments": {"host": "rm -rf /srv', finish_reason="length"
@@ -404,7 +404,7 @@ def test_a_call_that_was_cut_off_is_truncation_never_a_call() -> None:
         plan.parse(choice)
 
 
-def test_whole_calls_survive_a_cut_and_the_cut_is_listed() -> None:
+def test_complete_calls_are_kept_when_truncated_with_a_repair() -> None:
     cut = ToolCall("c2", "ping", None, '{"host": "rm', CallError("malformed_json", "cut"))
     whole = ToolCall("c1", "ping", {"host": "a"})
     plan = ChatAdapter().plan(Both, NATIVE)
@@ -421,7 +421,7 @@ def test_whole_calls_survive_a_cut_and_the_cut_is_listed() -> None:
 # --- again ---------------------------------------------------------------------------------------------
 
 
-def test_wrong_calls_are_answered_as_calls() -> None:
+def test_invalid_calls_are_answered_with_tool_results() -> None:
     bad = ToolCall("c2", "ping", None, "{", CallError("malformed_json", "The arguments are not valid JSON."))
     choice = Choice(tool_calls=(ToolCall("c1", "other", {}), bad))
     request = Request((Message.user("Q?"),), (PING.spec,))
@@ -442,7 +442,7 @@ def test_wrong_calls_are_answered_as_calls() -> None:
 DEMO = {"question": "old?", "calls": ToolCalls([ToolCall("x", "ping", {"host": "d"})], "Looking.")}
 
 
-def test_a_demo_with_calls_is_native_where_tools_are() -> None:
+def test_demo_with_calls_has_parts_when_tools_are_native() -> None:
     request = ChatAdapter().format(Choose, {"question": "Q?", "tools": [PING]}, [DEMO, dict(DEMO)], capabilities=NATIVE)
     roles = [message.role for message in request.messages]
     assert roles == ["system", *["user", "assistant", "tool"] * 2, "user"]
@@ -453,7 +453,7 @@ def test_a_demo_with_calls_is_native_where_tools_are() -> None:
     assert len(set(ids)) == 2
 
 
-def test_a_demo_with_calls_is_blocks_of_text_elsewhere() -> None:
+def test_demo_with_calls_is_text_when_tools_are_text() -> None:
     request = ChatAdapter().format(Choose, {"question": "Q?", "tools": [PING]}, [DEMO], capabilities=TEXT)
     assert [message.role for message in request.messages] == ["system", "user", "assistant", "user"]
     said = request.messages[2].text
@@ -467,7 +467,7 @@ def test_a_demo_with_calls_is_blocks_of_text_elsewhere() -> None:
         ToolCalls([ToolCall("x", "ping", {"host": "d"})], "Looking.").to_json(),
     ],
 )
-def test_a_demo_from_json_formats_as_before(calls: Any) -> None:
+def test_demo_from_json_is_formatted_equally(calls: Any) -> None:
     ask = {"question": "Q?", "tools": [PING]}
     for capabilities in (NATIVE, TEXT):
         live = ChatAdapter().format(Choose, ask, [DEMO], capabilities=capabilities)
@@ -475,7 +475,7 @@ def test_a_demo_from_json_formats_as_before(calls: Any) -> None:
         assert saved == live
 
 
-def test_a_demo_may_show_its_results() -> None:
+def test_demo_with_results_is_formatted() -> None:
     demo = {**DEMO, "tool_results": [ToolResult("x", "ping", "there")]}
     request = ChatAdapter().format(Choose, {"question": "Q?", "tools": [PING]}, [demo], capabilities=NATIVE)
     (result,) = request.messages[3].tool_results
@@ -492,14 +492,14 @@ HISTORY = History(
 )
 
 
-def test_history_with_tool_turns_is_replayed_natively() -> None:
+def test_history_with_tool_turns_has_parts_when_tools_are_native() -> None:
     ask = {"question": "And b?", "tools": [PING]}
     request = ChatAdapter().format(Chatting, ask, history=HISTORY, capabilities=NATIVE)
     assert request.messages[3:6] == HISTORY.messages[1:]
     assert "And b?" in request.messages[6].text
 
 
-def test_history_with_tool_turns_is_text_elsewhere() -> None:
+def test_history_with_tool_turns_is_text_when_tools_are_text() -> None:
     ask = {"question": "And b?", "tools": [PING]}
     request = ChatAdapter().format(Chatting, ask, history=HISTORY, capabilities=TEXT)
     said, results = request.messages[4:6]
@@ -510,7 +510,7 @@ def test_history_with_tool_turns_is_text_elsewhere() -> None:
     assert results == Message.user('~~~tool_result\n{"name": "ping", "result": {"up": true}}\n~~~')
 
 
-def test_a_conversation_that_waits_for_the_model_gets_no_empty_question() -> None:
+def test_history_that_ends_with_results_gets_no_empty_user_message() -> None:
     for capabilities, role in ((NATIVE, "tool"), (TEXT, "user")):
         plan = ChatAdapter().plan(Chatting, capabilities)
         request = plan.format({"tools": [PING], "history": HISTORY})
@@ -518,7 +518,7 @@ def test_a_conversation_that_waits_for_the_model_gets_no_empty_question() -> Non
 
 
 @each_mode
-def test_a_turn_of_fields_may_hold_calls_and_results(capabilities: Capabilities) -> None:
+def test_turn_of_fields_with_calls_and_results_is_formatted(capabilities: Capabilities) -> None:
     turn = {**DEMO, "answer": "wait", "tool_results": [ToolResult("x", "ping", "there")]}
     plan = ChatAdapter().plan(Chatting, capabilities)
     request = plan.format({"question": "Q?", "tools": [PING], "history": History([turn])})
@@ -529,7 +529,7 @@ def test_a_turn_of_fields_may_hold_calls_and_results(capabilities: Capabilities)
 
 
 @each_mode
-def test_a_tool_choice_that_is_not_on_offer_is_an_error_that_names_what_is(capabilities: Capabilities) -> None:
+def test_tool_choice_that_is_not_offered_is_an_error_with_the_offered_names(capabilities: Capabilities) -> None:
     inputs = {"question": "Q?", "tools": [PING]}
     with pytest.raises(InputError, match=r"'pong'.*on offer are ping"):
         ChatAdapter().format(Both, inputs, capabilities=capabilities, tool_choice={"type": "function", "name": "pong"})

@@ -1,4 +1,4 @@
-"""Tags: verbatim values, closing tags in the wrong places, and nested tags."""
+"""Tags: verbatim values, misplaced closing tags, and nested tags."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READ = [
 
 
 @pytest.mark.parametrize(("text", "fields", "repaired"), READ)
-def test_tags_are_read_as_models_write_them(text: str, fields: dict[str, Any], repaired: bool) -> None:
+def test_tags_are_read_in_all_spellings_with_listed_repairs(text: str, fields: dict[str, Any], repaired: bool) -> None:
     parsed = XMLAdapter().plan(QA).parse(Choice(text=text))
     assert parsed.fields == fields
     assert bool(parsed.repairs) == repaired
@@ -44,7 +44,7 @@ def test_tags_are_read_as_models_write_them(text: str, fields: dict[str, Any], r
 
 
 @pytest.mark.parametrize("text", ["prose", "<answer>yes</answer>", "<Answer>yes</Answer><score>1</score>"])
-def test_a_missing_tag_is_an_error(text: str) -> None:
+def test_missing_tag_is_an_error(text: str) -> None:
     with pytest.raises(AdapterParseError):
         XMLAdapter().parse(QA, text)
 
@@ -55,7 +55,7 @@ class Person(BaseModel):
     tags: list[str] = []
 
 
-def test_values_of_other_types_are_json_and_nested_tags_are_a_listed_repair() -> None:
+def test_nested_tags_of_a_typed_value_are_a_repair() -> None:
     plan = XMLAdapter().plan(Signature("text -> person: Person", custom_types={"Person": Person}))
     ada = Person(name="Ada & co", age=36, tags=["a", "b"])
     assert plan.parse(Choice(text=plan.layout.write({"person": ada}))).repairs == ()
@@ -82,11 +82,11 @@ def test_nested_tags_become_plain_values(text: str, value: Any) -> None:
     assert read_tags(text) == value
 
 
-def test_deep_nesting_ends_without_an_exception() -> None:
+def test_deeply_nested_tags_raise_nothing() -> None:
     read_tags("<a>" * 10_000 + "</a>" * 10_000)
 
 
-def test_tags_that_never_close_are_read_in_one_pass() -> None:
+def test_unclosed_tags_are_read_in_linear_time() -> None:
     text = "<answer>" * 100_000  # looking for each one's end would take minutes
     with pytest.raises(AdapterParseError) as caught:
         XMLAdapter().parse(QA, text)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from sigwire.adapters.prompts.layout import FieldValues
 from sigwire.adapters.prompts.turns import TurnWriter, read_calls_value, read_results

@@ -107,15 +107,10 @@ class ToolPromptWriter:
             twice = min(name for name in names if names.count(name) > 1)
             raise InputError(f"Two tools are called {twice!r}. Give one of them another name: Tool(f, name=...).")
         specs = tuple(tool.spec for tool in tools)
-        return ToolPrompt(
-            given,
-            tools,
-            by_name,
-            self._write_catalog(tools) if tools else None,
-            MemoTuple(specs) if self._tools_mode == "native" else (),
-            self._write_reminder(bool(tools)),
-            {"": Message.system(self._system_text(specs))},
-        )
+        catalog = self._write_catalog(tools) if tools else None
+        native = MemoTuple(specs) if self._tools_mode == "native" else ()
+        system_messages = {"": Message.system(self._system_text(specs))}
+        return ToolPrompt(given, tools, by_name, catalog, native, self._write_reminder(bool(tools)), system_messages)
 
     def _write_catalog(self, tools: tuple[Tool, ...]) -> ToolCatalog:
         from sigwire.adapters.text_tools import ToolCatalog

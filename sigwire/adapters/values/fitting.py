@@ -41,7 +41,7 @@ def fit(shape: Shape, value: JsonValue) -> FittedValue:
 
 
 _MAX_STEPS = 200_000  # unions of unions try their members in turn
-_FitType: TypeAlias = "Callable[[Any, JsonObject, Any, str], Any]"
+_FitType: TypeAlias = "Callable[[Any, JsonObject, JsonValue, str], JsonValue]"
 
 
 class _Fitter:
@@ -51,7 +51,7 @@ class _Fitter:
         self.misfit = False
         self.steps = steps
 
-    def fit(self, schema: object, value: Any, path: str) -> Any:
+    def fit(self, schema: object, value: JsonValue, path: str) -> JsonValue:
         schema = self.shape.resolve(schema)
         self.steps += 1
         if self.steps > _MAX_STEPS:
@@ -67,13 +67,13 @@ class _Fitter:
     def _changed(self, path: str, what: str) -> None:
         self.changes.append(f"{path}: {what}" if path else what)
 
-    def _no_fit(self, value: Any) -> Any:
+    def _no_fit(self, value: JsonValue) -> JsonValue:
         self.misfit = True
         return value
 
     # --- one method for each JSON type: returns the value, lists its change ------------------------------
 
-    def _integer(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _integer(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if type(value) is int:
             return value
         if isinstance(value, float) and value.is_integer():
@@ -82,19 +82,19 @@ class _Fitter:
         number = _whole(value) if isinstance(value, str) else None
         return self._as_number(value, number, path)
 
-    def _number(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _number(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if type(value) in (int, float):
             return value
         number = float(value) if isinstance(value, str) and _FLOAT.fullmatch(value.strip()) else None
         return self._as_number(value, number, path)
 
-    def _as_number(self, value: Any, number: Any, path: str) -> Any:
+    def _as_number(self, value: JsonValue, number: int | float | None, path: str) -> JsonValue:
         if number is None:
             return self._no_fit(value)
-        self._changed(path, f'the text "{value[:40]}" was read as a number')
+        self._changed(path, f'the text "{str(value)[:40]}" was read as a number')
         return number
 
-    def _boolean(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _boolean(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if isinstance(value, bool):
             return value
         word = value.strip().strip(".").lower() if isinstance(value, str) else value
@@ -103,7 +103,7 @@ class _Fitter:
         self._changed(path, f"{_shown(value)} was read as {str(_BOOLEANS[word]).lower()}")
         return _BOOLEANS[word]
 
-    def _null(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _null(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if value is None:
             return None
         if not isinstance(value, str) or value.strip().lower() not in ("null", "none"):
@@ -111,7 +111,7 @@ class _Fitter:
         self._changed(path, f"{_shown(value)} was read as null")
         return None
 
-    def _string(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _string(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if isinstance(value, str):
             return value
         if schema.get("format") == "decimal" and type(value) in (int, float):
@@ -121,7 +121,7 @@ class _Fitter:
         self._changed(path, f"the number {str(value)[:40]} was read as text")
         return str(value)
 
-    def _array(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _array(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         value = self._opened(value, list, path)
         if not is_array(value):
             return self._no_fit(value)
@@ -131,7 +131,7 @@ class _Fitter:
             self.fit(first[at] if at < len(first) else rest, item, f"{path}[{at}]") for at, item in enumerate(value)
         ]
 
-    def _object(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _object(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         value = self._opened(value, dict, path)
         if not is_object(value):
             return self._no_fit(value)
@@ -141,7 +141,7 @@ class _Fitter:
             key: self.fit(known.get(key, rest), item, f"{path}.{key}" if path else key) for key, item in value.items()
         }
 
-    def _opened(self, value: Any, wanted: type[Any], path: str) -> Any:
+    def _opened(self, value: JsonValue, wanted: type[object], path: str) -> JsonValue:
         """Return the JSON inside a string if it is of the wanted type, else the value."""
         if not isinstance(value, str):
             return value
@@ -163,7 +163,7 @@ class _Fitter:
 
     # --- enums and unions ---------------------------------------------------------------------------------
 
-    def _choice(self, schema: JsonObject, value: Any, path: str) -> Any:
+    def _choice(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         choices = enum_values(schema)
         if any(type(choice) is type(value) and choice == value for choice in choices):
             return value
@@ -174,7 +174,7 @@ class _Fitter:
         self._changed(path, f"{_shown(value)} was read as {_shown(found[0])}")
         return found[0]
 
-    def _union(self, members: Any, value: Any, path: str) -> Any:
+    def _union(self, members: Any, value: JsonValue, path: str) -> JsonValue:
         trials = [self._trial(member, value, path) for member in members]
         fitting = [trial for trial in trials if not trial[1].misfit]
         made, fitter = next((trial for trial in fitting if not trial[1].changes), (None, None))
@@ -185,7 +185,7 @@ class _Fitter:
         self.changes += fitting[0][1].changes
         return fitting[0][0]
 
-    def _trial(self, member: object, value: Any, path: str) -> tuple[Any, _Fitter]:
+    def _trial(self, member: object, value: JsonValue, path: str) -> tuple[JsonValue, _Fitter]:
         fitter = _Fitter(self.shape, self.steps)
         made = fitter.fit(member, value, path)
         self.steps = fitter.steps
@@ -202,7 +202,7 @@ def _whole(text: str) -> int | None:
     return int(match[1].replace(",", "")) if match else None
 
 
-def _matches(value: object, choices: list[Any], spellings: list[str]) -> list[Any]:
+def _matches(value: object, choices: list[JsonValue], spellings: list[str]) -> list[JsonValue]:
     """Return the choices with the value's spelling: exactly, else without quotes and case."""
     if not isinstance(value, (str, int)) or isinstance(value, bool):
         return []

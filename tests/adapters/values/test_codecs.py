@@ -1,4 +1,4 @@
-"""Values survive the trip through text and JSON; what had to be repaired is said, and refused where asked."""
+"""Field codecs: values are equal after text and JSON, repairs are listed, and strict refuses repairs."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ KINDS: dict[str, tuple[t.Any, st.SearchStrategy[t.Any]]] = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_value_survives_text_and_json(name: str) -> None:
+def test_value_is_equal_when_read_from_its_text_or_json(name: str) -> None:
     kind, values = KINDS[name]
     codec_ = codec(kind)
 
@@ -323,9 +323,7 @@ REPAIRED: list[tuple[t.Any, str, t.Any, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "text", "value", "what"), REPAIRED)
-def test_what_models_write_is_repaired_and_the_repair_is_listed(
-    kind: t.Any, text: str, value: t.Any, what: str
-) -> None:
+def test_known_model_mistakes_are_repaired_and_listed(kind: t.Any, text: str, value: t.Any, what: str) -> None:
     read = codec(kind).read(text)
     assert same(read, ReadValue(value, read.repairs))
     assert what in whats(read)
@@ -333,7 +331,7 @@ def test_what_models_write_is_repaired_and_the_repair_is_listed(
 
 
 @pytest.mark.parametrize(("kind", "text"), [case[:2] for case in REPAIRED])
-def test_strict_refuses_every_repair(kind: t.Any, text: str) -> None:
+def test_strict_read_refuses_every_repair(kind: t.Any, text: str) -> None:
     with pytest.raises(ValueReadError):
         codec(kind).read(text, strict=True)
 
@@ -364,7 +362,7 @@ EXACT: list[tuple[t.Any, str, t.Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), EXACT)
-def test_what_fits_is_read_without_repairs_also_strictly(kind: t.Any, text: str, value: t.Any) -> None:
+def test_exact_values_need_no_repair(kind: t.Any, text: str, value: t.Any) -> None:
     assert same(codec(kind).read(text, strict=True), ReadValue(value))
     assert same(codec(kind).read(text), ReadValue(value))
 
@@ -393,7 +391,7 @@ REFUSED: list[tuple[t.Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "text", "problem"), REFUSED)
-def test_what_does_not_fit_is_refused_and_says_why(kind: t.Any, text: str, problem: str) -> None:
+def test_value_of_another_type_is_refused_with_the_reason(kind: t.Any, text: str, problem: str) -> None:
     with pytest.raises(ValueReadError) as caught:
         codec(kind).read(text)
     assert problem in str(caught.value)
@@ -410,7 +408,7 @@ def test_constraints_are_enforced_on_text_and_json() -> None:
         codec(float, le=1).read("2")
 
 
-def test_a_users_fault_in_a_validator_is_not_hidden() -> None:
+def test_error_inside_a_users_validator_is_raised() -> None:
     class Broken(BaseModel):
         a: int
 
@@ -424,7 +422,7 @@ def test_a_users_fault_in_a_validator_is_not_hidden() -> None:
 
 
 @given(st.text() | texts)
-def test_reading_any_text_gives_a_value_or_a_problem_and_always_the_same(text: str) -> None:
+def test_any_text_is_read_deterministically_as_value_or_problem(text: str) -> None:
     for kind in (int, Person | None, list[Left | Right], Color, t.Any, Code):
         outcomes = [_outcome(CODECS.setdefault(kind, codec(kind)), text) for _ in range(2)]
         assert repr(outcomes[0]) == repr(outcomes[1])
@@ -441,7 +439,7 @@ def _outcome(codec_: FieldCodec, text: str) -> object:
 
 
 @given(texts)
-def test_whatever_strict_reads_lenient_reads_the_same(text: str) -> None:
+def test_lenient_read_equals_strict_read_when_strict_succeeds(text: str) -> None:
     for kind in (int, bool, Person, list[str], Color, t.Any, int | str):
         codec_ = CODECS.setdefault(kind, codec(kind))
         try:
@@ -455,7 +453,7 @@ def test_whatever_strict_reads_lenient_reads_the_same(text: str) -> None:
 # --- writing -------------------------------------------------------------------------------------------
 
 
-def test_not_a_number_is_refused_when_written() -> None:
+def test_nan_is_refused_when_written() -> None:
     for kind, value in ((float, float("nan")), (list[float], [1.0, float("inf")]), (t.Any, {"a": float("-inf")})):
         with pytest.raises(InputError, match="'value' holds"):
             codec(kind).render(value)
@@ -463,11 +461,11 @@ def test_not_a_number_is_refused_when_written() -> None:
             codec(kind).dump(value)
 
 
-def test_json_keeps_every_character_and_stays_compact() -> None:
+def test_json_is_compact_and_keeps_every_character() -> None:
     assert codec(list[str]).render(["é", "\N{GRINNING FACE}"]) == '["é","\N{GRINNING FACE}"]'
 
 
-def test_a_list_for_a_text_input_is_numbered_and_only_there() -> None:
+def test_list_for_a_text_input_is_numbered() -> None:
     passages = codec(str, "input")
     assert passages.render_input(["a", "b\nc", 3]) == "[1] «a»\n[2] «««\nb\nc\n»»»\n[3] «3»"
     assert passages.render_input([]) == "[]"
@@ -475,7 +473,7 @@ def test_a_list_for_a_text_input_is_numbered_and_only_there() -> None:
     assert codec(list[str], "input").render_input(["a"]) == '["a"]'
 
 
-def test_other_values_for_a_text_input_are_shown_as_json() -> None:
+def test_other_values_for_a_text_input_are_json() -> None:
     assert [codec(str, "input").render_input(value) for value in (5, {"a": [1]}, None)] == ["5", '{"a":[1]}', "null"]
 
 
@@ -486,9 +484,7 @@ class Opaque:
 
 @pytest.mark.parametrize("inside", [lambda thing: thing, lambda thing: [1, {"k": thing}]], ids=["alone", "inside"])
 @pytest.mark.parametrize("kind", ["Any", "dict[str, Any]", "Thing"])
-def test_an_input_whose_only_text_is_its_place_in_memory_is_an_error(
-    kind: str, inside: t.Callable[[t.Any], t.Any]
-) -> None:
+def test_input_with_a_memory_address_as_text_is_an_error(kind: str, inside: t.Callable[[t.Any], t.Any]) -> None:
     class Thing:
         pass
 
@@ -500,7 +496,7 @@ def test_an_input_whose_only_text_is_its_place_in_memory_is_an_error(
         codec.render_input(value)
 
 
-def test_an_input_of_an_unknown_type_is_shown_as_its_str_and_an_output_is_an_error() -> None:
+def test_input_of_an_unknown_type_is_its_str_and_output_an_error() -> None:
     assert codec(Opaque, "input").render(Opaque()) == "\\ opaque \\"
     with pytest.raises(FieldDefinitionError):
         codec(Opaque)
@@ -517,7 +513,7 @@ class Page(BaseModel):
     pictures: list[Image]
 
 
-def test_media_are_parts_in_their_place() -> None:
+def test_media_are_parts_between_texts() -> None:
     assert codec(Image, "input").parts(CAT) == (ImagePart(url=CAT.url),)
     page = codec(Page, "input")
     assert page.parts(Page(title="t", pictures=[CAT, CAT])) == (
@@ -528,21 +524,21 @@ def test_media_are_parts_in_their_place() -> None:
     assert not codec(str, "input").has_media
 
 
-def test_media_in_saved_values_are_found_by_the_type() -> None:
+def test_media_in_saved_values_are_loaded_by_type() -> None:
     page = codec(Page, "input")
     value = Page(title="t", pictures=[CAT])
     assert page.parts(page.dump(value)) == page.parts(value)
     assert page.render(value) == page.render(page.dump(value)) == '{"title":"t","pictures":[[image]]}'
 
 
-def test_a_value_without_media_is_one_text() -> None:
+def test_value_without_media_is_one_text() -> None:
     assert codec(int, "input").parts(5) == ("5",)
 
 
 # --- tool calls ---------------------------------------------------------------------------------------
 
 
-def test_tool_calls_go_into_json_and_back() -> None:
+def test_tool_calls_are_equal_when_loaded_from_json() -> None:
     spec = Signature("tools: list[Tool], text -> value: ToolCalls").spec.field("value")
     calls = ToolCalls([ToolCall.read("call_7", "add", '{"a": '), ToolCall("call_8", "add", {"a": 1})], text="so")
     codec_ = FieldCodec(spec)
@@ -569,7 +565,7 @@ def _endless(kind: t.Any) -> t.Any:
 
 @pytest.mark.parametrize("kind", [str, t.Any, list[t.Any], Ring, Image | list[t.Any]], ids=str)
 @pytest.mark.parametrize("declare", [InputField, OutputField])
-def test_a_value_that_holds_itself_is_an_error_that_names_the_field(kind: t.Any, declare: t.Any) -> None:
+def test_value_that_contains_itself_is_an_error_with_the_field(kind: t.Any, declare: t.Any) -> None:
     other = OutputField() if declare is InputField else InputField()
     signature = Signature({"field": (kind, declare()), "other": other})
     codec = FieldCodec(signature.spec.field("field"))
@@ -584,7 +580,7 @@ def test_a_value_that_holds_itself_is_an_error_that_names_the_field(kind: t.Any,
 @given(
     text=st.sampled_from(["0", "1", "-7", "1.0", "2.5", "1e400", "NaN", "true", "null", '"1"', '"yes"', "[1]", "{", ""])
 )
-def test_a_plain_scalar_is_taken_as_an_annotated_one_is(kind: type, text: str) -> None:
+def test_plain_scalar_is_read_like_an_annotated_one(kind: type, text: str) -> None:
     """The plain one goes to pydantic's core, the other through a ``TypeAdapter``."""
     annotated = t.Annotated[kind, "what means nothing to pydantic"]
     codecs = [FieldCodec(Signature({"value": (of, OutputField())}).spec.outputs[0]) for of in (kind, annotated)]
@@ -600,5 +596,5 @@ def outcome(codec: FieldCodec, text: str) -> object:
     return repr(read), codec.render(read.value)
 
 
-def test_the_edges_that_need_a_second_look_are_all_blanks_and_the_backslash() -> None:
+def test_edges_are_all_blanks_and_the_backslash() -> None:
     assert {"\\"} | {chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()} == EDGES

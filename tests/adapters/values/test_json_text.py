@@ -1,4 +1,4 @@
-"""The tolerant reader: every repair listed, nothing completed, one fault class, linear work."""
+"""The lenient JSON parser: every repair listed, nothing completed, one error class, linear time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ REPAIRED: list[tuple[str, JsonValue, list[str]]] = [
 
 
 @pytest.mark.parametrize(("text", "value", "whats"), REPAIRED)
-def test_known_faults_are_repaired_and_listed(text: str, value: JsonValue, whats: list[str]) -> None:
+def test_known_json_faults_are_repaired_and_listed(text: str, value: JsonValue, whats: list[str]) -> None:
     found, repairs = read_json(text)
     assert found == value
     assert len(repairs) == len(whats)
@@ -52,7 +52,7 @@ def test_known_faults_are_repaired_and_listed(text: str, value: JsonValue, whats
 
 
 @pytest.mark.parametrize("text", [case[0] for case in REPAIRED])
-def test_strict_refuses_what_needs_a_repair(text: str) -> None:
+def test_strict_json_refuses_repairs(text: str) -> None:
     with pytest.raises(JsonReadError) as caught:
         read_json(text, strict=True)
     assert caught.value.code == "not_json"
@@ -81,7 +81,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "code"), REFUSED)
-def test_what_cannot_be_known_is_refused_with_a_code(text: str, code: str) -> None:
+def test_ambiguous_or_broken_json_is_refused_with_a_code(text: str, code: str) -> None:
     with pytest.raises(JsonReadError) as caught:
         read_json(text)
     assert caught.value.code == code
@@ -92,21 +92,21 @@ WHOLE = '{"a": [1, true, {"b": "x\\ny", "c": null}], "d": -1.5e3, "e": {}, "f": 
 
 @pytest.mark.parametrize("end", range(1, len(WHOLE)))
 @pytest.mark.parametrize("before", ["", "Sure:\n", "```json\n"])
-def test_a_truncated_structure_is_never_completed(end: int, before: str) -> None:
+def test_truncated_structure_is_refused(end: int, before: str) -> None:
     with pytest.raises(JsonReadError) as caught:
         read_json(before + WHOLE[:end], kind="object")
     assert caught.value.code in ("truncated", "not_json")
     assert caught.value.code == "truncated" or end < 5
 
 
-def test_a_truncated_structure_with_a_whole_one_inside_gives_neither() -> None:
+def test_complete_value_inside_a_truncated_structure_is_refused() -> None:
     for text in ('{"command": "rm -rf /srv/cache/old", "sure": {"a": 1}', 'x\n{"a":\n{"b": 1},\n"c'):
         with pytest.raises(JsonReadError) as caught:
             read_json(text)
         assert caught.value.code == "truncated"
 
 
-def test_the_kind_says_what_to_look_for() -> None:
+def test_kind_selects_the_structure_in_prose() -> None:
     text = 'As [1] shows: {"a": 1}'
     assert read_json(text, kind="object")[0] == {"a": 1}
     assert read_json(text, kind="array")[0] == [1]
@@ -120,12 +120,12 @@ json_values = st.recursive(
 
 
 @given(json_values, st.booleans(), st.sampled_from([None, 0, 2]))
-def test_json_is_read_as_json_says(value: JsonValue, ascii_only: bool, indent: int | None) -> None:
+def test_strict_json_is_read_like_the_standard_library(value: JsonValue, ascii_only: bool, indent: int | None) -> None:
     assert read_json(json.dumps(value, ensure_ascii=ascii_only, indent=indent), strict=True) == (value, ())
 
 
 @given(json_values.filter(lambda value: isinstance(value, (dict, list))))
-def test_the_tolerant_reader_agrees_with_json(value: JsonValue) -> None:
+def test_lenient_parser_agrees_with_the_standard_library(value: JsonValue) -> None:
     text = json.dumps(value)
     found, repairs = read_json(f"Result:\n{text}")
     assert (found, len(repairs)) == (value, 1)
@@ -153,7 +153,7 @@ SOUP = st.lists(
 
 
 @given(SOUP | st.text())
-def test_any_text_gives_a_value_or_the_one_error_and_always_the_same(text: str) -> None:
+def test_any_text_gives_a_value_or_a_json_read_error(text: str) -> None:
     assert _outcome(text) == _outcome(text)
 
 
@@ -166,7 +166,7 @@ def _outcome(text: str) -> str:
 
 
 @given(SOUP)
-def test_what_was_not_strict_json_has_a_repair(text: str) -> None:
+def test_every_text_but_strict_json_has_a_repair(text: str) -> None:
     try:
         value, repairs = read_json(text)
     except JsonReadError:
@@ -199,7 +199,7 @@ LONG: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_the_steps_grow_no_faster_than_the_text(name: str) -> None:
+def test_number_of_steps_is_linear_in_the_text(name: str) -> None:
     small, large = (_steps(LONG[name](n)) for n in (1_000, 4_000))
     assert large <= 4.4 * small + 200
 
@@ -229,7 +229,7 @@ def test_very_long_texts_are_read() -> None:
             read_json(broken)
 
 
-def test_depth_is_bounded_where_repairs_are_made() -> None:
+def test_depth_is_bounded_in_the_lenient_parser() -> None:
     assert read_json("[" * MAX_DEPTH + "1," + "]" * MAX_DEPTH)[0] is not None
     with pytest.raises(JsonReadError, match="nested too deeply"):
         read_json("[" * (MAX_DEPTH + 1) + "1," + "]" * (MAX_DEPTH + 1))
@@ -255,6 +255,6 @@ WRAPPERS: list[tuple[JsonValue, list[JsonValue]]] = [
 
 
 @pytest.mark.parametrize(("value", "inner"), WRAPPERS)
-def test_wrappers_come_off_one_level(value: JsonValue, inner: list[JsonValue]) -> None:
+def test_one_level_of_wrappers_is_unwrapped(value: JsonValue, inner: list[JsonValue]) -> None:
     assert [found for found, _ in unwrap_candidates(value)] == inner
     assert all(what for _, what in unwrap_candidates(value))

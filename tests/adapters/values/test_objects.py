@@ -1,4 +1,4 @@
-"""Several fields out of one JSON object: wrapped, torn or alone, each is read or has its problem named."""
+"""Several fields in one JSON object: wrapped or truncated, each field is read or has a problem."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def several(text: str, **rest: t.Any) -> ObjectCodec:
     return ObjectCodec(Signature(text, **rest).spec.outputs)
 
 
-def test_one_object_gives_all_fields() -> None:
+def test_object_gives_all_fields() -> None:
     read = several("q -> name: str, tags: list[str]").read('{"name": " x ", "tags": ["a"]}', strict=True)
     assert (read.values, read.repairs, read.problems) == ({"name": " x ", "tags": ["a"]}, (), {})
 
@@ -57,7 +57,7 @@ WRAPPED = [
 
 
 @pytest.mark.parametrize("text", WRAPPED)
-def test_wrapped_answers_are_read_with_a_repair_and_refused_strictly(text: str) -> None:
+def test_wrapped_objects_are_repairs_that_strict_refuses(text: str) -> None:
     codec_ = several("q -> name: str, age: int")
     read = codec_.read(text)
     assert (read.values, read.problems) == ({"name": "x", "age": 3}, {})
@@ -65,7 +65,7 @@ def test_wrapped_answers_are_read_with_a_repair_and_refused_strictly(text: str) 
     assert codec_.read(text, strict=True).problems
 
 
-def test_problems_are_named_by_field_and_good_fields_are_kept() -> None:
+def test_problems_are_by_field_and_valid_fields_are_kept() -> None:
     read = several("q -> name: str, age: int, tags: list[str]").read('{"name": "x", "age": "old"}')
     assert read.values == {"name": "x"}
     assert read.problems == {
@@ -74,7 +74,7 @@ def test_problems_are_named_by_field_and_good_fields_are_kept() -> None:
     }
 
 
-def test_missing_optional_fields_take_their_default_without_a_repair() -> None:
+def test_missing_optional_fields_have_defaults_without_a_repair() -> None:
     class Outputs(Signature):
         q: str = InputField()
         a: int = OutputField()
@@ -91,7 +91,7 @@ def test_missing_optional_fields_take_their_default_without_a_repair() -> None:
     assert first is not second
 
 
-def test_the_only_field_may_stand_alone() -> None:
+def test_only_field_is_read_without_its_object() -> None:
     read = several("q -> tags: list[str]").read('["a"]')
     assert (read.values, [r.what for r in read.repairs]) == (
         {"tags": ["a"]},
@@ -102,18 +102,18 @@ def test_the_only_field_may_stand_alone() -> None:
     assert person.values == {"person": Person(name="x", age=3)}
 
 
-def test_an_empty_list_null_and_a_missing_member_are_different() -> None:
+def test_empty_list_null_and_missing_member_are_different() -> None:
     codec_ = several("q -> tags: list[str] | None")
     assert [codec_.read(text).values["tags"] for text in ('{"tags": []}', '{"tags": null}', "{}")] == [[], None, None]
 
 
-def test_a_truncated_object_gives_no_field() -> None:
+def test_truncated_object_gives_no_field() -> None:
     read = several("q -> name: str, age: int").read('{"name": "x", "age": 3')
     assert read.values == {}
     assert "not closed" in read.problems[""]
 
 
-def test_ambiguous_members_are_listed_or_refused() -> None:
+def test_duplicate_members_are_listed_or_refused() -> None:
     codec_ = several("q -> side: Left | Right", custom_types={"Left": Left, "Right": Right})
     read = codec_.read('{"side": {"x": 1}}')
     assert read.values == {"side": Left(x=1)}
@@ -127,9 +127,7 @@ people = st.builds(Person, name=tricky, age=st.integers(0, 2**70), tags=st.lists
 
 
 @given(tricky, st.lists(tricky), people, st.none() | st.integers())
-def test_an_object_of_dumped_fields_is_read_back(
-    text: str, tags: list[str], person: Person, number: int | None
-) -> None:
+def test_object_of_dumped_fields_is_read_back(text: str, tags: list[str], person: Person, number: int | None) -> None:
     codecs = [FieldCodec(spec) for spec in OUTPUTS]
     values = {"text": text, "tags": tags, "person": person, "number": number}
     dumped = {codec_.field.name: codec_.dump(values[codec_.field.name]) for codec_ in codecs}

@@ -1,4 +1,4 @@
-"""Types in prompts: everything a declaration says is in the text, in both styles."""
+"""Types in prompts: every fact of a declaration is in the text, in both styles."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tag(BaseModel):
 
 
 class Person(BaseModel):
-    """Somebody."""
+    """A person."""
 
     name: str = Field(description="given name first", min_length=1, max_length=40)
     age: int = Field(ge=0)
@@ -152,11 +152,11 @@ COMPACT: list[tuple[t.Any, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "expected"), COMPACT)
-def test_the_compact_notation_of_a_type(kind: t.Any, expected: str) -> None:
+def test_type_is_written_in_compact_notation(kind: t.Any, expected: str) -> None:
     assert text(kind) == expected
 
 
-def test_json_schema_has_the_same_facts_without_titles() -> None:
+def test_type_is_written_as_json_schema_without_titles() -> None:
     schema = json.loads(text(Person, "schema"))
     members = schema["properties"]
     assert members["name"] == {
@@ -167,22 +167,22 @@ def test_json_schema_has_the_same_facts_without_titles() -> None:
     assert members["kind"] == {"default": "user", "enum": ["user", "admin"], "type": "string"}
     assert schema["$defs"]["Color"] == {"enum": ["red", "blue"], "type": "string"}
     assert schema["required"] == ["name", "age", "zip-code"]
-    assert schema["description"] == "Somebody."
+    assert schema["description"] == "A person."
 
 
-def test_members_that_are_called_like_schema_words_stay() -> None:
+def test_members_named_like_schema_keywords_are_kept() -> None:
     assert list(json.loads(text(Titled, "schema"))["properties"]) == ["title", "default", "names"]
 
 
-def test_a_text_field_says_so_in_both_styles() -> None:
+def test_text_field_is_string_in_both_styles() -> None:
     assert (text(str), text(str, "schema")) == ("string", '{"type":"string"}')
 
 
-def test_a_fields_own_limits_are_left_to_its_description() -> None:
+def test_type_text_omits_the_limits_of_the_field() -> None:
     assert text(str, max_length=3) == "string"
 
 
-def test_tools_and_calls_have_a_short_name() -> None:
+def test_tools_and_calls_have_short_type_names() -> None:
     spec = Signature("tools: list[Tool], text -> calls: ToolCalls").spec
     assert field_type_text(spec.inputs[0]) == "tools"
     assert field_type_text(spec.outputs[0]).startswith("{ name: string, arguments: ")
@@ -192,20 +192,20 @@ class Unknown:
     pass
 
 
-def test_an_input_of_an_unknown_type_may_be_anything() -> None:
+def test_input_of_an_unknown_type_is_any() -> None:
     assert field_type_text(field(Unknown, "input")) == "any"
 
 
-def test_the_order_of_a_union_is_kept() -> None:
+def test_order_of_a_union_is_kept() -> None:
     assert (text(int | str), text(str | int)) == ("int | string", "string | int")
 
 
-def test_the_table_in_the_documentation_is_the_one_that_the_command_prints() -> None:
+def test_documented_table_equals_the_printed_table() -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "types-in-prompts.md"
     assert table() in page.read_text(encoding="utf-8")
 
 
-def test_the_compact_notation_is_the_shorter_one() -> None:
+def test_compact_notation_is_shorter_than_json_schema() -> None:
     for spec in Types.spec.outputs:
         assert estimated_tokens(field_type_text(spec)) < estimated_tokens(field_type_text(spec, "schema"))
 
@@ -234,9 +234,7 @@ LIMITED: list[tuple[object, dict[str, t.Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "limits", "compact", "schema"), LIMITED, ids=[str(kind) for kind, *_ in LIMITED])
-def test_a_fields_own_limits_stand_once_in_its_line(
-    kind: object, limits: dict[str, t.Any], compact: str, schema: str
-) -> None:
+def test_limits_of_a_field_are_written_once(kind: object, limits: dict[str, t.Any], compact: str, schema: str) -> None:
     signature = Signature("text -> n").with_updated_fields("n", kind, **limits)
     for adapter, line in ((ChatAdapter(), compact), (ChatAdapter(types="schema"), schema)):
         assert line in adapter.format(signature, {"text": "x"}).messages[0].text.splitlines()
