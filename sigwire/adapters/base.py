@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 
 from sigwire.adapters.options import AdapterOptions, SignatureType, ToolsMode
 from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan, PlanSetup
-from sigwire.adapters.prompts.layout import FieldValues, Layout, TypeStyle, VisibleFields
+from sigwire.adapters.prompts.layout import FieldValues, Layout, VisibleFields
 from sigwire.adapters.text_tools.styles import style_named
+from sigwire.adapters.values.type_text import TypeStyle
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sigwire.core.messages import TextPart
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, LMWarning
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import ContentFiltered, EmptyResponse, MalformedToolCall, OutputTruncated, Refused
 
 __all__ = ["check_finish_reason", "drop_truncated_call", "truncated_error", "with_calls"]

@@ -26,11 +26,13 @@ from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, Too
 from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, OpaquePart, Part
+from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
+from sigwire.core.parts import OpaquePart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
-from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
 from sigwire.signatures.fields import FieldSpec
 

@@ -95,7 +95,7 @@ class TwoStepPlan(Plan):
         self._extraction = self._extraction_plan(adapter) if self.layout.outputs else None
 
     def _extraction_plan(self, adapter: Adapter) -> Plan:
-        from sigwire.signatures.fields import InputField
+        from sigwire.signatures.declarations import InputField
         from sigwire.signatures.signature import make_signature
 
         fields: dict[str, Any] = {

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_escaper, tag_escaper
 from sigwire.adapters.prompts.layout import FieldReadings, FieldValues, Layout, VisibleFields
-from sigwire.adapters.values.codecs import ValueReadError
 from sigwire.adapters.values.nested_tags import read_tags
 from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities

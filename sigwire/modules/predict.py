@@ -286,7 +286,7 @@ class _CallContext:
     def normalize(self, response: Response, checks_calls: bool) -> Response:
         """Normalize a response; ``checks_calls`` marks the calls that do not fit their tool, for a re-ask."""
         response = self.plan.normalize(response, self.tools, taken=self._used_ids)
-        return self.plan.checked(response, self.tools) if checks_calls else response
+        return self.plan.check_calls(response, self.tools) if checks_calls else response
 
     def read(self, number: int, choice: Choice) -> _Reading:
         """Parse a choice of the last response; return its fields, a second request, or the error."""

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
-from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
+from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.type_text import TypeStyle, field_type_text
-from sigwire.core.messages import Part, TextPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import TextPart
 from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Repair
 from sigwire.errors import ValueReadError

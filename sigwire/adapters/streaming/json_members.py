@@ -15,8 +15,9 @@ from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.streaming.object_fields import PartialEmitter
 from sigwire.adapters.streaming.partial_json import PartialJsonParser, PartialString
 from sigwire.adapters.streaming.text_fields import emit_value, is_streamable_text
-from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
+from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.type_shape import compile_type
+from sigwire.errors import ValueReadError
 
 __all__ = ["JsonMemberReader"]
 

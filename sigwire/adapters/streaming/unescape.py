@@ -76,7 +76,7 @@ class Unescaper:
                 certain.append(run[0][1:])
                 certain.append(mark[0])
                 at = mark.end()
-            elif escaper.unsure.match(text, at):
+            elif escaper.mark_prefix.match(text, at):
                 self._lookahead.hold(text[run.start() :])
                 at = len(text)
                 break

@@ -13,6 +13,7 @@ from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard
 
 from sigwire.core.json import JsonObject
+from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, File, Image
 
