@@ -50,8 +50,8 @@ TOOLS = (
     "adapters.text_tools.grammar adapters.text_tools.reader adapters.text_tools.registry"
 ).split()
 OTHERS = (
-    "adapters.json adapters.two_step adapters.xml cli dspy lm.http.async_client lm.fake lm.litellm.backend lm.litellm.effects lm.offline "
-    "modules.batch modules.chain_of_thought testing"
+    "adapters.json adapters.two_step adapters.xml cli dspy lm.http.async_client lm.fake lm.litellm.backend "
+    "lm.litellm.effects lm.offline modules.batch modules.chain_of_thought testing"
 ).split()
 CODECS = {"anthropic", "gemini", "ollama", "openai_chat", "openai_responses"}
 

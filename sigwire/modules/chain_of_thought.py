@@ -9,7 +9,7 @@ from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
 from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
 from sigwire.signatures.declarations import OutputField
-from sigwire.signatures.signature import Signature, SignatureMeta
+from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
 from sigwire.signatures.types import Reasoning
 
 __all__ = ["ChainOfThought"]
@@ -49,12 +49,11 @@ class ChainOfThought(PredictorCalls[P, S]):
         return self.predict.call_steps(*args, **kwargs)
 
 
-def _with_reasoning(signature: SignatureMeta, field: object, kind: object) -> SignatureMeta:
+def _with_reasoning(signature: SignatureMeta, field: object, kind: object) -> SignatureClass:
     """Return the signature with an output ``reasoning``, unless it has one."""
     outputs = [spec.name for spec in signature.spec.outputs]
     if field is None and "reasoning" in outputs:
         return signature
     described = field or OutputField(desc="Think step by step before you answer.")
     # Keep the instructions: derived ones would name the field, which native reasoners do not see.
-    extended: SignatureMeta = signature.prepend("reasoning", described, kind).with_instructions(signature.instructions)
-    return extended
+    return signature.prepend("reasoning", described, kind).with_instructions(signature.instructions)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from sigwire.core.messages import Message
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import InputError
@@ -66,7 +67,7 @@ class InputReader:
         """Return True if a history and its tools are the only inputs, as at the turns of an agent."""
         return self.history_name is not None and given.keys() == self._conversation and bool(given[self.history_name])
 
-    def _with_defaults(self, module: str, given: Mapping[str, object]) -> dict[str, object]:
+    def _with_defaults(self, module: str, given: FieldValues) -> dict[str, object]:
         if unknown := [name for name in given if name not in self.names]:
             raise InputError(f"{module} has no input {_quote(unknown)} ({self._help(module)}")
         completed = dict(given)
@@ -81,7 +82,7 @@ class InputReader:
             raise InputError(f"{module} needs the {noun} {_quote(missing)} ({self._help(module)}")
         return completed
 
-    def _absent_inputs(self, given: Mapping[str, object]) -> Iterable[FieldSpec]:
+    def _absent_inputs(self, given: FieldValues) -> Iterable[FieldSpec]:
         """Yield the inputs that are not given; in a conversation without new values, only those of history and tools."""
         continues = self.history_name is not None and given.get(self.history_name) and self._values.isdisjoint(given)
         for field in self.spec.inputs:
@@ -89,13 +90,11 @@ class InputReader:
                 yield field
 
     def _as_tools(self, value: object) -> object:
-        """Return tools in the form in which they were given, functions as ``Tool``. Equal tools return the same object: plans
-        compare by identity.
-        """
+        """Return tools in their given form, functions as ``Tool``. Equal tools return the same object: plans use identity."""
         if isinstance(value, Tool) or value is None:
             return value
         if issubclass(type(value), Mapping):
-            value = cast("Mapping[str, object]", value)
+            value = cast(FieldValues, value)
             names = tuple(value)
             return dict(zip(names, self._tools_for(tuple(value.values()), names), strict=True))
         if callable(value):
@@ -183,6 +182,6 @@ class UsedCallIds(Iterable[str]):
             if isinstance(turn, Message):
                 yield from (call.id for call in turn.tool_calls)
             elif isinstance(turn, Mapping):
-                for value in cast("Mapping[str, object]", turn).values():
+                for value in cast(FieldValues, turn).values():
                     if isinstance(value, ToolCalls):
                         yield from (call.id for call in value)

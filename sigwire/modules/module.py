@@ -14,13 +14,14 @@ Callbacks, usage totals and call records cost nothing unless the settings or the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
 from sigwire.core.json import JsonObject
+from sigwire.core.record import FieldValues
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, StateError
@@ -360,7 +361,7 @@ class Module(Walkable):
         """Return the state of every parameter by name, as JSON without secrets."""
         return {name: parameter.dump_state() for name, parameter in self.named_parameters()}
 
-    def load_state(self, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> Self:
+    def load_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Self:
         """Load a state of ``dump_state``, completely or not at all; return the module.
 
         Raises ``StateError`` (a ``KeyError`` too, if names are missing) before anything is changed.
@@ -370,7 +371,7 @@ class Module(Walkable):
             change()
         return self
 
-    def _prepare(self, state: Mapping[str, object], unsafe: bool) -> list[Callable[[], None]]:
+    def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         return saving.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe)
 
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
@@ -428,9 +429,7 @@ class _ForwardEffect:
 
     nests = True
 
-    def __init__(
-        self, module: Module, entries: frozenset[str], args: tuple[object, ...], kwargs: Mapping[str, object]
-    ) -> None:
+    def __init__(self, module: Module, entries: frozenset[str], args: tuple[object, ...], kwargs: FieldValues) -> None:
         self._module, self._entries, self._args, self._kwargs = module, entries, args, kwargs
 
     def run(self) -> object:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast, overlo
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
+from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
@@ -37,7 +38,7 @@ from sigwire.modules.tree.walk import Predictor
 from sigwire.observe.callbacks import watched_call
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
-from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
+from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec, TypeIs, TypeVar
@@ -70,7 +71,7 @@ class PredictorCalls(StepsModule, Generic[P, S]):
         @overload
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
         @overload
-        def __call__(self, *, config: Mapping[str, object], **inputs: object) -> S: ...
+        def __call__(self, *, config: FieldValues, **inputs: object) -> S: ...
         @overload
         def __call__(self, *, demos: Sequence[object], **inputs: object) -> S: ...
         @overload
@@ -81,7 +82,7 @@ class PredictorCalls(StepsModule, Generic[P, S]):
         @overload
         async def acall(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
         @overload
-        async def acall(self, *, config: Mapping[str, object], **inputs: object) -> S: ...
+        async def acall(self, *, config: FieldValues, **inputs: object) -> S: ...
         @overload
         async def acall(self, *, demos: Sequence[object], **inputs: object) -> S: ...
         @overload
@@ -131,7 +132,7 @@ class Predict(PredictorCalls[P, S], Predictor):
         **config: object,
     ) -> None:
         super().__init__(callbacks)
-        self.signature: Any = signature_of(signature)
+        self.signature: SignatureClass = signature_of(signature)
         self.config: dict[str, object] = _without_old_names(config)
         self.max_reasks = max_reasks
         self.lm: Any = lm
@@ -154,12 +155,12 @@ class Predict(PredictorCalls[P, S], Predictor):
         if kwargs.keys() != reader.names:
             specials = {name: kwargs.pop(name) for name in reader.specials & kwargs.keys()}
             if (other := specials.pop("signature", None)) is not None:
-                signature = ensure_signature(cast(Any, other), scope={})
+                signature = ensure_signature(cast("SignatureLike", other), scope={})
                 return self._signature_steps(signature, InputReader(signature.spec), kwargs, specials)
         return self._signature_steps(self.signature, reader, kwargs, specials)
 
     def _signature_steps(
-        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, object]
+        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
         values = current()
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
@@ -192,14 +193,14 @@ class Predict(PredictorCalls[P, S], Predictor):
         self._plan = (spec, adapter, capabilities, plan)
         return plan
 
-    def _options(self, specials: Mapping[str, object]) -> tuple[dict[str, object] | None, int]:
+    def _options(self, specials: FieldValues) -> tuple[dict[str, object] | None, int]:
         """Return the request's options and the number of re-asks."""
         config = specials.get("config")
         if not self.config and not config and "prediction" not in specials:
             return None, _check_reasks(self.max_reasks)
         if config is not None and not isinstance(config, Mapping):
             raise InputError(f"config is a dict of request options, not {type(config).__name__} (calling Predict).")
-        options = _without_old_names({**self.config, **cast("Mapping[str, object]", config or {})})
+        options = _without_old_names({**self.config, **cast(FieldValues, config or {})})
         if "prediction" in specials:
             options["prediction"] = specials["prediction"]
         reasks = options.pop("max_reasks", self.max_reasks)
@@ -223,7 +224,7 @@ class Predict(PredictorCalls[P, S], Predictor):
             "lm": dump() if dump is not None else None,
         }
 
-    def prepare_state(self, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
+    def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state; return the change that applies it. Demos are loaded as dicts."""
         if not isinstance(state, Mapping) or not isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise StateError("a predictor's state is an object with a signature.")
@@ -241,7 +242,7 @@ class Predict(PredictorCalls[P, S], Predictor):
 
         return change
 
-    def _prepare(self, state: Mapping[str, object], unsafe: bool) -> list[Callable[[], None]]:
+    def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         return [prepare_one("self", self, state, unsafe)]
 
     def __repr__(self) -> str:
@@ -257,12 +258,7 @@ class _CallContext:
     __slots__ = ("_field_reader", "_used_ids", "attempts", "lm", "module", "plan", "tools")
 
     def __init__(
-        self,
-        module: object,
-        lm: LanguageModel,
-        plan: Plan,
-        tools: tuple[Tool, ...] = (),
-        used_ids: Iterable[str] = (),
+        self, module: object, lm: LanguageModel, plan: Plan, tools: tuple[Tool, ...] = (), used_ids: Iterable[str] = ()
     ) -> None:
         self.module, self.lm, self.plan, self.tools, self._used_ids = module, lm, plan, tools, used_ids
         self.attempts: list[Attempt] = []
@@ -392,12 +388,11 @@ def meta_of(prediction: object) -> Meta:
 # --- helpers ------------------------------------------------------------------------------------------
 
 
-def signature_of(given: object) -> SignatureMeta:
+def signature_of(given: object) -> SignatureClass:
     """Return the signature class of a constructor's argument. Text may name types that the constructor's caller sees."""
     if isinstance(given, SignatureMeta):
         return given
-    made: SignatureMeta = ensure_signature(cast(Any, given), scope=caller_scope(2))
-    return made
+    return ensure_signature(cast("SignatureLike", given), scope=caller_scope(2))
 
 
 def default_adapter() -> Adapter:
@@ -432,7 +427,7 @@ def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:
         del trace[: len(trace) - values.max_trace_size]
 
 
-def _state_list(name: str, state: Mapping[str, object]) -> list[object]:
+def _state_list(name: str, state: FieldValues) -> list[object]:
     value = state.get(name)
     if value is None:
         return []
@@ -448,4 +443,4 @@ def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:
         raise StateError("lm is an object or null.")
     from sigwire.lm.base import BaseLM
 
-    return BaseLM.load_state(cast("Mapping[str, object]", state), allow_unsafe_lm_state=unsafe)
+    return BaseLM.load_state(cast(FieldValues, state), allow_unsafe_lm_state=unsafe)

@@ -6,12 +6,12 @@ and call ids are unique in the conversation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message, Part
-from sigwire.core.record import to_plain
+from sigwire.core.record import FieldValues, to_plain
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.signatures.types.history import AnyTurn, History, Turn
@@ -163,9 +163,7 @@ def latest_inputs(history: History, names: Container[str]) -> dict[str, object]:
 
 
 def without_outputs(history: History, outputs: Collection[str]) -> History:
-    """Return the history with the outputs of each turn as an assistant message after its inputs; the same object if no turn
-    has outputs.
-    """
+    """Return the history with each turn's outputs as an assistant message; the same object if no turn has outputs."""
     if not any(isinstance(turn, Turn) and any(name in turn for name in outputs) for turn in history.messages):
         return history
     return History([part for turn in history.messages for part in _split_turn(turn, outputs)])
@@ -182,7 +180,7 @@ def _split_turn(turn: AnyTurn, outputs: Collection[str]) -> Iterator[AnyTurn]:
         yield Message.assistant(answer_text(answers))
 
 
-def answer_text(outputs: Mapping[str, object]) -> str:
+def answer_text(outputs: FieldValues) -> str:
     """Return output values as the text of an assistant message: a single text as it is, other values as JSON."""
     if len(outputs) == 1 and isinstance(only := next(iter(outputs.values())), str):
         return only

@@ -21,7 +21,7 @@ continue (``AgentRun.of(error)``).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, overload
 
@@ -30,6 +30,7 @@ from sigwire.adapters.prompts.layout import Layout
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
+from sigwire.core.record import FieldValues
 from sigwire.core.response import Attempt, Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Tool
@@ -57,7 +58,7 @@ from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import P, Predict, S, default_adapter, meta_of, signature_of
 from sigwire.modules.program_stream import event_path_of, is_streamed, set_submit_listener, set_turn
 from sigwire.settings import current
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.signature import Signature, SignatureClass
 from sigwire.signatures.types.history import History, Turn
 
 __all__ = ["ReAct"]
@@ -108,7 +109,7 @@ class ReAct(StepsModule, Generic[P, S]):
         **config: Any,
     ) -> None:
         super().__init__(callbacks)
-        self.signature: Any = signature_of(signature)
+        self.signature: SignatureClass = signature_of(signature)
         self.max_iters = _check_max_iters(max_iters)
         self.extracts = extract
         self.toolbox = Toolbox(
@@ -134,7 +135,7 @@ class ReAct(StepsModule, Generic[P, S]):
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
         @overload
         def __call__(
-            self, *, history: History | Mapping[str, object] | Sequence[object], max_iters: int = ..., **inputs: object
+            self, *, history: History | FieldValues | Sequence[object], max_iters: int = ..., **inputs: object
         ) -> S: ...
         @overload
         def __call__(self, *, max_iters: int, **inputs: object) -> S: ...
@@ -143,7 +144,7 @@ class ReAct(StepsModule, Generic[P, S]):
         async def acall(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
         @overload
         async def acall(
-            self, *, history: History | Mapping[str, object] | Sequence[object], max_iters: int = ..., **inputs: object
+            self, *, history: History | FieldValues | Sequence[object], max_iters: int = ..., **inputs: object
         ) -> S: ...
         @overload
         async def acall(self, *, max_iters: int, **inputs: object) -> S: ...
@@ -229,7 +230,7 @@ class ReAct(StepsModule, Generic[P, S]):
         state.add_step(choice, time.perf_counter() - started, calls, tuple(result.result for result in results))
         return end
 
-    def _ask(self, state: RunState, tools: Mapping[str, object]) -> Steps[Prediction]:
+    def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
         """Ask with the conversation. If it is too long, shorten it and ask again, until no result is left to remove."""
         while True:
             try:
@@ -291,9 +292,7 @@ class ReAct(StepsModule, Generic[P, S]):
     # --- the end ---------------------------------------------------------------------------------------
 
     def _plain_end(self, choice: Choice) -> Termination:
-        """Return the end of a run after an answer in plain text: the outputs in the adapter's layout, or the single text
-        output.
-        """
+        """Return the end of a run after a plain answer: the outputs in the adapter's layout, or the single text output."""
         why = "the model answered in plain text"
         outputs = self.signature.spec.outputs
         plan = self._plain_plan()

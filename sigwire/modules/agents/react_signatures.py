@@ -7,7 +7,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import SignatureError
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.fields import SignatureSpec
-from sigwire.signatures.signature import SignatureMeta
+from sigwire.signatures.signature import SignatureClass, SignatureMeta
 from sigwire.signatures.types.history import History
 
 __all__ = ["AgentSignatures"]
@@ -36,30 +36,28 @@ class AgentSignatures:
             self.history = _free_name("history", spec)
             self.with_history = signature.append(self.history, InputField(), History)
 
-    def turn(self, submit: str) -> SignatureMeta:
+    def turn(self, submit: str) -> SignatureClass:
         """Return the signature of a turn: inputs, tools and history to tool calls. ``submit`` names the submit tool."""
         turn = self.with_history
         for name in self.outputs:
             turn = turn.delete(name)
         turn = turn.append(self.tools, InputField(), list[Tool]).append(self.calls, OutputField(), ToolCalls)
         outputs = ", ".join(f"`{name}`" for name in self.outputs)
-        derived: SignatureMeta = turn.with_instructions(
+        return turn.with_instructions(
             f"{self._instructions}\n\n"
             "Work in turns. In each turn, call the tools you need next. Make independent tool calls in the same turn. You get "
             "the results before your next turn. If a result is an error, correct the tool call.\n"
             f"When you know all output fields ({outputs}), call `{submit}` with their values."
         )
-        return derived
 
-    def extraction(self) -> SignatureMeta:
+    def extraction(self) -> SignatureClass:
         """Return the signature of the extraction: inputs and the text of all tool calls to the outputs."""
         described = InputField(desc="the earlier tool calls and their results")
-        extraction: SignatureMeta = self.task.append(self.trajectory, described, str).with_instructions(
+        return self.task.append(self.trajectory, described, str).with_instructions(
             f"{self._instructions}\n\n"
             f"`{self.trajectory}` lists the tool calls made for this task and their results. Write the output fields from "
             "these results. If the results are incomplete, give the best value you can."
         )
-        return extraction
 
 
 def _check(spec: SignatureSpec) -> None:

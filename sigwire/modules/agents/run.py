@@ -14,6 +14,7 @@ from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.json import Value
 from sigwire.core.messages import Message
+from sigwire.core.record import FieldValues
 from sigwire.core.response import Attempt, Choice, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
@@ -98,7 +99,7 @@ class Termination:
 class RunState:
     """A run in progress: the conversation, the steps, and the calls without a result."""
 
-    def __init__(self, history: History, inputs: Mapping[str, object]) -> None:
+    def __init__(self, history: History, inputs: FieldValues) -> None:
         self.history = history
         self.inputs = inputs
         self.steps: list[ReActStep] = []

@@ -7,7 +7,7 @@ text, are emitted from the accepted outputs at the end. The marks of an adapter'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sigwire.adapters.field_events import FieldEvents
@@ -16,6 +16,7 @@ from sigwire.adapters.streaming.json_members import JsonMemberReader
 from sigwire.adapters.streaming.text_before_outputs import LeadingTextReader
 from sigwire.adapters.streaming.text_fields import emit_value
 from sigwire.core.events import ProgramEvent, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
+from sigwire.core.record import FieldValues
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.program_stream import EventPath, EventReader
 
@@ -42,7 +43,7 @@ class SubmitStream:
             self._events.free_text(text)
         return self._events.take()
 
-    def rest(self, outputs: Mapping[str, object]) -> list[ProgramEvent]:
+    def rest(self, outputs: FieldValues) -> list[ProgramEvent]:
         """Return the events of accepted outputs that were not emitted yet."""
         events = self._events
         for name, codec in self._submit.codecs.items():

@@ -29,6 +29,7 @@ from typing import Any, Literal, NoReturn, Protocol, TypeAlias, TypeGuard, TypeV
 
 from sigwire.core.json import JsonValue, Value
 from sigwire.core.parts import MediaPart
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool
@@ -320,7 +321,7 @@ class _ToolRunEffect:
         seconds = self.tool.timeout
         return self._box.timeout if seconds is None else seconds
 
-    def _inputs(self) -> Mapping[str, object]:
+    def _inputs(self) -> FieldValues:
         return self._call.arguments or {}
 
     # --- convert a value or an error ---

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue, loads
-from sigwire.core.record import to_plain
+from sigwire.core.record import FieldValues, to_plain
 from sigwire.errors import MissingState, StateError
 from sigwire.modules.tree.walk import Parameter
 
@@ -38,7 +38,7 @@ def _plain_record(name: str, record: object) -> JsonValue:
 
 
 def prepare(
-    owner: str, parameters: Mapping[str, Parameter], state: Mapping[str, object], unsafe: bool
+    owner: str, parameters: Mapping[str, Parameter], state: FieldValues, unsafe: bool
 ) -> list[Callable[[], None]]:
     """Check a state against the parameters of ``owner``; return the changes that apply it."""
     names = {name for name in state if name != _METADATA}
@@ -58,7 +58,7 @@ def prepare(
 def prepare_one(name: str, parameter: Parameter, state: object, unsafe: bool) -> Callable[[], None]:
     """Check the state of one parameter; return the change that applies it."""
     try:
-        return parameter.prepare_state(cast("Mapping[str, object]", state), allow_unsafe_lm_state=unsafe)
+        return parameter.prepare_state(cast(FieldValues, state), allow_unsafe_lm_state=unsafe)
     except ValueError as error:
         raise StateError(f"The saved state of {name!r} cannot be used: {error} Nothing was changed.") from error
 
