@@ -140,8 +140,10 @@ def found_in_package(name: str) -> bool:
     return True
 
 
-def test_every_decision_has_the_number_of_its_file_and_shares_it_with_none() -> None:
-    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+def test_every_decision_has_a_unique_number_and_a_line_in_the_index() -> None:
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    pages = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    assert [page.name for page in pages if f"]({page.name})" not in index] == []
     titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in pages]
     assert [page.name[:4] for page in pages] == [title[2:6] for title in titles]
     assert [title for title in titles if not re.match(r"# \d{4}\. \S", title)] == []
