@@ -114,8 +114,6 @@ class Adapter(AdapterOptions, ABC):
         warnings.append(LMWarning("native_tools", problem))
         return "text"
 
-    # --- without a plan --------------------------------------------------------------------------------
-
     def format(
         self,
         signature: SignatureType,

@@ -155,6 +155,6 @@ class ChatLayout(Layout):
         if not strict and "{" in text:
             reading = self._object.read(text, strict=False)
             if not reading.problems:
-                repair = Repair(None, "the answer was a JSON object instead of sections")
-                return FieldReadings(dict(reading.values), [repair, *reading.repairs])
+                reading.repairs.insert(0, Repair(None, "the answer was a JSON object instead of sections"))
+                return reading
         return self.read_values({}, strict, FieldReadings())

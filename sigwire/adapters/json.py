@@ -108,8 +108,7 @@ class JSONLayout(Layout):
         return JsonMemberReader(self.outputs, events)
 
     def read(self, text: str, strict: bool) -> FieldReadings:
-        found = self._object.read(text, strict=strict)
-        return FieldReadings(dict(found.values), list(found.repairs), dict(found.problems))
+        return self._object.read(text, strict=strict)
 
     def response_format(self) -> ResponseFormat | None:
         return ResponseFormat(output_schema(self.visible.outputs) if self._with_schema else None)

@@ -119,8 +119,6 @@ class Plan:
     def __repr__(self) -> str:
         return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
 
-    # --- format --------------------------------------------------------------------------------------
-
     def tools_of(self, inputs: FieldValues) -> tuple[Tool, ...]:
         """Return the tools in a call's inputs; functions become tools. Raises ``InputError`` if two have one name."""
         return () if self._tools_name is None else self._tool_prompts.prompt_of(inputs.get(self._tools_name)).tools
@@ -173,8 +171,6 @@ class Plan:
         for exchange in exchanges:
             messages += exchange
         return messages
-
-    # --- normalize -----------------------------------------------------------------------------------
 
     def normalize(self, response: Response, tools: Iterable[Tool] = (), *, taken: Iterable[str] = ()) -> Response:
         """Return the response with text calls moved out of the text into ``tool_calls``, and the plan's warnings.
@@ -252,8 +248,6 @@ class Plan:
             whole_message=self.adapter.calls_alone,
             taken=taken,
         )
-
-    # --- parse ---------------------------------------------------------------------------------------
 
     def parse(self, choice: Choice) -> ParsedChoice:
         """Return the fields of a normalized choice.
@@ -341,8 +335,6 @@ class Plan:
             problems={name or "answer": problem for name, problem in reading.problems.items()},
             choice=choice,
         )
-
-    # --- re-ask --------------------------------------------------------------------------------------
 
     def reask(self, request: Request, choice: Choice, error: ModelError | None = None) -> Request:
         """Return a request with the conversation, the answer and its errors.

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
 from sigwire.adapters.values.codecs import FieldCodec
+from sigwire.adapters.values.objects import FieldReadings
 from sigwire.adapters.values.type_text import TypeStyle, field_type_text
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.request import ResponseFormat
-from sigwire.core.response import Repair
 from sigwire.errors import ValueReadError
 from sigwire.signatures.fields import FieldSpec
 
@@ -47,15 +47,6 @@ class VisibleFields:
     calls_name: str = ""
 
 
-@dataclass(slots=True)
-class FieldReadings:
-    """The result of reading a text: values by field, repairs, and problems by field ("" for the whole text)."""
-
-    values: dict[str, Any] = field(default_factory=dict[str, Any])
-    repairs: list[Repair] = field(default_factory=list[Repair])
-    problems: dict[str, str] = field(default_factory=dict[str, str])
-
-
 class Layout(ABC):
     """Fields as text, both ways. ``free``: the answer is plain text without outputs."""
 
@@ -74,8 +65,6 @@ class Layout(ABC):
         self._plain: tuple[tuple[str, str, str, Callable[[object], str]], ...] = tuple(
             (name, opening, closing, codec.render_input) for name, opening, closing, codec in self._inputs
         )
-
-    # --- for subclasses ----------------------------------------------------------------------------
 
     @abstractmethod
     def format_instructions(self) -> str:
@@ -117,8 +106,6 @@ class Layout(ABC):
         """Return the structured output to request from the provider; ``None``: plain text."""
         return None
 
-    # --- inputs --------------------------------------------------------------------------------------
-
     def write_inputs(self, values: FieldValues, before: str = "", after: str = "") -> tuple[Part, ...]:
         """Return the inputs in ``values``, between two texts, as the parts of a message."""
         if self._has_media:
@@ -143,8 +130,6 @@ class Layout(ABC):
             parts.append(("\n\n" if parts else "") + after)
         return _merge_texts(parts)
 
-    # --- descriptions ----------------------------------------------------------------------------------
-
     def describe_fields(self) -> list[str]:
         """Return inputs and outputs as paragraphs, each field with its type, description and limits."""
         groups = (("Input fields:", self.visible.inputs), ("Output fields:", self.visible.outputs))
@@ -163,8 +148,6 @@ class Layout(ABC):
             below = kind.replace("\n", "\n  ")
             return f"- {spec.name}{': ' + meaning if meaning else ''}\n  type: {below}"
         return f"- {spec.name} ({kind}){': ' + meaning if meaning else ''}"
-
-    # --- reading ---------------------------------------------------------------------------------------
 
     def read_values(self, texts: Mapping[str, str], strict: bool, reading: FieldReadings) -> FieldReadings:
         """Read each output from its text. An output without a text has its default or a problem."""

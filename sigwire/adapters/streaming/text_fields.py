@@ -13,6 +13,7 @@ from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
 from sigwire.adapters.values.edges import EDGES, restore_edges
 from sigwire.adapters.values.type_shape import compile_type
+from sigwire.errors import ValueReadError
 
 __all__ = ["TextFieldReader", "WholeFieldReader", "emit_text", "emit_value", "is_streamable_text"]
 

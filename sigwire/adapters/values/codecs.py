@@ -127,9 +127,6 @@ def _codec_for(field: FieldSpec) -> type[FieldCodec]:
         raise
 
 
-# --- text --------------------------------------------------------------------------------------------
-
-
 class _TextCodec(FieldCodec):
     """A bare string. Subclasses convert values to strings and back."""
 
@@ -337,9 +334,6 @@ def _unquote_candidates(text: str) -> Iterator[tuple[str, str]]:
             yield text[len(mark) : -len(mark)].strip(), "quotes around the value were taken off"
 
 
-# --- JSON --------------------------------------------------------------------------------------------
-
-
 class _TypedCodec(FieldCodec):
     """Types whose JSON pydantic reads and writes."""
 
@@ -420,9 +414,6 @@ def _is_json(text: str) -> bool:
 
 
 _JSON_STARTS = frozenset('{["-0123456789tfn')
-
-
-# --- tool calls and media ----------------------------------------------------------------------------
 
 
 class _CallsCodec(FieldCodec):

@@ -71,8 +71,6 @@ class _Fitter:
         self.misfit = True
         return value
 
-    # --- one method for each JSON type: returns the value, lists its change ------------------------------
-
     def _integer(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if type(value) is int:
             return value
@@ -160,8 +158,6 @@ class _Fitter:
         "integer": _integer, "number": _number, "boolean": _boolean, "null": _null,
         "string": _string, "array": _array, "object": _object,
     }  # fmt: skip
-
-    # --- enums and unions ---------------------------------------------------------------------------------
 
     def _choice(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         choices = enum_values(schema)

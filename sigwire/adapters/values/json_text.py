@@ -83,9 +83,6 @@ def read_json(text: str, strict: bool = False, *, kind: JsonKind | None = None) 
     return value, repairs or (Repair(None, f"not strict JSON: {reason}"),)
 
 
-# --- finding the JSON ------------------------------------------------------------------------------
-
-
 def _read_leniently(text: str, kind: JsonKind | None) -> tuple[JsonValue, tuple[Repair, ...]]:
     first: JsonReadError | None = None
     for start in _starts(text, kind):
@@ -157,9 +154,6 @@ def _after_space(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-# --- the lenient parser ---------------------------------------------------------------------------------
-
-
 class _JsonParser:
     """Parses one JSON value; ``position`` is behind it in the end. Counts its repairs."""
 
@@ -179,8 +173,6 @@ class _JsonParser:
     def repairs(self) -> list[str]:
         """Return the kinds of repairs, each with its count."""
         return [what if count == 1 else f"{what} ({count} times)" for what, count in self._made.items()]
-
-    # --- the grammar -----------------------------------------------------------------------------------
 
     def _value(self) -> Any:
         character = self._next("a value is missing")
@@ -309,8 +301,6 @@ class _JsonParser:
         "{": _object, "[": _array, '"': _string, "'": _string,
     }  # fmt: skip
 
-    # --- positions ---------------------------------------------------------------------------------------
-
     def _next(self, unfinished: str) -> str:
         """Return the next character after blanks and comments."""
         self.position = _after_space(self.text, self.position)
@@ -353,9 +343,6 @@ class _JsonParser:
         return JsonReadError(
             f"not valid JSON at character {self.position}: {what}", code="malformed", position=self.position
         )
-
-
-# --- envelopes -----------------------------------------------------------------------------------------
 
 
 def unwrap_candidates(value: JsonValue) -> Iterator[tuple[JsonValue, str]]:

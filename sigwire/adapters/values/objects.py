@@ -21,17 +21,17 @@ from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 
-__all__ = ["ObjectCodec", "ObjectRead"]
+__all__ = ["FieldReadings", "ObjectCodec"]
 
 _Members: TypeAlias = tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRead:
-    """Fields of one JSON object: values by name, repairs, and problems by name ("" for the whole answer)."""
+@dataclass(slots=True)
+class FieldReadings:
+    """The result of reading a text: values by field, repairs, and problems by field ("" for the whole text)."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
-    repairs: tuple[Repair, ...] = ()
+    repairs: list[Repair] = field(default_factory=list[Repair])
     problems: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -55,31 +55,31 @@ class ObjectCodec:
         self._validate: Callable[[str], dict[str, Any]] | None = None
         self._quoted = tuple(f'"{name}"' for name in self._codecs)
 
-    def read(self, text: str, *, strict: bool = False) -> ObjectRead:
+    def read(self, text: str, *, strict: bool = False) -> FieldReadings:
         """Return the fields in a text that is, or holds, a JSON object. Of duplicate keys the first one counts."""
         if any(text.count(name) > 1 for name in self._quoted) and (members := _first_of_duplicates(text)) is not None:
             if strict:
-                return ObjectRead(problems={"": "a field is repeated"})
+                return FieldReadings(problems={"": "a field is repeated"})
             return self._read_members(members, (Repair(None, "a member came twice; the first one counts"),), strict)
         if self._uses_pydantic and (found := self._read_exact(text)):
             return found
         try:
             value, repairs = read_json(text, strict, kind=None if len(self._codecs) == 1 else "object")
         except JsonReadError as fault:
-            return ObjectRead(problems={"": str(fault)})
+            return FieldReadings(problems={"": str(fault)})
         return self._read_members(value, repairs, strict)
 
-    def _read_exact(self, text: str) -> ObjectRead | None:
+    def _read_exact(self, text: str) -> FieldReadings | None:
         """Read all fields by one call of pydantic; ``None`` if a member does not fit exactly."""
         try:
             found = (self._validate or self._compile())(text)
         except ValueError:
             return None
         if found.keys() == self._codecs.keys():
-            return ObjectRead(found)
+            return FieldReadings(found)
         if not found or not found.keys() <= self._codecs.keys():
             return None
-        return ObjectRead({name: found[name] if name in found else _default(c) for name, c in self._codecs.items()})
+        return FieldReadings({name: found[name] if name in found else _default(c) for name, c in self._codecs.items()})
 
     def _compile(self) -> Callable[[str], dict[str, Any]]:
         from pydantic import ConfigDict, TypeAdapter, with_config
@@ -95,12 +95,12 @@ class ObjectCodec:
         self._validate = validate if finite else partial(_validate_without_constants, validate)
         return self._validate
 
-    def _read_members(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> ObjectRead:
+    def _read_members(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> FieldReadings:
         """Read the members of the object into their fields."""
         members, found = self._members(value, strict)
         if members is None:
             names = ", ".join(map(repr, self._codecs))
-            return ObjectRead(problems={"": f"the answer should be a JSON object with the members {names}"})
+            return FieldReadings(problems={"": f"the answer should be a JSON object with the members {names}"})
         values: dict[str, Any] = {}
         problems: dict[str, str] = {}
         made = [*repairs, *found]
@@ -116,7 +116,7 @@ class ObjectCodec:
         if unknown and strict:
             problems[""] = f"not output fields: {', '.join(map(shorten_repr, unknown))}"
         made += [Repair(None, f"the member {shorten_repr(name)} is not an output; it was left out") for name in unknown]
-        return ObjectRead(values, tuple(made), problems)
+        return FieldReadings(values, made, problems)
 
     def _members(self, value: JsonValue, strict: bool) -> _Members:
         """Return the object with the fields: the value, or an object one level inside."""

@@ -21,16 +21,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
-__all__ = [
-    "CompiledType",
-    "Shape",
-    "Texts",
-    "compile_type",
-    "enum_values",
-    "finite_validator",
-    "is_array",
-    "is_object",
-]
+__all__ = ["CompiledType", "Shape", "Texts", "compile_type", "enum_values", "finite_validator", "is_array", "is_object"]
 
 Texts: TypeAlias = Literal["always", "never", "maybe"]
 """Whether the JSON of a type's values is a string."""
@@ -78,13 +69,13 @@ class Shape:
         return frozenset(self._kinds(self.schema, 0))
 
     def _kinds(self, schema: object, depth: int) -> set[str]:
-        schema = self.resolve(schema)
+        node = self.resolve(schema)
         for key in ("anyOf", "oneOf", "allOf"):
-            if key in schema:
-                return {"any"} if depth > 8 else {kind for m in schema[key] for kind in self._kinds(m, depth + 1)}
-        if "enum" in schema or "const" in schema:
-            return {_JSON_TYPES.get(type(value), "any") for value in enum_values(schema)}
-        kind = schema.get("type", "any")
+            if key in node:
+                return {"any"} if depth > 8 else {kind for m in node[key] for kind in self._kinds(m, depth + 1)}
+        if "enum" in node or "const" in node:
+            return {_JSON_TYPES.get(type(value), "any") for value in enum_values(node)}
+        kind = node.get("type", "any")
         return set(kind) if is_array(kind) else {str(kind)}
 
 
@@ -257,9 +248,6 @@ def _generator() -> Any:
 
 
 _MEDIA = (Image, Audio, File)
-
-
-# --- the core schema: aliases and unions -----------------------------------------------------------------
 
 
 class _CoreSchema:

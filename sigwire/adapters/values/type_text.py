@@ -101,9 +101,6 @@ _OWN_LIMITS = (
 )  # fmt: skip
 
 
-# --- JSON Schema --------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=1024)
 def schema_text(shape: Shape) -> str:
     """Return the shape as one line of JSON Schema, without the keys that only programs need.
@@ -133,9 +130,6 @@ def _without_titles(schema: object) -> object:
 _FOR_PROGRAMS = ("title", "names", "medium")
 _NAMED = ("properties", "$defs")  # their keys are names of members, such as "title"
 _DATA = ("default", "enum", "const", "examples")
-
-
-# --- the compact notation -----------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
@@ -318,9 +312,6 @@ def _comment(schema: object) -> str:
 
 def _indented(text: str) -> str:
     return "  " + text.replace("\n", "\n  ")
-
-
-# --- definitions ------------------------------------------------------------------------------------------
 
 
 def _references(schema: object) -> Iterator[str]:

@@ -71,8 +71,6 @@ class TypedJson:
         self._validator = self.compiled.validator
         self._writer = self.compiled.adapter.serializer
 
-    # --- reading -------------------------------------------------------------------------------------
-
     def read_exact(self, text: str) -> Any:
         """Return the value of a JSON text that fits without conversion. Raises pydantic's error."""
         return self._validator.validate_json(text, strict=True, **self._options)
@@ -211,8 +209,6 @@ class TypedJson:
             changes = [*changes[:_MAX_REPAIRS], f"and {len(changes) - _MAX_REPAIRS} more of the kind"]
         return tuple(Repair(self.field.name, what) for what in changes)
 
-    # --- writing -------------------------------------------------------------------------------------
-
     def to_json(self, value: object) -> str:
         """Return compact JSON text of a value, or of its dump. Raises ``InputError`` if JSON cannot express the value."""
         try:
@@ -318,8 +314,6 @@ def untyped_json(value: object, field: str | None = None) -> str:
         _refuse_nan(value, field)
     return text
 
-
-# --- problems ----------------------------------------------------------------------------------------
 
 _MAX_PROBLEMS = 5
 

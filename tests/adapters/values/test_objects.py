@@ -37,7 +37,7 @@ def several(text: str, **rest: t.Any) -> ObjectCodec:
 
 def test_object_gives_all_fields() -> None:
     read = several("q -> name: str, tags: list[str]").read('{"name": " x ", "tags": ["a"]}', strict=True)
-    assert (read.values, read.repairs, read.problems) == ({"name": " x ", "tags": ["a"]}, (), {})
+    assert (read.values, read.repairs, read.problems) == ({"name": " x ", "tags": ["a"]}, [], {})
 
 
 WRAPPED = [
@@ -85,7 +85,7 @@ def test_missing_optional_fields_have_defaults_without_a_repair() -> None:
     codec_ = ObjectCodec(Outputs.spec.outputs)
     for strict in (True, False):
         read = codec_.read('{"a": 1, "d": ""}', strict=strict)
-        assert (read.values, read.repairs, read.problems) == ({"a": 1, "b": [], "c": None, "d": ""}, (), {})
+        assert (read.values, read.repairs, read.problems) == ({"a": 1, "b": [], "c": None, "d": ""}, [], {})
     assert list(codec_.read('{"d": "x", "c": null, "b": ["y"], "a": 1}').values) == ["a", "b", "c", "d"]
     first, second = (codec_.read('{"a": 1}').values["b"] for _ in range(2))
     assert first is not second
@@ -132,7 +132,7 @@ def test_object_of_dumped_fields_is_read_back(text: str, tags: list[str], person
     values = {"text": text, "tags": tags, "person": person, "number": number}
     dumped = {codec_.field.name: codec_.dump(values[codec_.field.name]) for codec_ in codecs}
     read = OBJECT.read(dumps(dumped), strict=True)
-    assert (read.values, read.repairs, read.problems) == (values, (), {})
+    assert (read.values, read.repairs, read.problems) == (values, [], {})
 
 
 OUTPUTS = Signature(
