@@ -11,7 +11,7 @@ from sigwire.errors import ContentFiltered, EmptyResponse, MalformedToolCall, Ou
 
 __all__ = ["check_finish_reason", "drop_truncated_call", "truncated_error", "with_calls"]
 
-_EMPTY = "The model returned neither text nor tool calls. Ask again, or look at choice.raw for the provider's reason."
+_EMPTY = "The model returned no text and no tool calls. Ask again, or look at choice.raw for the provider's reason."
 _ONLY_CALLS = (
     "The model called tools and wrote nothing, and the signature has no output for calls. Add one: calls: ToolCalls."
 )

@@ -306,10 +306,7 @@ class Plan:
             reading.repairs.append(Repair(None, "the answer was cut off by the token limit after its calls"))
         elif choice.text.strip() and self.layout.outputs:
             reading = self.layout.read(choice.text, False)
-            problems = {name: problem for name, problem in reading.problems.items() if problem != ABSENT}
-            reading.repairs += [
-                Repair(name or None, f"left out beside the tool calls: {problem}") for name, problem in problems.items()
-            ]
+            reading.repairs += _problem_repairs(reading)
         missing = [codec.field for name, codec in self.layout.outputs if name not in reading.values]
         reading.values.update({field.name: field.default_value() for field in missing if field.has_default})
         return reading
@@ -374,6 +371,11 @@ def is_tool_trace(part: Part) -> bool:
         return isinstance(part, ToolResult)
     kind = part.data.get("type") if is_mapping(part.data) else None
     return isinstance(kind, str) and ("tool" in kind or kind.endswith("_call"))
+
+
+def _problem_repairs(reading: FieldReadings) -> list[Repair]:
+    problems = [(name, problem) for name, problem in reading.problems.items() if problem != ABSENT]
+    return [Repair(name or None, f"left out beside the tool calls: {problem}") for name, problem in problems]
 
 
 def _name_of(field: FieldSpec | None) -> str | None:

@@ -88,7 +88,7 @@ class DemoWriter:
 
     def _write(self, demo: object, position: int) -> _CachedDemo:
         values = _fields_of(demo)
-        calls = read_calls_value(values.get(self._turns.calls_name)) if self._turns.calls_name else ToolCalls()
+        calls = self._calls_in(values)
         inputs, outputs = _present(self._inputs, values), _present(self._outputs, values)
         complete = inputs == len(self._inputs) and (bool(calls) or outputs == len(self._outputs))
         messages = self._messages(values, calls, complete, position) if inputs and (calls or outputs) else ()
@@ -99,6 +99,9 @@ class DemoWriter:
                 self._cache.clear()
             self._cache[id(demo)] = written
         return written
+
+    def _calls_in(self, values: FieldValues) -> ToolCalls:
+        return read_calls_value(values.get(self._turns.calls_name)) if self._turns.calls_name else ToolCalls()
 
     def _messages(self, values: FieldValues, calls: ToolCalls, complete: bool, position: int) -> tuple[Message, ...]:
         prefix = f"example_{position}_"

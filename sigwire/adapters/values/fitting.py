@@ -55,19 +55,19 @@ class _Fitter:
         schema = self.shape.resolve(schema)
         self.steps += 1
         if self.steps > _MAX_STEPS:
-            return self._no_fit(value)
+            return self._refuse(value)
         members = schema.get("anyOf") or schema.get("oneOf")
         if members:
             return self._union(members, value, path)
         if "enum" in schema or "const" in schema:
-            return self._choice(schema, value, path)
+            return self._enum(schema, value, path)
         fit_type = self._BY_TYPE.get(schema.get("type", ""))
         return fit_type(self, schema, value, path) if fit_type else value
 
-    def _changed(self, path: str, what: str) -> None:
+    def _add_change(self, path: str, what: str) -> None:
         self.changes.append(f"{path}: {what}" if path else what)
 
-    def _no_fit(self, value: JsonValue) -> JsonValue:
+    def _refuse(self, value: JsonValue) -> JsonValue:
         self.misfit = True
         return value
 
@@ -75,9 +75,9 @@ class _Fitter:
         if type(value) is int:
             return value
         if isinstance(value, float) and value.is_integer():
-            self._changed(path, f"{value!r} was read as a whole number")
+            self._add_change(path, f"{value!r} was read as a whole number")
             return int(value)
-        number = _whole(value) if isinstance(value, str) else None
+        number = _read_integer(value) if isinstance(value, str) else None
         return self._as_number(value, number, path)
 
     def _number(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
@@ -88,8 +88,8 @@ class _Fitter:
 
     def _as_number(self, value: JsonValue, number: int | float | None, path: str) -> JsonValue:
         if number is None:
-            return self._no_fit(value)
-        self._changed(path, f'the text "{str(value)[:40]}" was read as a number')
+            return self._refuse(value)
+        self._add_change(path, f'the text "{str(value)[:40]}" was read as a number')
         return number
 
     def _boolean(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
@@ -97,16 +97,16 @@ class _Fitter:
             return value
         word = value.strip().strip(".").lower() if isinstance(value, str) else value
         if not isinstance(word, (str, int)) or word not in _BOOLEANS:
-            return self._no_fit(value)
-        self._changed(path, f"{_shown(value)} was read as {str(_BOOLEANS[word]).lower()}")
+            return self._refuse(value)
+        self._add_change(path, f"{_quote(value)} was read as {str(_BOOLEANS[word]).lower()}")
         return _BOOLEANS[word]
 
     def _null(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if value is None:
             return None
         if not isinstance(value, str) or value.strip().lower() not in ("null", "none"):
-            return self._no_fit(value)
-        self._changed(path, f"{_shown(value)} was read as null")
+            return self._refuse(value)
+        self._add_change(path, f"{_quote(value)} was read as null")
         return None
 
     def _string(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
@@ -115,14 +115,14 @@ class _Fitter:
         if schema.get("format") == "decimal" and type(value) in (int, float):
             return value
         if type(value) is not int or "format" in schema:  # a float's text may have been another: 1.10 is not "1.1"
-            return self._no_fit(value)
-        self._changed(path, f"the number {str(value)[:40]} was read as text")
+            return self._refuse(value)
+        self._add_change(path, f"the number {str(value)[:40]} was read as text")
         return str(value)
 
     def _array(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
-        value = self._opened(value, list, path)
+        value = self._decode_string(value, list, path)
         if not is_array(value):
-            return self._no_fit(value)
+            return self._refuse(value)
         first: Any = schema.get("prefixItems") or []
         rest = schema.get("items", {})
         return [
@@ -130,16 +130,16 @@ class _Fitter:
         ]
 
     def _object(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
-        value = self._opened(value, dict, path)
+        value = self._decode_string(value, dict, path)
         if not is_object(value):
-            return self._no_fit(value)
+            return self._refuse(value)
         known: Any = schema.get("properties") or {}
         rest = schema.get("additionalProperties", {})
         return {
             key: self.fit(known.get(key, rest), item, f"{path}.{key}" if path else key) for key, item in value.items()
         }
 
-    def _opened(self, value: JsonValue, wanted: type[object], path: str) -> JsonValue:
+    def _decode_string(self, value: JsonValue, wanted: type[object], path: str) -> JsonValue:
         """Return the JSON inside a string if it is of the wanted type, else the value."""
         if not isinstance(value, str):
             return value
@@ -149,9 +149,9 @@ class _Fitter:
             return value
         if not isinstance(inner, wanted):
             return value
-        self._changed(path, "JSON in a string was decoded")
+        self._add_change(path, "JSON in a string was decoded")
         for repair in repairs:
-            self._changed(path, repair.what)
+            self._add_change(path, repair.what)
         return inner
 
     _BY_TYPE: ClassVar[Mapping[Any, _FitType]] = {
@@ -159,15 +159,15 @@ class _Fitter:
         "string": _string, "array": _array, "object": _object,
     }  # fmt: skip
 
-    def _choice(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
+    def _enum(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         choices = enum_values(schema)
         if any(type(choice) is type(value) and choice == value for choice in choices):
             return value
         names: Any = schema.get("names") or []
         found = _matches(value, choices, [str(choice) for choice in choices]) or _matches(value, choices, names)
         if len(found) != 1:
-            return self._no_fit(value)
-        self._changed(path, f"{_shown(value)} was read as {_shown(found[0])}")
+            return self._refuse(value)
+        self._add_change(path, f"{_quote(value)} was read as {_quote(found[0])}")
         return found[0]
 
     def _union(self, members: Any, value: JsonValue, path: str) -> JsonValue:
@@ -177,7 +177,7 @@ class _Fitter:
         if fitter is not None:
             return made
         if not fitting or any(repr(other) != repr(fitting[0][0]) for other, _ in fitting if other != fitting[0][0]):
-            return self._no_fit(value)
+            return self._refuse(value)
         self.changes += fitting[0][1].changes
         return fitting[0][0]
 
@@ -193,7 +193,7 @@ _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,4000}))(?:\.0+)?", re.ASCII)
 
 
-def _whole(text: str) -> int | None:
+def _read_integer(text: str) -> int | None:
     match = _WHOLE.fullmatch(text.strip())
     return int(match[1].replace(",", "")) if match else None
 
@@ -208,5 +208,5 @@ def _matches(value: object, choices: list[JsonValue], spellings: list[str]) -> l
     return exact or [choice for choice, spelling in zip(choices, spellings, strict=False) if spelling.lower() == folded]
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     return f'"{value[:40]}"' if isinstance(value, str) else repr(value)[:40]

@@ -187,10 +187,10 @@ class _JsonParser:
         while (character := self._next("an object is not closed")) != "}":
             key = self._key(character)
             if self._next("an object is not closed") != ":":
-                raise self._malformed(f"after the key {key[:40]!r} there is no ':'")
+                raise self._malformed_error(f"after the key {key[:40]!r} there is no ':'")
             self.position += 1
             if key in members:
-                self._repaired("a key came twice, the last one counts")
+                self._add_repair("a key came twice, the last one counts")
             members[key] = self._value()
             self._separator("}", "an object is not closed")
         self._close()
@@ -210,24 +210,24 @@ class _JsonParser:
         if character == ",":
             self.position += 1
             if self._next(unclosed) == closing:
-                self._repaired("trailing comma")
+                self._add_repair("trailing comma")
         elif character != closing:
-            raise self._malformed(f"',' or '{closing}' is missing")
+            raise self._malformed_error(f"',' or '{closing}' is missing")
 
     def _key(self, character: str) -> str:
         if character in _PLAIN:
             return self._string()
         match = _KEY.match(self.text, self.position)
         if match is None:
-            raise self._malformed("a key is missing")
+            raise self._malformed_error("a key is missing")
         self.position = match.end()
-        self._repaired("unquoted key")
+        self._add_repair("unquoted key")
         return match[0]
 
     def _string(self) -> str:
         quote = self.text[self.position]
         if quote == "'":
-            self._repaired("single quotes")
+            self._add_repair("single quotes")
         self.position += 1
         plain = _PLAIN[quote]
         parts: list[str] = []
@@ -242,7 +242,7 @@ class _JsonParser:
             if character == "\\":
                 parts.append(self._escape())
             else:
-                self._repaired("line break or control character in a string")
+                self._add_repair("line break or control character in a string")
                 parts.append(character)
 
     def _escape(self) -> str:
@@ -254,9 +254,9 @@ class _JsonParser:
             self.position = match.end()
             return self._character(int(match[0], 16))
         if character == "'":
-            self._repaired("escaped single quote")
+            self._add_repair("escaped single quote")
             return character
-        self._repaired("unknown escape, kept as it is written")
+        self._add_repair("unknown escape, kept as it is written")
         return "\\" + character
 
     def _character(self, unit: int) -> str:
@@ -274,8 +274,8 @@ class _JsonParser:
         if match is None:
             match = _LENIENT_NUMBER.match(self.text, self.position)
             if match is None:
-                raise self._unreadable("a number is not written as JSON")
-            self._repaired("odd spelling of a number")
+                raise self._token_error("a number is not written as JSON")
+            self._add_repair("odd spelling of a number")
         whole = not any(mark in match[0] for mark in ".eE")
         try:
             number = int(match[0]) if whole else float(match[0])
@@ -290,11 +290,11 @@ class _JsonParser:
         match = _WORD.match(self.text, self.position)
         word = match[0] if match else self.text[self.position]
         if word not in _WORDS:
-            raise self._unreadable(f"{word[:40]!r} is not a JSON value")
+            raise self._token_error(f"{word[:40]!r} is not a JSON value")
         self.position += len(word)
         value, is_json = _WORDS[word]
         if not is_json:
-            self._repaired("Python literal")
+            self._add_repair("Python literal")
         return value
 
     _READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
@@ -305,13 +305,13 @@ class _JsonParser:
         """Return the next character after blanks and comments."""
         self.position = _after_space(self.text, self.position)
         while match := _COMMENT.match(self.text, self.position):
-            self._repaired("comment")
+            self._add_repair("comment")
             self.position = _after_space(self.text, match.end())
         return self._current(unfinished)
 
     def _current(self, unfinished: str) -> str:
         if self.position >= len(self.text):
-            raise self._truncated(unfinished)
+            raise self._truncation_error(unfinished)
         return self.text[self.position]
 
     def _open(self, unclosed: str) -> None:
@@ -327,19 +327,19 @@ class _JsonParser:
         self.position += 1
         self._depth -= 1
 
-    def _repaired(self, what: str) -> None:
+    def _add_repair(self, what: str) -> None:
         self._made[what] = self._made.get(what, 0) + 1
 
-    def _unreadable(self, what: str) -> JsonReadError:
+    def _token_error(self, what: str) -> JsonReadError:
         """Return the error for a word or number: truncated at the end of an open structure, else malformed."""
         is_truncated = self._depth and _TOKEN.match(self.text, self.position)
-        return self._truncated("a value is cut off") if is_truncated else self._malformed(what)
+        return self._truncation_error("a value is cut off") if is_truncated else self._malformed_error(what)
 
-    def _truncated(self, unfinished: str) -> JsonReadError:
+    def _truncation_error(self, unfinished: str) -> JsonReadError:
         where = f"the JSON ends before it is complete (character {self.position})"
         return JsonReadError(f"{where}: {unfinished}", code="truncated", position=self.position)
 
-    def _malformed(self, what: str) -> JsonReadError:
+    def _malformed_error(self, what: str) -> JsonReadError:
         return JsonReadError(
             f"not valid JSON at character {self.position}: {what}", code="malformed", position=self.position
         )

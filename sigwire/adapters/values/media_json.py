@@ -33,14 +33,14 @@ def _parts(value: object) -> Iterator[str | Part]:
     if isinstance(value, (Image, Audio, File)):
         yield value.part()
     elif (members := _members(value)) is not None:
-        yield from _delimited("{", [(dumps(str(key)) + ":", item) for key, item in members.items()], "}")
+        yield from _delimit("{", [(dumps(str(key)) + ":", item) for key, item in members.items()], "}")
     elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from _delimited("[", [("", item) for item in cast("Iterable[object]", value)], "]")
+        yield from _delimit("[", [("", item) for item in cast("Iterable[object]", value)], "]")
     else:
         yield untyped_json(value)
 
 
-def _delimited(opening: str, items: Sequence[tuple[str, object]], closing: str) -> Iterator[str | Part]:
+def _delimit(opening: str, items: Sequence[tuple[str, object]], closing: str) -> Iterator[str | Part]:
     yield opening
     for position, (before, item) in enumerate(items):
         yield ("," if position else "") + before

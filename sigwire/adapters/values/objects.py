@@ -47,17 +47,20 @@ class ObjectCodec:
     ({'name': 'Ada'}, {'age': "should be a valid integer, unable to parse string as an integer, not 'old'"})
     """
 
-    __slots__ = ("_codecs", "_quoted", "_uses_pydantic", "_validate")
+    __slots__ = ("_codecs", "_quoted_names", "_uses_pydantic", "_validate")
 
     def __init__(self, fields: Sequence[FieldSpec]) -> None:
         self._codecs = {spec.name: FieldCodec(spec) for spec in fields}
         self._uses_pydantic = all(codec.is_unambiguous for codec in self._codecs.values())
         self._validate: Callable[[str], dict[str, Any]] | None = None
-        self._quoted = tuple(f'"{name}"' for name in self._codecs)
+        self._quoted_names = tuple(f'"{name}"' for name in self._codecs)
 
     def read(self, text: str, *, strict: bool = False) -> FieldReadings:
         """Return the fields in a text that is, or holds, a JSON object. Of duplicate keys the first one counts."""
-        if any(text.count(name) > 1 for name in self._quoted) and (members := _first_of_duplicates(text)) is not None:
+        if (
+            any(text.count(name) > 1 for name in self._quoted_names)
+            and (members := _first_of_duplicates(text)) is not None
+        ):
             if strict:
                 return FieldReadings(problems={"": "a field is repeated"})
             return self._read_members(members, (Repair(None, "a member came twice; the first one counts"),), strict)
@@ -79,7 +82,9 @@ class ObjectCodec:
             return FieldReadings(found)
         if not found or not found.keys() <= self._codecs.keys():
             return None
-        return FieldReadings({name: found[name] if name in found else _default(c) for name, c in self._codecs.items()})
+        return FieldReadings(
+            {name: found[name] if name in found else _default_of(c) for name, c in self._codecs.items()}
+        )
 
     def _compile(self) -> Callable[[str], dict[str, Any]]:
         from pydantic import ConfigDict, TypeAdapter, with_config
@@ -120,14 +125,16 @@ class ObjectCodec:
 
     def _members(self, value: JsonValue, strict: bool) -> _Members:
         """Return the object with the fields: the value, or an object one level inside."""
-        own: list[_Members] = [(value, ())] if isinstance(value, dict) else []
-        if strict or (isinstance(value, dict) and (not value or self._is_complete(value))):
-            return own[0] if own else (None, ())
-        found = own + [(inner, (Repair(None, what),)) for inner, what in unwrap_candidates(value)]
-        objects = [(members, repairs) for members, repairs in found if isinstance(members, dict)]
+        own = value if isinstance(value, dict) else None
+        if strict or (own is not None and (not own or self._is_complete(own))):
+            return own, ()
+        inner = [(each, (Repair(None, what),)) for each, what in unwrap_candidates(value) if isinstance(each, dict)]
+        return self._best_of([*([] if own is None else [(own, ())]), *inner]) or self._only_value(value)
+
+    def _best_of(self, objects: Sequence[tuple[dict[str, JsonValue], tuple[Repair, ...]]]) -> _Members | None:
         complete = [each for each in objects if self._is_complete(each[0])]
         partial = [each for each in objects if each[0].keys() & self._codecs.keys()]
-        return next(iter([*complete, *partial]), None) or self._only_value(value)
+        return next(iter([*complete, *partial]), None)
 
     def _is_complete(self, members: dict[str, JsonValue]) -> bool:
         """Return True if an object has every required field, and at least one field."""
@@ -175,10 +182,10 @@ def _read_member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bo
         return codec.load(members[name], strict=strict)
     if codec.field.required:
         raise ValueReadError("the field is missing")
-    return ReadValue(_default(codec))
+    return ReadValue(_default_of(codec))
 
 
-def _default(codec: FieldCodec) -> Any:
+def _default_of(codec: FieldCodec) -> Any:
     return codec.field.default_value() if codec.field.has_default else None
 
 

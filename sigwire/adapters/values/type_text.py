@@ -150,11 +150,11 @@ class _TypeWriter:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._named = _recursive(shape)
+        self._named = _recursive_names(shape)
         self._named = [*self._named, *self._large_and_shared()]
 
     def _large_and_shared(self) -> list[str]:
-        shared = [name for name, count in _uses(self._shape).items() if count > 1 and name not in self._named]
+        shared = [name for name, count in _count_uses(self._shape).items() if count > 1 and name not in self._named]
         return [name for name in shared if len(self._text(self._shape.definitions[name])) > _MAX_REPEATED]
 
     def whole(self) -> str:
@@ -217,7 +217,7 @@ class _TypeWriter:
         line = "{ " + ", ".join(text for text, _ in members) + " }"
         if len(line) <= _MAX_LINE and "\n" not in line and not any(comment for _, comment in members):
             return line
-        return "{\n" + "\n".join(_indented(f"{text},{comment}") for text, comment in members) + "\n}"
+        return "{\n" + "\n".join(_indent(f"{text},{comment}") for text, comment in members) + "\n}"
 
     def _map(self, schema: JsonObject) -> str:
         values = schema.get("additionalProperties", {})
@@ -288,12 +288,12 @@ def _limits(schema: JsonObject) -> Iterator[str]:
             yield text.format(schema[key])
     if "prefixItems" not in schema:
         for low, high, unit in _SIZES:
-            yield from _size(schema.get(low), schema.get(high), unit)
+            yield from _size_limits(schema.get(low), schema.get(high), unit)
     if schema.get("uniqueItems"):
         yield "unique items"
 
 
-def _size(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:
+def _size_limits(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:
     unit = unit.removesuffix("s") if 1 in (high, low if high is None else None) else unit
     if low is not None and low == high:
         yield f"{low} {unit}"
@@ -310,7 +310,7 @@ def _comment(schema: object) -> str:
     return f"  // {' '.join(str(text).split())}" if text else ""
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "  " + text.replace("\n", "\n  ")
 
 
@@ -326,7 +326,7 @@ def _references(schema: object) -> Iterator[str]:
             yield from _references(item)
 
 
-def _uses(shape: Shape) -> dict[str, int]:
+def _count_uses(shape: Shape) -> dict[str, int]:
     counts: dict[str, int] = {}
     for schema in (shape.schema, *shape.definitions.values()):
         for name in _references(schema):
@@ -334,13 +334,13 @@ def _uses(shape: Shape) -> dict[str, int]:
     return counts
 
 
-def _recursive(shape: Shape) -> list[str]:
+def _recursive_names(shape: Shape) -> list[str]:
     """Return the definitions that refer to themselves, directly or not."""
     direct = {name: set(_references(schema)) for name, schema in shape.definitions.items()}
-    return [name for name in direct if name in _reached(direct, name)]
+    return [name for name in direct if name in _reachable(direct, name)]
 
 
-def _reached(direct: Mapping[str, set[str]], start: str) -> set[str]:
+def _reachable(direct: Mapping[str, set[str]], start: str) -> set[str]:
     reached: set[str] = set()
     pending = list(direct[start])
     while pending:

@@ -331,12 +331,12 @@ def describe_problem(fault: ValueError) -> str:
     if not hasattr(fault, "errors"):
         return str(fault)
     found = cast("ValidationError", fault).errors(include_url=False, include_context=False)
-    lines = [_line(error) for error in found[:_MAX_PROBLEMS]]
+    lines = [_describe_error(error) for error in found[:_MAX_PROBLEMS]]
     more = len(found) - _MAX_PROBLEMS
     return "; ".join(dict.fromkeys(lines)) + (f"; and {more} more" if more > 0 else "")
 
 
-def _line(error: Mapping[str, Any]) -> str:
+def _describe_error(error: Mapping[str, Any]) -> str:
     where = ".".join(map(str, error["loc"]))
     problem: str = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
     present = "" if error["type"] in ("missing", "json_invalid") else f", not {shorten_repr(error['input'])}"
