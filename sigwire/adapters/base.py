@@ -11,19 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sigwire.adapters.options import AdapterOptions, SignatureType, ToolsMode
-from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan, PlanSetup
-from sigwire.adapters.prompts.layout import FieldValues, Layout, VisibleFields
+from sigwire.adapters.options import AdapterOptions, ToolsMode
+from sigwire.adapters.plan import Plan, PlanSetup
+from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.adapters.values.type_text import TypeStyle
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.signature import SignatureClass
 
-__all__ = ["Adapter", "FollowUp", "ParsedChoice", "Plan"]
+__all__ = ["Adapter"]
 
 _HIDDEN_ROLES = frozenset({"tools", "tool_calls", "history"})
 _NO_CAPABILITIES = Capabilities()
@@ -65,7 +67,7 @@ class Adapter(AdapterOptions, ABC):
         """Return how outputs are requested, and why no better way is possible (``None``: nothing to warn of)."""
         return "prompt", None
 
-    def plan(self, signature: SignatureType, capabilities: Capabilities = _NO_CAPABILITIES) -> Plan:
+    def plan(self, signature: SignatureClass, capabilities: Capabilities = _NO_CAPABILITIES) -> Plan:
         """Return the adapter compiled for a signature and a model; the same object for the same arguments.
 
         Raises ``UnsupportedFeature`` if ``strict`` is set and the model lacks what the options ask for.
@@ -80,7 +82,7 @@ class Adapter(AdapterOptions, ABC):
             self._plans[key] = plan
         return plan
 
-    def compile(self, signature: SignatureType, capabilities: Capabilities) -> Plan:
+    def compile(self, signature: SignatureClass, capabilities: Capabilities) -> Plan:
         """Return a new plan. Most callers want ``plan``."""
         spec = signature.spec
         warnings: list[LMWarning] = []
@@ -116,7 +118,7 @@ class Adapter(AdapterOptions, ABC):
 
     def format(
         self,
-        signature: SignatureType,
+        signature: SignatureClass,
         inputs: FieldValues,
         demos: Sequence[object] = (),
         history: object = None,
@@ -134,7 +136,7 @@ class Adapter(AdapterOptions, ABC):
     def normalize(
         self,
         response: Response,
-        signature: SignatureType,
+        signature: SignatureClass,
         tools: Iterable[Tool] = (),
         capabilities: Capabilities = _NO_CAPABILITIES,
     ) -> tuple[Choice, ...]:
@@ -142,7 +144,7 @@ class Adapter(AdapterOptions, ABC):
         return self.plan(signature, capabilities).normalize(response, tools).choices
 
     def parse(
-        self, signature: SignatureType, choice: Choice | str, capabilities: Capabilities = _NO_CAPABILITIES
+        self, signature: SignatureClass, choice: Choice | str, capabilities: Capabilities = _NO_CAPABILITIES
     ) -> dict[str, Any]:
         """Return the fields of a choice, or of a text. Raises what ``Plan.parse`` raises."""
         choice = Choice(text=choice) if isinstance(choice, str) else choice

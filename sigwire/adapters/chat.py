@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, FieldValues, Layout, VisibleFields
-from sigwire.adapters.values.objects import ObjectCodec
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
+from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
 from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.record import FieldValues
 from sigwire.core.response import Repair
 
 if TYPE_CHECKING:

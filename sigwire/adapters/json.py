@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.options import ToolsMode
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, FieldValues, Layout, VisibleFields
-from sigwire.adapters.values.objects import ObjectCodec
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
+from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
 from sigwire.adapters.values.type_text import brief_type_text, type_suffix
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
+from sigwire.core.record import FieldValues
 from sigwire.core.request import ResponseFormat
 from sigwire.errors import UnsupportedFeature
 from sigwire.signatures.fields import FieldSpec

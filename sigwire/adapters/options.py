@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from sigwire.adapters.text_tools.render import ToolSchemas
 from sigwire.core.json import JsonObject
 from sigwire.core.request import ToolChoice
 from sigwire.errors import InputError, UnsupportedFeature
 
-__all__ = ["AdapterOptions", "DemoLayout", "SignatureType", "ToolsMode", "check_functions_only", "check_tool_choice"]
+__all__ = ["AdapterOptions", "DemoLayout", "ToolsMode", "check_functions_only", "check_tool_choice"]
 
 DemoLayout: TypeAlias = Literal["turns", "system"]
 ToolsMode: TypeAlias = Literal["native", "text"]
-SignatureType: TypeAlias = Any
-"""A signature class. For type checkers, ``Signature("a -> b")`` is an instance of one."""
 
 
 @dataclass(frozen=True, kw_only=True)

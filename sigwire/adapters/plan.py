@@ -17,24 +17,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from sigwire.adapters.finish import check_finish_reason, drop_truncated_call, truncated_error, with_calls
-from sigwire.adapters.options import AdapterOptions, SignatureType, ToolsMode, check_tool_choice
+from sigwire.adapters.options import AdapterOptions, ToolsMode, check_tool_choice
 from sigwire.adapters.prompts.demos import EXAMPLE, EXAMPLES_NOTE, DemoWriter, examples_note
 from sigwire.adapters.prompts.history import HistoryWriter
-from sigwire.adapters.prompts.layout import ABSENT, FieldReadings, FieldValues, Layout
+from sigwire.adapters.prompts.layout import ABSENT, Layout
 from sigwire.adapters.prompts.tool_choice import read_tool_choice
 from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, ToolPromptWriter
 from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.adapters.text_tools.styles import style_named
+from sigwire.adapters.values.objects import FieldReadings
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import OpaquePart
+from sigwire.core.record import FieldValues
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
 from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.signature import SignatureClass
 
 if TYPE_CHECKING:
     from sigwire.adapters.text_tools import TextReader, ToolCatalog
@@ -74,7 +77,7 @@ class PlanSetup:
     """
 
     adapter: AdapterOptions
-    signature: SignatureType
+    signature: SignatureClass
     capabilities: Capabilities
     layout: Layout
     tools_mode: ToolsMode | None

@@ -13,8 +13,10 @@ from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import FollowUp, Plan, PlanSetup
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, FieldValues, Layout, VisibleFields
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
+from sigwire.adapters.values.objects import FieldReadings
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.record import FieldValues
 from sigwire.core.response import Choice
 from sigwire.errors import ConfigurationError
 

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_escaper, tag_escaper
-from sigwire.adapters.prompts.layout import FieldReadings, FieldValues, Layout, VisibleFields
+from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.adapters.values.nested_tags import read_tags
+from sigwire.adapters.values.objects import FieldReadings
 from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.record import FieldValues
 from sigwire.core.response import Repair
 from sigwire.errors import ValueReadError
 

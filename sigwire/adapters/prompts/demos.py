@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from sigwire.adapters.prompts.layout import FieldValues
 from sigwire.adapters.prompts.turns import TurnWriter, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls, ToolResult
 from sigwire.errors import InputError
 

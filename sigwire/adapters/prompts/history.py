@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from sigwire.adapters.prompts.layout import FieldValues
 from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.core.messages import Message, Role
 from sigwire.core.narrow import is_mapping
+from sigwire.core.record import FieldValues
 from sigwire.errors import InputError
 from sigwire.signatures.types.history import Turn
 

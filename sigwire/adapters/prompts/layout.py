@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
 from sigwire.adapters.values.codecs import FieldCodec
@@ -17,6 +17,7 @@ from sigwire.adapters.values.objects import FieldReadings
 from sigwire.adapters.values.type_text import TypeStyle, field_type_text
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
+from sigwire.core.record import FieldValues
 from sigwire.core.request import ResponseFormat
 from sigwire.errors import ValueReadError
 from sigwire.signatures.fields import FieldSpec
@@ -24,10 +25,7 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["ABSENT", "INPUT_HEADERS", "FieldReadings", "FieldValues", "Layout", "TypeStyle", "VisibleFields"]
-
-FieldValues: TypeAlias = Mapping[str, object]
-"""Values of inputs or outputs by field name."""
+__all__ = ["ABSENT", "INPUT_HEADERS", "Layout", "VisibleFields"]
 
 ABSENT = "the field is missing"
 INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."

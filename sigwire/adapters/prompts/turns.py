@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from sigwire.adapters.prompts.layout import FieldValues, Layout
+from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle
 from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import TextPart
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 
 __all__ = ["TurnWriter", "read_calls_value", "read_results"]

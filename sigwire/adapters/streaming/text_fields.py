@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from sigwire.adapters.field_events import FieldEvents
-from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
+from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.edges import EDGES, restore_edges
 from sigwire.adapters.values.type_shape import compile_type
 from sigwire.errors import ValueReadError

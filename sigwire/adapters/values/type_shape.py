@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard
 
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, File, Image
@@ -347,7 +347,7 @@ def _reverse_choices(node: dict[str, Any]) -> dict[str, Any]:
     return node if node.get("mode") == "left_to_right" else {**node, "choices": node["choices"][::-1]}
 
 
-def enum_values(schema: JsonObject) -> list[Any]:
+def enum_values(schema: JsonObject) -> list[JsonValue]:
     """Return the values of a schema with ``enum`` or ``const``."""
     values: Any = schema.get("enum", [schema.get("const")])
     return list(values)
