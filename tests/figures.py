@@ -49,14 +49,14 @@ def files_by_folder() -> dict[str, int]:
     return dict(Counter(_shown(path.parent) for path in FILES))
 
 
-def class_names_in_two_files() -> dict[str, list[str]]:
+def class_names_in_two_files() -> dict[str, set[str]]:
     """Return the class names, leading underscores left out, that more than one file defines."""
     homes: defaultdict[str, set[str]] = defaultdict(set)
     for path, tree in TREES.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 homes[node.name.lstrip("_")].add(_shown(path))
-    return {name: sorted(files) for name, files in homes.items() if len(files) > 1}
+    return {name: files for name, files in homes.items() if len(files) > 1}
 
 
 def complexity(function: Function) -> int:

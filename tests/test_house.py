@@ -14,6 +14,8 @@ from types import ModuleType
 import pytest
 
 import sigwire
+from tests import figures
+from tests.language import hits_in
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "sigwire"
@@ -216,3 +218,57 @@ def test_no_file_contains_a_path_of_a_machine(path: Path) -> None:
 
 def test_package_has_the_py_typed_marker() -> None:
     assert (PACKAGE / "py.typed").exists()
+
+
+# --- figures, whose bounds may only fall ----------------------------------------------------------------
+
+MOST_FILES_IN_A_FOLDER = 15
+MOST_FILES_OVER_500_LINES = 0
+MOST_CLASS_NAMES_IN_TWO_FILES = 0
+MOST_COMPLEX_FUNCTIONS = 0.02
+MOST_ANY_PER_THOUSAND = 30
+MOST_LINES = 46_500
+
+
+def test_no_folder_holds_more_than_fifteen_files() -> None:
+    assert {name: count for name, count in figures.files_by_folder().items() if count > MOST_FILES_IN_A_FOLDER} == {}
+
+
+def test_no_file_is_longer_than_500_lines() -> None:
+    long = {name: count for name, count in figures.line_counts().items() if count > 500}
+    assert len(long) <= MOST_FILES_OVER_500_LINES, long
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    assert figures.import_circles() == []
+
+
+def test_class_names_are_used_once() -> None:
+    # The door for DSPy programs subclasses public classes under their own names.
+    homes = figures.class_names_in_two_files()
+    twice = {name: found for name, files in homes.items() if len(found := files - DOOR) > 1}
+    assert len(twice) <= MOST_CLASS_NAMES_IN_TWO_FILES, twice
+
+
+def test_complex_functions_are_rare() -> None:
+    over, total = figures.complex_functions()
+    assert len(over) <= MOST_COMPLEX_FUNCTIONS * total, over
+
+
+def test_any_is_rare() -> None:
+    assert figures.any_per_thousand() <= MOST_ANY_PER_THOUSAND
+
+
+def test_package_stays_within_its_lines() -> None:
+    lines = {name: count for name, count in figures.line_counts().items() if name not in DOOR}
+    assert sum(lines.values()) <= MOST_LINES
+
+
+DOOR = {relative(path) for path in (PACKAGE / "dspy").glob("*.py")}
+"""The room that came after the bound of lines was set."""
+LANGUAGE_FILES = [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", LANGUAGE_FILES, ids=relative)
+def test_file_uses_the_words_of_the_glossary(path: Path) -> None:
+    assert [str(hit) for hit in hits_in(path)] == []
