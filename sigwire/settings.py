@@ -84,7 +84,7 @@ _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
 _KEYS = {entry.name: entry for entry in fields(Settings)}
 
 
-def _checked(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
+def _check(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
     for name, value in values.items():
         if name not in _KEYS:
             raise ConfigurationError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
@@ -135,7 +135,7 @@ def configure(**values: SettingValue) -> None:
     sigwire.errors.ConfigurationError: There is no setting 'temperature'. The settings are adapter, callbacks, lm, ...
     """
     global _defaults
-    _defaults = replace(_defaults, **_checked(values))
+    _defaults = replace(_defaults, **_check(values))
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def context(**values: SettingValue) -> Generator[None]:
     (2, 5)
     >>> configure(max_trace_size=10_000)
     """
-    checked = _checked(values)
+    checked = _check(values)
     before = _overlay.get()
     _overlay.set(_Overlay({**before.values, **checked} if before else checked))
     try:

@@ -63,10 +63,10 @@ class XMLLayout(Layout):
         tags = tag_escaper(names)
         return EscaperPair(tags, line_escaper(calls=True, headers=False)) if self.visible.calls else tags
 
-    def opening(self, name: str) -> str:
+    def text_before(self, name: str) -> str:
         return f"<{name}>\n"
 
-    def closing(self, name: str) -> str:
+    def text_after(self, name: str) -> str:
         return f"\n</{name}>"
 
     def format_instructions(self) -> str:

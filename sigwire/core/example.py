@@ -173,7 +173,7 @@ class Prediction(Example):
         def __getattr__(self, name: str) -> FieldValue:
             if name.startswith("__"):
                 raise AttributeError(name)
-            raise AttributeError(_missing(self, self._meta, name))
+            raise AttributeError(_missing_attribute(self, self._meta, name))
 
     def _candidates(self) -> Completions:
         given = self._meta.completions
@@ -277,7 +277,7 @@ def _usage(meta: Meta) -> Usage:
     return meta.response.usage if meta.response is not None else Usage()
 
 
-def _missing(record: Record, meta: Meta, name: str) -> str:
+def _missing_attribute(record: Record, meta: Meta, name: str) -> str:
     """Return the error text for a missing attribute, with its cause if the metadata have one."""
     spec = meta.signature.spec if meta.signature is not None else None
     declared_by = spec.name if spec is not None and name in spec.by_name else None

@@ -266,11 +266,11 @@ def validator(schema: JsonObject) -> Validate:
     >>> problems({"n": 1}), problems({"n": "x"}), problems({"m": 1})
     ([], ["n: must be an integer, not 'x'"], ['n: this argument is required'])
     """
-    return _compiled(dumps(schema))
+    return _compile(dumps(schema))
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(text: str) -> Validate:
+def _compile(text: str) -> Validate:
     from jsonschema import validators
 
     schema: JsonObject = loads(text)

@@ -180,7 +180,7 @@ class DummyLM(FakeLM, BaseLM):
         return entry["messages"], entry["outputs"]
 
     def _dummy_answer(self, request: Request) -> Choice:
-        text = _followed(request.messages) if self.follow_examples else None
+        text = _matching_answer(request.messages) if self.follow_examples else None
         if text is None:
             choice = self._fields_choice(self._fields(request))
         else:
@@ -195,7 +195,7 @@ class DummyLM(FakeLM, BaseLM):
         return self._remaining.popleft() if self._remaining else nothing
 
 
-def _followed(messages: tuple[Message, ...]) -> str | None:
+def _matching_answer(messages: tuple[Message, ...]) -> str | None:
     """The answer of the last demo whose inputs begin the last message (a reminder of the format may follow them)."""
     if not messages:
         return None

@@ -94,10 +94,10 @@ def stream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None) -> Ge
     Closing the generator early raises ``StreamCancelled`` at the yield of the steps and waits for their cleanup. Then
     ``on_cancelled`` is called with the exception, which has the attributes that the steps set on it.
     """
-    return (yield from _streamed(steps, StreamCancelled(), on_cancelled))
+    return (yield from _stream_steps(steps, StreamCancelled(), on_cancelled))
 
 
-def _streamed(
+def _stream_steps(
     steps: Steps[T], cancelled: StreamCancelled, on_cancelled: CancelCallback | None = None
 ) -> Generator[object, None, T]:
     """Run steps and yield their events. ``cancelled`` is raised in every level of steps if the stream is closed early."""
@@ -105,7 +105,7 @@ def _streamed(
         effect = steps.send(None)
         while True:
             try:
-                value = yield from _performed(effect, cancelled)
+                value = yield from _perform(effect, cancelled)
             except GeneratorExit:
                 run(_cancel(steps, cancelled, on_cancelled))
                 raise
@@ -117,12 +117,12 @@ def _streamed(
         return cast(T, stop.value)
 
 
-def _performed(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:
+def _perform(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:
     if type(effect) is Emit:
         yield from effect.events
         return None
     if (streamed := getattr(effect, "streamed", None)) is not None:
-        return (yield from _streamed(streamed(), cancelled))
+        return (yield from _stream_steps(streamed(), cancelled))
     if getattr(effect, "nests", False):
         return (yield from _run_nested(effect, cancelled))
     return effect.run()
@@ -176,12 +176,12 @@ async def astream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None
     >>> asyncio.run(last(nothing()))
     Returned(value='done')
     """
-    async with aclosing(_astreamed(steps, StreamCancelled(), on_cancelled)) as events:
+    async with aclosing(_astream_steps(steps, StreamCancelled(), on_cancelled)) as events:
         async for event in events:
             yield event
 
 
-async def _astreamed(
+async def _astream_steps(
     steps: Steps[T], cancelled: StreamCancelled, on_cancelled: CancelCallback | None = None
 ) -> AsyncGenerator[object, None]:
     scope = current_scope()
@@ -194,7 +194,7 @@ async def _astreamed(
                 if type(effect) is Emit:
                     for event in effect.events:
                         yield event
-                elif (nested := _nested(effect, cancelled)) is not None:
+                elif (nested := _nested_events(effect, cancelled)) is not None:
                     async with aclosing(nested) as events:
                         async for event in events:
                             if type(event) is Returned:
@@ -217,10 +217,10 @@ async def _astreamed(
     yield Returned(value)
 
 
-def _nested(effect: Effect[object], cancelled: StreamCancelled) -> AsyncGenerator[object, None] | None:
+def _nested_events(effect: Effect[object], cancelled: StreamCancelled) -> AsyncGenerator[object, None] | None:
     """Return the events of an effect that emits, last its value; ``None`` for an effect that is just awaited."""
     if (streamed := getattr(effect, "streamed", None)) is not None:
-        return _astreamed(streamed(), cancelled)
+        return _astream_steps(streamed(), cancelled)
     return _arun_nested(effect, cancelled) if getattr(effect, "nests", False) else None
 
 

@@ -105,7 +105,7 @@ class _GatherQueue(Generic[T]):
 
     def worker(self) -> Steps[None]:
         """Run waiting steps one after the other. The first failure clears the queue."""
-        for position, steps in _popped(self._waiting):
+        for position, steps in _pop_all(self._waiting):
             try:
                 self._values[position] = yield _Isolated(steps, self._context)
             except BaseException as error:
@@ -129,7 +129,7 @@ class _GatherQueue(Generic[T]):
         return self._values
 
 
-def _popped(waiting: deque[T]) -> Generator[T]:
+def _pop_all(waiting: deque[T]) -> Generator[T]:
     """Pop items from the left until none is there. Several threads may pop from one deque."""
     with suppress(IndexError):
         while True:

@@ -194,7 +194,7 @@ def _chat(fields: Mapping[str, object]) -> str:
 
 
 def _json(fields: Mapping[str, object]) -> str:
-    return dumps({name: _plain(value) for name, value in fields.items()})
+    return dumps({name: _to_plain(value) for name, value in fields.items()})
 
 
 def _xml(fields: Mapping[str, object]) -> str:
@@ -213,11 +213,11 @@ def _field_format(adapter: object) -> _FieldFormat:
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    plain = _plain(value)
+    plain = _to_plain(value)
     return plain if isinstance(plain, str) else dumps(plain)
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     from pydantic_core import (
         to_jsonable_python,  # needed for values that are no text; keeps the import of this file cheap
     )

@@ -114,7 +114,7 @@ class HttpBackend:
         self._check_tools(call.request)
         sent = route.codec.encode(call.request, route.target, stream=call.streamed)
         if call.streamed and (sent.repeat != 1 or not hasattr(route.codec, "decoder")):
-            response = yield from self.answer(call.whole())
+            response = yield from self.answer(call.without_stream())
             yield _emit_all(response)
             return response
         try:
@@ -131,7 +131,7 @@ class HttpBackend:
         if other is None:
             raise error
         call.log[:] = error.attempts
-        response = (yield from self._choices(call.whole(), route, other)).with_attempts(call.log)
+        response = (yield from self._choices(call.without_stream(), route, other)).with_attempts(call.log)
         if call.streamed:
             yield _emit_all(response)
         return response
@@ -266,7 +266,7 @@ class HttpBackend:
         return self._connection.transport or _shared_transport()
 
     def _http_request(self, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint) -> HttpRequest:
-        url = endpoint.base + _quoted(sent.path)
+        url = endpoint.base + _quote(sent.path)
         if query := route.wire.query or sent.query:
             url += self._resolver.query({**query, **sent.query})
         # A copy of the headers: the endpoint is cached, and a transport may change those of its request.
@@ -338,7 +338,7 @@ def _kind_of_tools(tools: tuple[JsonObject, ...]) -> _ToolKind:
 
 
 @functools.lru_cache(maxsize=256)
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     return quote(path, safe="/:@!$&'()*+,;=~%")
 
 

@@ -167,13 +167,13 @@ class _Parser:
             self._fail(
                 "Expected a type here." + (" Text belongs inside Literal[...]." if start.kind == "string" else "")
             )
-        kind = self._scope.resolve_type(self._dotted(), self._failing_at(start))
+        kind = self._scope.resolve_type(self._dotted_name(), self._failing_at(start))
         if not self._skip("["):
             return self._fail(f"{start.text} needs [...] after it.", start.at) if kind in _INCOMPLETE else kind
         arguments = self._constants() if _is_literal(kind) else self._types(kind)
         return self._apply(kind, arguments, start.at)
 
-    def _dotted(self) -> list[str]:
+    def _dotted_name(self) -> list[str]:
         path = [self._read_token().text]
         while self._skip("."):
             if self._next.kind != "name":
@@ -220,7 +220,7 @@ class _Parser:
         if token.kind == "name" and token.text in _CONSTANTS:
             return _CONSTANTS[self._read_token().text]
         if token.kind == "name":
-            return self._scope.resolve(self._dotted(), self._failing_at(token))
+            return self._scope.resolve(self._dotted_name(), self._failing_at(token))
         return self._fail("Expected a constant here: text in quotes, a number, True, False, None or an enum member.")
 
     def _value_of(self, token: _Token) -> object:

@@ -211,7 +211,7 @@ class FakeProvider:
         if parsed.framing is not None:
             events = self._events(wire, parsed, reply, how)
             sent = min(how.stop_after or 0, len(events))
-            fault = wire.fail(wire.worded(how.fault), request_id, sent) if how.fault else None
+            fault = wire.fail(wire.with_message(how.fault), request_id, sent) if how.fault else None
             playback = StreamPlayback(events, parsed.framing, how, fault, isinstance(reply, Events))
             headers = {**headers, "content-type": parsed.framing.content_type}
             return _Handled(ServerReply(200, headers=headers, play=playback.play), parsed, playback)
@@ -253,7 +253,7 @@ def _unknown_path(exchange: ReceivedRequest) -> ServerReply:
 def _error_reply(wire: FakeWire, fault: Fault, request_id: str) -> ServerReply:
     status, _, _ = wire.status(fault)
     return ServerReply(
-        status, dumps(wire.refuse(wire.worded(fault), request_id)).encode(), wire.headers(fault, request_id)
+        status, dumps(wire.refuse(wire.with_message(fault), request_id)).encode(), wire.headers(fault, request_id)
     )
 
 
@@ -262,8 +262,8 @@ def _record(wire: FakeWire | None, exchange: ReceivedRequest, handled: _Handled)
         wire.name if wire else None,
         exchange.method,
         exchange.path,
-        _mparsed(exchange.query, _SECRET_QUERY),
-        _mparsed(exchange.headers, _SECRET_HEADERS),
+        _mask_values(exchange.query, _SECRET_QUERY),
+        _mask_values(exchange.headers, _SECRET_HEADERS),
         _json_or_text(exchange.body),
         handled.parsed.request if handled.parsed else None,
         handled.reply.status,
@@ -276,7 +276,7 @@ def _events_sent(playback: StreamPlayback) -> JsonValue:
     return [event.decode(errors="replace") if isinstance(event, bytes) else event for event in playback.events]
 
 
-def _mparsed(values: Mapping[str, str], secret: Collection[str]) -> dict[str, str]:
+def _mask_values(values: Mapping[str, str], secret: Collection[str]) -> dict[str, str]:
     return {name: "***" if name in secret else value for name, value in values.items()}
 
 

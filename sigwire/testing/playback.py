@@ -100,7 +100,7 @@ class StreamPlayback:
                 self.how.gate.enter(packets.sink.check)
             if self.how.ping_every and number % self.how.ping_every == 0:
                 packets.add(framing.ping())
-            self._send(_framed(event, framing, first=number == 0), packets)
+            self._send(_frame(event, framing, first=number == 0), packets)
         packets.add(self._ending(framing))
         packets.flush()
         return "broken off" if self._breaks else "complete"
@@ -133,7 +133,7 @@ class StreamPlayback:
         return framing.end(empty=self.progress.sent == 0)
 
 
-def _framed(event: JsonObject | str | bytes, framing: Framing, *, first: bool) -> bytes:
+def _frame(event: JsonObject | str | bytes, framing: Framing, *, first: bool) -> bytes:
     if isinstance(event, str):
         return event.encode()
     return event if isinstance(event, bytes) else framing.frame(event, first=first)

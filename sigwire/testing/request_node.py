@@ -90,7 +90,7 @@ class RequestNode:
         """Return the value as a string, one of ``allowed`` if given."""
         found: str = self._of(str, "string")
         if allowed is not None and found not in allowed:
-            raise self.wrong(f"Invalid value: '{found}'. Supported values are: {_listed(allowed)}.")
+            raise self.wrong(f"Invalid value: '{found}'. Supported values are: {_join_names(allowed)}.")
         return found
 
     def flag(self) -> bool:
@@ -101,14 +101,14 @@ class RequestNode:
     def number(self, low: float | None = None, high: float | None = None) -> float:
         """Return the value as a number within the bounds."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self._mistyped("number")
-        return self._within(self.value, low, high)
+            raise self._type_error("number")
+        return self._check_bounds(self.value, low, high)
 
     def integer(self, low: float | None = None, high: float | None = None) -> int:
         """Return the value as an integer within the bounds."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise self._mistyped("integer")
-        return int(self._within(self.value, low, high))
+            raise self._type_error("integer")
+        return int(self._check_bounds(self.value, low, high))
 
     def wrong(self, text: str) -> InvalidValue:
         """Return the error for this path with a text of the wire."""
@@ -126,13 +126,13 @@ class RequestNode:
 
     def _of(self, kind: type, name: str) -> Any:
         if not isinstance(self.value, kind):
-            raise self._mistyped(name)
+            raise self._type_error(name)
         return self.value
 
-    def _mistyped(self, wanted: str) -> InvalidValue:
+    def _type_error(self, wanted: str) -> InvalidValue:
         return InvalidValue("type", self.path, wanted=wanted, found=self.kind)
 
-    def _within(self, number: float, low: float | None, high: float | None) -> float:
+    def _check_bounds(self, number: float, low: float | None, high: float | None) -> float:
         if low is not None and number < low:
             raise self.wrong(f"Expected a value >= {low}, but got {number} instead.")
         if high is not None and number > high:
@@ -140,5 +140,5 @@ class RequestNode:
         return number
 
 
-def _listed(values: Collection[str]) -> str:
+def _join_names(values: Collection[str]) -> str:
     return ", ".join(f"'{value}'" for value in sorted(values))

@@ -36,11 +36,11 @@ __all__ = [
     "Status",
     "arguments_of",
     "bearer",
-    "counted",
     "parts_of",
     "spec",
     "tokens_of",
     "tool_names",
+    "usage_of",
 ]
 
 Status: TypeAlias = "tuple[int, str, str | None]"
@@ -157,7 +157,7 @@ class FakeWire(ABC):
             status, kind, code = self.statuses[fault.kind]
         return fault.status or status, kind, fault.code or code
 
-    def worded(self, fault: Fault) -> Fault:
+    def with_message(self, fault: Fault) -> Fault:
         """Return the fault with a message: its own, the wire's for the kind, or a generic one."""
         if fault.message:
             return fault
@@ -230,14 +230,14 @@ def _token(text: str, listed: bool) -> JsonObject:
     return {**token, "top_logprobs": [token] if listed else []}
 
 
-def counted(response: Response, parsed: ParsedRequest) -> Usage:
+def usage_of(response: Response, parsed: ParsedRequest) -> Usage:
     """Return the usage of a response; unknown counts are estimated by four characters per token."""
     usage = response.usage
     written = sum(len(choice.text) + sum(map(_size, choice.tool_calls)) for choice in response.choices)
     return replace(
         usage,
-        input_tokens=_known(usage.input_tokens, len(dumps(parsed.request.to_json()))),
-        output_tokens=_known(usage.output_tokens, written),
+        input_tokens=_known_or_estimate(usage.input_tokens, len(dumps(parsed.request.to_json()))),
+        output_tokens=_known_or_estimate(usage.output_tokens, written),
     )
 
 
@@ -245,5 +245,5 @@ def _size(call: ToolCall) -> int:
     return len(call.name) + len(call.arguments_text)
 
 
-def _known(tokens: int | None, characters: int) -> int:
+def _known_or_estimate(tokens: int | None, characters: int) -> int:
     return characters // 4 + 1 if tokens is None else tokens

@@ -56,7 +56,8 @@ class Layout(ABC):
         self.outputs = tuple((spec.name, FieldCodec(spec)) for spec in visible.outputs)
         self.codecs = dict(self.outputs)
         self._inputs = tuple(
-            (spec.name, self.opening(spec.name), self.closing(spec.name), FieldCodec(spec)) for spec in visible.inputs
+            (spec.name, self.text_before(spec.name), self.text_after(spec.name), FieldCodec(spec))
+            for spec in visible.inputs
         )
         self.input_names = frozenset(name for name, *_ in self._inputs)
         self._has_media = any(codec.has_media for *_, codec in self._inputs)
@@ -88,11 +89,11 @@ class Layout(ABC):
         """Return a reader of a streamed answer; ``None``: outputs are emitted at the end of the answer."""
         return None
 
-    def opening(self, name: str) -> str:
+    def text_before(self, name: str) -> str:
         """Return the text in front of an input's value."""
         return f"[[ ## {name} ## ]]\n"
 
-    def closing(self, name: str) -> str:
+    def text_after(self, name: str) -> str:
         """Return the text behind an input's value."""
         return ""
 

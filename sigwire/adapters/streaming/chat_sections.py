@@ -45,7 +45,7 @@ class ChatSectionReader:
     def feed(self, text: str) -> None:
         if not self._lookahead.text and "\n" not in text:
             self._feed_sink(text)
-        elif (joined := self._lookahead.joined(text)) is not None and not self._is_complete:
+        elif (joined := self._lookahead.join(text)) is not None and not self._is_complete:
             self._read(joined)
 
     def close(self) -> None:

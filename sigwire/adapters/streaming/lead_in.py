@@ -28,7 +28,7 @@ class LeadInReader:
     def feed(self, text: str) -> None:
         if self._is_open:
             self._outputs.feed(text)
-        elif not self._is_unknown and (joined := self._lookahead.joined(text)) is not None:
+        elif not self._is_unknown and (joined := self._lookahead.join(text)) is not None:
             if self._closing:
                 self._skip_thinking(joined)
             else:

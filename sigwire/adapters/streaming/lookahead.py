@@ -12,7 +12,7 @@ class Lookahead:
 
     >>> held = Lookahead()
     >>> held.hold("[")
-    >>> held.joined("[ ##")
+    >>> held.join("[ ##")
     '[[ ##'
     """
 
@@ -27,7 +27,7 @@ class Lookahead:
         """Hold this text."""
         self.text = text
 
-    def joined(self, text: str) -> str | None:
+    def join(self, text: str) -> str | None:
         """Return the held text with the next, and hold nothing; ``None`` if too little was added."""
         self._added_chunks.append(text)
         self._added_length += len(text)

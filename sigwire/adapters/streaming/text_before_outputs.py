@@ -33,7 +33,7 @@ class LeadingTextReader:
     def __init__(self, layout: Layout) -> None:
         chunks = layout.output_reader(FieldEvents())
         self._starts_outputs = chunks.opens if chunks is not None else None
-        self._marks = tuple(layout.opening(name).strip() for name in layout.codecs)
+        self._marks = tuple(layout.text_before(name).strip() for name in layout.codecs)
         self._lookahead = Lookahead()
         self._held: list[str] = []
         self._read: Callable[[str], str] = self._read_start
@@ -50,7 +50,7 @@ class LeadingTextReader:
 
     def _read_start(self, text: str) -> str:
         """Read up to the first word, and while the text can be outputs. Leading blanks are held."""
-        joined = self._lookahead.joined(text)
+        joined = self._lookahead.join(text)
         if joined is None:
             return ""
         content = joined.lstrip()
@@ -64,7 +64,7 @@ class LeadingTextReader:
         return self._search(joined)
 
     def _search(self, text: str) -> str:
-        joined = self._lookahead.joined(text)
+        joined = self._lookahead.join(text)
         if joined is None:
             return ""
         found = [at for mark in self._marks if (at := joined.find(mark)) >= 0]

@@ -48,7 +48,7 @@ class Unescaper:
             if self._is_line_blank or self._tracks_character or "\n" in text:
                 self._track_line(text)
             self._sink.feed(text)
-        elif (joined := self._lookahead.joined(text)) is not None:
+        elif (joined := self._lookahead.join(text)) is not None:
             self._read(joined)
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ class XmlTagReader:
     def feed(self, text: str) -> None:
         if not self._lookahead.text and "<" not in text:
             self._feed_sink(text)
-        elif (joined := self._lookahead.joined(text)) is not None:
+        elif (joined := self._lookahead.join(text)) is not None:
             self._read(joined)
 
     def close(self) -> None:

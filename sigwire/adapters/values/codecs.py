@@ -59,7 +59,7 @@ class FieldCodec:
     >>> codec.render(["a", "b"])
     '["a","b"]'
     >>> codec.read("['a', 'b']")
-    Read(value=['a', 'b'], repairs=(Repair(field='tags', what='single quotes (2 times)'),))
+    ReadValue(value=['a', 'b'], repairs=(Repair(field='tags', what='single quotes (2 times)'),))
     """
 
     __slots__ = ("field",)
@@ -90,7 +90,7 @@ class FieldCodec:
 
     def dump(self, value: object) -> JsonValue:
         """Return the value as plain JSON."""
-        return self._untyped(value)
+        return self._untyped_json(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         """Return the value of JSON from ``dump`` or from a model."""
@@ -105,7 +105,7 @@ class FieldCodec:
         """Whether an exact read by pydantic needs no further check."""
         return False
 
-    def _untyped(self, value: object) -> JsonValue:
+    def _untyped_json(self, value: object) -> JsonValue:
         return cast(JsonValue, loads(untyped_json(value, self.field.name)))
 
     def _repair(self, what: str) -> tuple[Repair, ...]:
@@ -164,7 +164,7 @@ class _TextCodec(FieldCodec):
         return str.__str__(value) if isinstance(value, str) else untyped_json(value, self.field.name)
 
     def dump(self, value: object) -> JsonValue:
-        return str.__str__(value) if isinstance(value, str) else self._untyped(value)
+        return str.__str__(value) if isinstance(value, str) else self._untyped_json(value)
 
     def _read_text(self, text: str, strict: bool) -> ReadValue:
         return ReadValue(text)
@@ -251,7 +251,7 @@ class _CodeCodec(_TextCodec):
         return super().render(value if value is None else self.load(cast(JsonValue, plain)).value)
 
     def dump(self, value: object) -> JsonValue:
-        return value.to_json() if isinstance(value, Code) else self._untyped(value)
+        return value.to_json() if isinstance(value, Code) else self._untyped_json(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if value is None and self._nullable:
@@ -429,7 +429,7 @@ class _CallsCodec(FieldCodec):
         return ReadValue(self.load(found, strict=strict).value, tuple(Repair(self.field.name, r.what) for r in repairs))
 
     def dump(self, value: object) -> JsonValue:
-        return value.to_json() if isinstance(value, ToolCalls) else self._untyped(value)
+        return value.to_json() if isinstance(value, ToolCalls) else self._untyped_json(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if value is None and self.field.nullable:

@@ -139,7 +139,7 @@ def compact_text(shape: Shape) -> str:
     >>> compact_text(Shape({"anyOf": [{"type": "array", "items": {"enum": ["a", 1]}}, {"type": "null"}]}))
     '("a" | 1)[] | null'
     """
-    return _TypeWriter(shape).whole()
+    return _TypeWriter(shape).write()
 
 
 _Write: TypeAlias = "Callable[[Any, JsonObject], str]"
@@ -157,7 +157,7 @@ class _TypeWriter:
         shared = [name for name, count in _count_uses(self._shape).items() if count > 1 and name not in self._named]
         return [name for name in shared if len(self._text(self._shape.definitions[name])) > _MAX_REPEATED]
 
-    def whole(self) -> str:
+    def write(self) -> str:
         lines = [self._text(self._shape.schema)]
         for name in self._named:
             schema = self._shape.definitions[name]
@@ -210,7 +210,7 @@ class _TypeWriter:
             return self._map(schema)
         required: Any = schema.get("required", [])
         members = [
-            (self._member(name, item, name in required), self._meaning(item)) for name, item in properties.items()
+            (self._member(name, item, name in required), self._description(item)) for name, item in properties.items()
         ]
         if is_object(schema.get("additionalProperties")):
             members.append((f"[key: string]: {self._text(schema['additionalProperties'])}", ""))
@@ -233,7 +233,7 @@ class _TypeWriter:
         suffix = "" if default is None else f" = {dumps(default)}"
         return f"{shown}{'' if required else '?'}: {self._text(schema)}{suffix}"
 
-    def _meaning(self, schema: object) -> str:
+    def _description(self, schema: object) -> str:
         own = _comment(schema)
         return own or ("" if self._is_named(schema) else _comment(self._shape.resolve(schema)))
 

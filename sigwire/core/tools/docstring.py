@@ -121,10 +121,10 @@ def _clean_rest(text: str) -> str:
     return _REST_TYPE.sub(r":\1 \2:", text)
 
 
-def _unchanged(text: str) -> str:
+def _keep_text(text: str) -> str:
     return text
 
 
 _CLEANERS: Mapping[str, Callable[[str], str]] = {
-    "NUMPYDOC": _unchanged, "GOOGLE": _clean_google, "REST": _clean_rest, "EPYDOC": _unchanged,
+    "NUMPYDOC": _keep_text, "GOOGLE": _clean_google, "REST": _clean_rest, "EPYDOC": _keep_text,
 }  # fmt: skip

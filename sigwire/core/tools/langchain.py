@@ -178,7 +178,7 @@ class _LangChainCall:
         try:
             answer = self._tool.invoke(self._call_input(arguments))
         except Exception as error:
-            raise self._translated(error) from error
+            raise self._translate_error(error) from error
         return _langchain_value(answer)
 
     async def acall(self, /, **arguments: object) -> object:
@@ -188,7 +188,7 @@ class _LangChainCall:
         try:
             answer = await self._tool.ainvoke(self._call_input(arguments))
         except Exception as error:
-            raise self._translated(error) from error
+            raise self._translate_error(error) from error
         return _langchain_value(answer)
 
     def _call_input(self, arguments: dict[str, object]) -> dict[str, object]:
@@ -198,7 +198,7 @@ class _LangChainCall:
             return given
         return {"type": "tool_call", "id": f"call_{next(self._ids)}", "name": self._tool.name, "args": given}
 
-    def _translated(self, error: Exception) -> Exception:
+    def _translate_error(self, error: Exception) -> Exception:
         if isinstance(error, _langchain().ToolException):
             return ToolFailed(str(error) or "The tool failed without an error message.")
         schema = self._tool.args_schema

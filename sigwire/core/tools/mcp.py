@@ -111,10 +111,10 @@ def _mcp_value(answer: JsonObject, mode: ResultMode) -> object:
         return unwrap_single([_mcp_block(block) for block in blocks])
     if mode == "structured":
         return structured
-    return unwrap_single(_deduplicated(structured, [_mcp_block(block) for block in blocks]))
+    return unwrap_single(_deduplicate(structured, [_mcp_block(block) for block in blocks]))
 
 
-def _deduplicated(structured: JsonValue, values: list[object]) -> list[object]:
+def _deduplicate(structured: JsonValue, values: list[object]) -> list[object]:
     """Return the structured content, then blocks that do not repeat it. Servers repeat it for clients that read text."""
     texts = [value for value in values if isinstance(value, str)]
     inner = structured["result"] if isinstance(structured, dict) and structured.keys() == {"result"} else structured

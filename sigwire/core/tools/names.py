@@ -117,7 +117,7 @@ class NameMap:
 
     def _hashed_name(self, name: str) -> str:
         """Return an unused wire name made of the name and its hash."""
-        return next(wire for wire in _hashed(name, self._rules) if self._is_free(wire))
+        return next(wire for wire in _hashed_names(name, self._rules) if self._is_free(wire))
 
     def _is_free(self, wire: str) -> bool:
         return self._rules.key(wire) not in self._canonical
@@ -138,7 +138,7 @@ def _winner(group: list[str], rules: NameRules) -> str | None:
     return next((name for name in group if rules.candidate(name) == name), None)
 
 
-def _hashed(name: str, rules: NameRules) -> Iterator[str]:
+def _hashed_names(name: str, rules: NameRules) -> Iterator[str]:
     """Yield wire names for a name without end, each with another salt, so that one of them is unused."""
     import hashlib  # slow to import, and few names collide
 

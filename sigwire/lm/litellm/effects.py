@@ -168,8 +168,8 @@ def emit_stream(
     events: list[StreamEvent] = []
     with on_cancel(stream.abort):
         try:
-            yield from _translated(stream.open(), events, translate)
-            while (chunk := (yield from _translated(stream.next(), events, translate))) is not None:
+            yield from _translate(stream.open(), events, translate)
+            while (chunk := (yield from _translate(stream.next(), events, translate))) is not None:
                 yield from _emit(call, decoder.feed(chunk), events)
             yield from _emit(call, decoder.close(), events)
         except GeneratorExit:  # a closed generator may not wait
@@ -182,7 +182,7 @@ def emit_stream(
     return collect(events)
 
 
-def _translated(effect: Effect[T], events: list[StreamEvent], translate: Callable[[Exception], LMError]) -> Steps[T]:
+def _translate(effect: Effect[T], events: list[StreamEvent], translate: Callable[[Exception], LMError]) -> Steps[T]:
     try:
         value: T = yield effect
     except Exception as error:  # LiteLLM and the packages below it raise anything

@@ -66,10 +66,10 @@ def _answer_fields(content: PromptContent, outputs: Sequence[Output]) -> JsonObj
 
 
 def _typed_fields(demo: Demo, outputs: Sequence[Output]) -> JsonObject:
-    return {o.name: _typed(o.schema, demo.fields[o.name]) for o in outputs if o.name in demo.fields}
+    return {o.name: _typed_value(o.schema, demo.fields[o.name]) for o in outputs if o.name in demo.fields}
 
 
-def _typed(schema: Schema, text: str) -> JsonValue:
+def _typed_value(schema: Schema, text: str) -> JsonValue:
     return text if type_of(schema) == "string" else complete(schema, parse_json(text))
 
 
@@ -110,7 +110,7 @@ def _label(name: str, schema: Schema, ranked: Sequence[tuple[float, Demo]]) -> J
     votes = dict.fromkeys(values, 0.0)
     for place, (likeness, value) in enumerate(shown[:5]):
         votes[value] += likeness**2 + 0.01 / (1 + place)
-    return _typed(schema, max(votes, key=lambda value: votes[value]))
+    return _typed_value(schema, max(votes, key=lambda value: votes[value]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,9 +156,11 @@ class _ArgumentDraft:
         required = [slot.name for slot in self._slots if slot.required]
         missing = tuple(name for name in required if name not in ordered)
         lack = len(missing) / (len(required) or 1)
-        return FilledArguments(ordered, self._evidence, missing, lack, self._enumerated() or self._repeated())
+        return FilledArguments(
+            ordered, self._evidence, missing, lack, self._enumerated_values() or self._repeated_values()
+        )
 
-    def _enumerated(self) -> tuple[JsonObject, ...]:
+    def _enumerated_values(self) -> tuple[JsonObject, ...]:
         """Return the other values of an enumeration ("Rome and Oslo"); two enumerations of one length are paired."""
         several: dict[str, list[JsonValue]] = {}
         for mention, slot in self._single:
@@ -168,7 +170,7 @@ class _ArgumentDraft:
         count = max(map(len, several.values()), default=0)
         return tuple({name: v[i] for name, v in several.items() if len(v) == count} for i in range(count))
 
-    def _repeated(self) -> tuple[JsonObject, ...]:
+    def _repeated_values(self) -> tuple[JsonObject, ...]:
         """Return further sets of values after the used ones, if the free mentions repeat their kinds in order."""
         used = sorted(self._single, key=lambda pair: pair[0].start)
         last = used[-1][0] if used else None

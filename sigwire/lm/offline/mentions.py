@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from sigwire.core.json import JsonValue
 from sigwire.lm.offline.words import CITIES, COUNTRIES, STOP_WORDS, Word, words
 
-__all__ = ["Date", "Kind", "Mention", "ParsedText", "covered", "enumeration", "find_mentions", "overlap"]
+__all__ = ["Date", "Kind", "Mention", "ParsedText", "coverage", "enumeration", "find_mentions", "overlap"]
 
 Kind: TypeAlias = Literal["list", "url", "email", "quoted", "date", "time", "id", "number", "name", "phrase"]
 
@@ -47,11 +47,11 @@ class Mention:
 _Reader: TypeAlias = "Callable[[str, re.Match[str]], Mention | None]"
 
 
-def _plain(kind: Kind) -> _Reader:
+def _plain_text(kind: Kind) -> _Reader:
     return lambda text, match: Mention(kind, match[0], match.start(), match.end(), match[0])
 
 
-def _quoted(text: str, match: re.Match[str]) -> Mention | None:
+def _quoted_text(text: str, match: re.Match[str]) -> Mention | None:
     value = next(group for group in match.groups() if group is not None)
     kind: Kind = "url" if re.fullmatch(_URL, value) else "quoted"
     return Mention(kind, value, match.start(), match.end(), match[0])
@@ -179,12 +179,12 @@ _NAME = (
 
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(_BRACKETS), _list),
-    (re.compile(_QUOTES), _quoted),
-    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), _plain("email")),
-    (re.compile(_URL), _plain("url")),
+    (re.compile(_QUOTES), _quoted_text),
+    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), _plain_text("email")),
+    (re.compile(_URL), _plain_text("url")),
     *((pattern, _date(order)) for pattern, order in _DATE_FORMS),
     (re.compile(_TIME, re.IGNORECASE), _time),
-    (re.compile(_ID), _plain("id")),
+    (re.compile(_ID), _plain_text("id")),
     (re.compile(_NUMBER), _number),
     (re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE), _number_word),
     (re.compile(rf"\b(?:{_KNOWN_CITIES})\b"), _city),
@@ -248,7 +248,7 @@ class ParsedText:
 def _phrases(text: str, tokens: Sequence[Word], mentions: Sequence[Mention]) -> Iterator[Mention]:
     """Yield runs of content words between stop words, punctuation and mentions, and their shorter parts."""
     run: list[Word] = []
-    taken = covered(text, mentions)
+    taken = coverage(text, mentions)
     for position, word in enumerate((*tokens, Word(".", ".", len(text), len(text)))):
         is_plain = word.text[0].isalpha() and word.text.lower() not in STOP_WORDS and not taken[word.start]
         if is_plain and (position or word.text[0].islower()):
@@ -261,7 +261,7 @@ def _phrases(text: str, tokens: Sequence[Word], mentions: Sequence[Mention]) -> 
         run = []
 
 
-def covered(text: str, mentions: Iterable[Mention]) -> bytearray:
+def coverage(text: str, mentions: Iterable[Mention]) -> bytearray:
     """Return a byte for each character of a text: 1 inside a mention."""
     inside = bytearray(len(text) + 1)
     for mention in mentions:

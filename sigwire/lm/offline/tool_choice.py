@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sigwire.lm.offline.examples import DemoHints
 from sigwire.lm.offline.filling import FilledArguments, KnownValues, fill
-from sigwire.lm.offline.mentions import covered, find_mentions
+from sigwire.lm.offline.mentions import coverage, find_mentions
 from sigwire.lm.offline.request import OfferedTool
 from sigwire.lm.offline.slots import options_of, properties_of, required_of
 from sigwire.lm.offline.words import GENERIC, STOP_WORDS, content_stems, is_content, name_words, words
@@ -57,7 +57,7 @@ def rank_tools(
 
 def _asked_stems(text: str) -> dict[str, float]:
     """Return the content stems of a text; generic words and words inside values weigh little."""
-    inside = covered(text, find_mentions(text))
+    inside = coverage(text, find_mentions(text))
     asked: dict[str, float] = {}
     for word in words(text):
         if is_content(word):

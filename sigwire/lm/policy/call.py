@@ -66,7 +66,7 @@ class Call:
         """Return a call for one of several answers to the request, with a log of its own."""
         return Call(self.request, self.target, streamed=self.streamed, layers=self.layers)
 
-    def whole(self) -> Call:
+    def without_stream(self) -> Call:
         """Return the call without a stream; both write to one log."""
         call = Call(self.request, self.target, layers=self.layers)
         call.log = self.log

@@ -381,7 +381,7 @@ class ReAct(StepsModule, Generic[P, S]):
 
 def _has_layout(layout: Layout, text: str) -> bool:
     """Return True if a text has outputs in an adapter's layout, anywhere in the text."""
-    marks = (layout.opening(name).strip() for name in layout.codecs)
+    marks = (layout.text_before(name).strip() for name in layout.codecs)
     return layout.starts_outputs(text.lstrip()) or any(mark in text for mark in marks)
 
 

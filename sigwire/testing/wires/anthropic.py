@@ -31,10 +31,10 @@ from sigwire.testing.wire import (
     Status,
     arguments_of,
     bearer,
-    counted,
     parts_of,
     spec,
     tool_names,
+    usage_of,
 )
 from sigwire.testing.wires.anthropic_stream import PING, events
 
@@ -117,7 +117,7 @@ class Anthropic(FakeWire):
         return ParsedRequest(model, request, SSEFraming(named=True, alive=PING) if streamed else None)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage = counted(response, parsed)
+        usage = usage_of(response, parsed)
         choice = response.choices[0]
         content: list[JsonValue] = [_block(part, ids) for part in parts_of(choice, ids, "toolu_")]
         called = any(part.kind == "tool_call" for part in choice.parts) or bool(choice.tool_calls)
@@ -129,7 +129,7 @@ class Anthropic(FakeWire):
             "type": "message",
             "role": "assistant",
             "model": response.model or parsed.model,
-            "content": _cited(content, choice),
+            "content": _add_citations(content, choice),
             "stop_reason": "tool_use" if called and reason == "end_turn" else reason,
             "stop_sequence": None,
             "stop_details": {"type": "refusal", "category": None, "explanation": choice.refusal} if refused else None,
@@ -186,7 +186,7 @@ def _block(part: Part, ids: IdSequence) -> JsonValue:
     return part.data
 
 
-def _cited(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
+def _add_citations(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
     """Add the citations to the last text block."""
     for block in reversed(content) if choice.citations else ():
         if isinstance(block, dict) and block["type"] == "text":
@@ -222,7 +222,7 @@ def _messages(node: RequestNode) -> tuple[Message, ...]:
         if parts:
             messages.append(Message(_ROLE[role], parts))
     if calls:
-        raise _unanswered(node, calls)
+        raise _missing_results_error(node, calls)
     if nodes[-1]["role"].value == "assistant" and messages[-1].text.endswith((" ", "\n", "\t")):
         raise node.wrong("final assistant content cannot end with trailing whitespace")
     return tuple(messages)
@@ -260,11 +260,11 @@ def _results(contents: list[RequestNode], parts: tuple[Part, ...], calls: Mappin
         )
     opening = {result.id for result in parts[: len(results)] if isinstance(result, ToolResult)}
     if missing := {id: name for id, name in calls.items() if id not in opening}:
-        raise _unanswered(place, missing)
+        raise _missing_results_error(place, missing)
     return tuple(ToolResult(r.id, calls[r.id], r.content, r.is_error, r.media) for r in results)
 
 
-def _unanswered(place: RequestNode, calls: Mapping[str, str]) -> InvalidValue:
+def _missing_results_error(place: RequestNode, calls: Mapping[str, str]) -> InvalidValue:
     return place.wrong(
         f"`tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(calls)}. Each `tool_use` block "
         "must have a corresponding `tool_result` block in the next message."
@@ -309,7 +309,7 @@ def _thinking(block: RequestNode) -> ThinkingPart:
     return ThinkingPart(block["thinking"].text(), block["signature"].text(), provider="anthropic")
 
 
-def _redacted(block: RequestNode) -> ThinkingPart:
+def _redacted_block(block: RequestNode) -> ThinkingPart:
     return ThinkingPart(redacted=block["data"].text(), provider="anthropic")
 
 
@@ -354,7 +354,7 @@ def _document(block: RequestNode) -> Part:
 _READERS: Mapping[str, Any] = {
     "text": _text,
     "thinking": _thinking,
-    "redacted_thinking": _redacted,
+    "redacted_thinking": _redacted_block,
     "tool_use": _call,
     "tool_result": _result,
     "image": _image,

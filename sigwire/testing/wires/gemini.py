@@ -32,11 +32,11 @@ from sigwire.testing.wire import (
     Status,
     arguments_of,
     bearer,
-    counted,
     parts_of,
     spec,
     tokens_of,
     tool_names,
+    usage_of,
 )
 from sigwire.testing.wires.gemini_stream import chunks
 
@@ -117,7 +117,7 @@ class Gemini(FakeWire):
         return ParsedRequest(model, request, _framing(exchange) if place["method"] == "streamGenerateContent" else None)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage = counted(response, parsed)
+        usage = usage_of(response, parsed)
         thought = usage.reasoning_tokens or 0
         counts: JsonObject = {
             "promptTokenCount": usage.input_tokens,
@@ -207,7 +207,7 @@ def _candidate(choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequenc
     parts: list[JsonValue] = []
     unsigned = True
     for part in parts_of(choice, ids, "fc_"):
-        written = _written(part)
+        written = _write_part(part)
         if isinstance(part, ToolCall) and isinstance(written, dict):
             if unsigned and "thoughtSignature" not in written:
                 written["thoughtSignature"] = b64encode(ids("sig_").encode()).decode()
@@ -219,16 +219,16 @@ def _candidate(choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequenc
         "index": index,
     }
     if tokens := tokens_of(choice, parsed):
-        tops: list[JsonValue] = [{"candidates": list(map(_scored, token["top_logprobs"]))} for token in tokens]
-        candidate["logprobsResult"] = {"chosenCandidates": list(map(_scored, tokens)), "topCandidates": tops}
+        tops: list[JsonValue] = [{"candidates": list(map(_log_probability, token["top_logprobs"]))} for token in tokens]
+        candidate["logprobsResult"] = {"chosenCandidates": list(map(_log_probability, tokens)), "topCandidates": tops}
     return candidate
 
 
-def _scored(token: Any) -> JsonValue:
+def _log_probability(token: Any) -> JsonValue:
     return {"token": token["token"], "logProbability": token["logprob"]}
 
 
-def _written(part: Part) -> JsonValue:
+def _write_part(part: Part) -> JsonValue:
     if isinstance(part, TextPart):
         return {"text": part.text}
     if isinstance(part, ThinkingPart):
@@ -266,14 +266,14 @@ def _contents(node: RequestNode, model: str) -> tuple[Message, ...]:
             calls = ()
             continue
         if calls:
-            raise _uneven(content)
+            raise _count_error(content)
         message = Message("assistant", parts)
         calls = message.tool_calls
         if calls and number > current:
             _check_signed(nodes, model)
         messages.append(message)
     if calls:
-        raise _uneven(contents[-1])
+        raise _count_error(contents[-1])
     return tuple(messages)
 
 
@@ -287,7 +287,7 @@ def _is_question(content: RequestNode) -> bool:
 def _user(content: RequestNode, parts: tuple[Part, ...], calls: tuple[ToolCall, ...]) -> list[Message]:
     results = tuple(part for part in parts if isinstance(part, ToolResult))
     if len(results) != len(calls) or [result.name for result in results] != [call.name for call in calls]:
-        raise _uneven(content)
+        raise _count_error(content)
     if strange := [r.id for r, call in zip(results, calls, strict=True) if r.id and r.id != call.id]:
         raise content.wrong(f"Function response id {strange[0]!r} does not match the function call's.")
     named = tuple(
@@ -297,7 +297,7 @@ def _user(content: RequestNode, parts: tuple[Part, ...], calls: tuple[ToolCall, 
     return [*([Message("tool", named)] if named else []), *([Message("user", rest)] if rest else [])]
 
 
-def _uneven(content: RequestNode) -> InvalidValue:
+def _count_error(content: RequestNode) -> InvalidValue:
     return content.wrong(
         "Please ensure that the number of function response parts is equal to the number of function call parts of the "
         "function call turn, in the same order, and that they directly follow it."

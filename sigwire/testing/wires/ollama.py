@@ -31,10 +31,10 @@ from sigwire.testing.wire import (
     Status,
     arguments_of,
     bearer,
-    counted,
     parts_of,
     spec,
     tokens_of,
+    usage_of,
 )
 from sigwire.testing.wires.ollama_stream import lines
 
@@ -71,7 +71,7 @@ class Ollama(FakeWire):
         return ParsedRequest(model, request, NdjsonFraming() if stream is None or stream.flag() else None)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage, choice = counted(response, parsed), response.choices[0]
+        usage, choice = usage_of(response, parsed), response.choices[0]
         parts = parts_of(choice, ids, "call_")
         thinking = "".join(part.text for part in parts if isinstance(part, ThinkingPart))
         calls: list[JsonValue] = [

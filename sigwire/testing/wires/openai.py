@@ -12,7 +12,7 @@ from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.request_node import InvalidValue, Path, RequestNode
 from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, tool_names
 
-__all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered", "padding", "stream_options"]
+__all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered_name", "padding", "stream_options"]
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -64,7 +64,7 @@ class OpenAIWire(FakeWire):
         return key
 
     def describe(self, error: InvalidValue) -> Fault:
-        place = dotted(error.path)
+        place = dotted_path(error.path)
         text, code = {
             "missing": (f"Missing required parameter: '{place}'.", "missing_required_parameter"),
             "unknown": (f"Unknown parameter: '{place}'.", "unknown_parameter"),
@@ -102,7 +102,7 @@ def stream_options(body: RequestNode, known: Collection[str]) -> tuple[bool, Req
     return streamed, options
 
 
-def dotted(path: Path) -> str:
+def dotted_path(path: Path) -> str:
     """Return a path in OpenAI's form: ``messages[0].content``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
@@ -116,12 +116,12 @@ def check_name(node: RequestNode) -> str:
     name = node.text()
     if len(name) > 64:
         raise node.wrong(
-            f"Invalid '{dotted(node.path)}': string too long. Expected a string with maximum length 64, but got a string "
+            f"Invalid '{dotted_path(node.path)}': string too long. Expected a string with maximum length 64, but got a string "
             f"with length {len(name)} instead."
         )
     if not NAME.fullmatch(name):
         raise node.wrong(
-            f"Invalid '{dotted(node.path)}': string does not match pattern. Expected a string that matches the pattern "
+            f"Invalid '{dotted_path(node.path)}': string does not match pattern. Expected a string that matches the pattern "
             "'^[a-zA-Z0-9_-]+$'."
         )
     return name
@@ -139,7 +139,9 @@ def check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None
 
 
 def _invalid(node: RequestNode, owner: str, problem: str, code: str) -> Rejected:
-    return Rejected(Fault("bad_request", f"Invalid schema for {owner}: {problem}", code=code, param=dotted(node.path)))
+    return Rejected(
+        Fault("bad_request", f"Invalid schema for {owner}: {problem}", code=code, param=dotted_path(node.path))
+    )
 
 
 def _not_strict(node: RequestNode) -> str | None:
@@ -168,7 +170,7 @@ def image(url: str, detail: str | None) -> ImagePart:
     return ImagePart(url=url, detail=detail)
 
 
-def offered(node: RequestNode, tools: tuple[JsonObject, ...]) -> str:
+def offered_name(node: RequestNode, tools: tuple[JsonObject, ...]) -> str:
     """Return the name of an offered tool."""
     if node.text() not in tool_names(tools):
         raise node.wrong(f"Tool choice '{node.value}' not found in 'tools' parameter.")

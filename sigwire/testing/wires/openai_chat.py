@@ -21,8 +21,16 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
-from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, counted, parts_of, spec, tokens_of
-from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
+from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, parts_of, spec, tokens_of, usage_of
+from sigwire.testing.wires.openai import (
+    EFFORTS,
+    OpenAIWire,
+    check_name,
+    check_schema,
+    image,
+    offered_name,
+    stream_options,
+)
 from sigwire.testing.wires.openai_chat_stream import chunks
 
 __all__ = ["OpenAIChat"]
@@ -71,7 +79,7 @@ class OpenAIChat(OpenAIWire):
         return ParsedRequest(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage = counted(response, parsed)
+        usage = usage_of(response, parsed)
         return {
             "id": response.id or ids("chatcmpl-"),
             "object": "chat.completion",
@@ -230,9 +238,9 @@ def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> Too
             node.text({"auto", "none", "required"})
         ]
     if node["type"].text({"function", "allowed_tools"}) == "function":
-        return ToolChoice.named(offered(node["function"]["name"], tools))
+        return ToolChoice.named(offered_name(node["function"]["name"], tools))
     allowed = node["allowed_tools"]
-    names = tuple(offered(tool["function"]["name"], tools) for tool in allowed["tools"].items(filled=True))
+    names = tuple(offered_name(tool["function"]["name"], tools) for tool in allowed["tools"].items(filled=True))
     return ToolChoice("required" if allowed["mode"].text({"auto", "required"}) == "required" else "auto", names)
 
 

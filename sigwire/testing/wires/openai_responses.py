@@ -21,8 +21,16 @@ from sigwire.testing.answers import Fault
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
-from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, counted, parts_of, spec, tokens_of
-from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
+from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, parts_of, spec, tokens_of, usage_of
+from sigwire.testing.wires.openai import (
+    EFFORTS,
+    OpenAIWire,
+    check_name,
+    check_schema,
+    image,
+    offered_name,
+    stream_options,
+)
 from sigwire.testing.wires.openai_responses_stream import events
 
 __all__ = ["OpenAIResponses"]
@@ -85,7 +93,7 @@ class OpenAIResponses(OpenAIWire):
         return ParsedRequest(model, request, framing, padded=padded is None or padded.flag())
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage, choice = counted(response, parsed), response.choices[0]
+        usage, choice = usage_of(response, parsed), response.choices[0]
         reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(choice.finish_reason)
         reason = None if choice.refusal is not None else reason
         return {
@@ -254,8 +262,8 @@ def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> Too
         return {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED}[mode]
     if node["type"].text({"function", "allowed_tools"}) == "function":
         node.fields({"type", "name"})
-        return ToolChoice.named(offered(node["name"], tools))
-    names = tuple(offered(tool["name"], tools) for tool in node["tools"].items(filled=True))
+        return ToolChoice.named(offered_name(node["name"], tools))
+    names = tuple(offered_name(tool["name"], tools) for tool in node["tools"].items(filled=True))
     return ToolChoice("required" if node["mode"].text({"auto", "required"}) == "required" else "auto", names)
 
 

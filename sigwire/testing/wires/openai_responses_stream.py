@@ -85,12 +85,12 @@ def _call(item: Any, cut: Cutter) -> Iterator[JsonObject]:
     yield {"type": "response.function_call_arguments.done", **complete}
 
 
-def _nothing(item: Any, cut: Cutter) -> Iterator[JsonObject]:
+def _no_events(item: Any, cut: Cutter) -> Iterator[JsonObject]:
     yield from ()
 
 
 _Kind: TypeAlias = "tuple[Mapping[str, Any], Callable[[Any, Cutter], Iterator[JsonObject]]]"
-_WHOLE: _Kind = ({}, _nothing)
+_WHOLE: _Kind = ({}, _no_events)
 # An item when added, and its deltas. The encrypted reasoning at the start differs from that at the end.
 _KINDS: Mapping[str, _Kind] = {
     "message": ({"status": "in_progress", "content": []}, _message),

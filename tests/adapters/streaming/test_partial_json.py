@@ -116,7 +116,7 @@ def test_top_level_number_is_complete_at_the_end_of_the_text(text: str, value: A
 def test_long_lookahead_is_examined_a_bounded_number_of_times() -> None:
     held, looks = Lookahead(), 0
     for _ in range(10_000):
-        if (text := held.joined(" ")) is not None:
+        if (text := held.join(" ")) is not None:
             looks += len(text)
             held.hold(text)
     assert len(held.release()) == 10_000

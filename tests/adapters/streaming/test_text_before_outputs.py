@@ -38,6 +38,6 @@ def test_shown_and_held_text_are_the_text_at_every_cut(layout: Layout, text: str
     at_once = whole.feed(text)
     shown = "".join(chunks.feed(text[start:end]) for start, end in pairwise(places))
     assert shown == at_once
-    assert not any(layout.opening(name).strip() in shown for name in layout.codecs)
+    assert not any(layout.text_before(name).strip() in shown for name in layout.codecs)
     assert shown + chunks.release() == at_once + whole.release() == text
     assert chunks.feed("[[ ## answer ## ]]") == "[[ ## answer ## ]]"

@@ -67,9 +67,9 @@ def test_part_has_its_own_log_and_whole_a_shared_log() -> None:
     call = Call(Request(), TARGET, streamed=True)
     call.part().log.append(Attempt())
     assert call.log == []
-    call.whole().log.append(Attempt())
+    call.without_stream().log.append(Attempt())
     assert call.log == [Attempt()]
-    assert not call.whole().streamed
+    assert not call.without_stream().streamed
 
 
 def test_retry_raises_at_once_when_the_exchange_has_emitted_events() -> None:

@@ -106,7 +106,7 @@ class _LiteralParser:
         next_character = self.next_character()
         read = self._CONTAINERS.get(next_character)
         if read is not None:
-            return self._nested(read)
+            return self._parse_nested(read)
         mark = next((mark for mark in _STRINGS if self.text.startswith(mark, self.position)), None)
         if mark is not None:
             return self._string(mark)
@@ -127,7 +127,7 @@ class _LiteralParser:
         if self.next_character():
             raise self.make_error("something follows the value")
 
-    def _nested(self, read: Callable[[_LiteralParser], Any]) -> Any:
+    def _parse_nested(self, read: Callable[[_LiteralParser], Any]) -> Any:
         self.position += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:

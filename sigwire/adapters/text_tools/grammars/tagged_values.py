@@ -67,7 +67,7 @@ class _PartialCallBlock:
     arguments: JsonObject = field(default_factory=dict[str, JsonValue])
     notes: list[str] = field(default_factory=list[str])
 
-    def typed(self, key: str, text: str) -> JsonValue:
+    def typed_value(self, key: str, text: str) -> JsonValue:
         """Return the value of an argument's text, typed by the schema."""
         tool = self.catalog.declared_name(self.name) or ""
         return read_value(text, self.catalog.parameter_schema(tool, key), self.catalog.tools.get(tool))
@@ -228,7 +228,7 @@ def _typed_value(text: str, match: re.Match[str], partial: _PartialCallBlock) ->
             pass
         else:
             return value
-    return partial.typed(match[1], text)
+    return partial.typed_value(match[1], text)
 
 
 def _read_legacy(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
@@ -288,7 +288,7 @@ def _read_legacy_parameter(cursor: Cursor, partial: _PartialCallBlock) -> Wait[b
     cursor.position = match.end() if match else len(cursor.text)
     if match is not None:
         text = cursor.text[start : match.start()]
-        partial.arguments[key] = partial.typed(key, text)
+        partial.arguments[key] = partial.typed_value(key, text)
     return match is not None
 
 
@@ -346,7 +346,7 @@ def _read_pairs(cursor: Cursor, partial: _PartialCallBlock) -> Wait[bool]:
         if not (yield from cursor.accept("</arg_value>")):
             partial.notes.append("the closing tag of an argument was missing")
             text = text.strip("\n")
-        partial.arguments[key] = partial.typed(key, text)
+        partial.arguments[key] = partial.typed_value(key, text)
         yield from _skip_line_breaks(cursor)
         if (yield from _accept_glm_end(cursor)):
             return True

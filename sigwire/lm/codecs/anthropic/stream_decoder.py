@@ -25,7 +25,7 @@ from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, error_in_
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import object_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import object_of, remove_members, string_of
 
 __all__ = ["FRAMING", "MessageDecoder", "decoder"]
 
@@ -116,11 +116,11 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         if handle is not None:
             yield from handle(self, event)
         elif kind == "error":
-            raise error_in_success({**event, "error": without(event, {"type"})}, self.target)
+            raise error_in_success({**event, "error": remove_members(event, {"type"})}, self.target)
 
     # --- the message
 
-    def _buffered(self, event: JsonObject) -> _Events:
+    def _buffer_reply(self, event: JsonObject) -> _Events:
         """Keep a whole reply that the host sent in place of a stream."""
         if isinstance(event.get("content"), list | str):
             self._whole = event
@@ -141,7 +141,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
 
     def _count(self, usage: JsonValue) -> _Events:
         """Update token counts. Each count is the total of the message and replaces the last one."""
-        counts: JsonObject = {**object_of(self._message.get("usage")), **without(object_of(usage), ())}
+        counts: JsonObject = {**object_of(self._message.get("usage")), **remove_members(object_of(usage), ())}
         if counts:
             self._message = {**self._message, "usage": counts}
         yield from self._update_usage(self._paused_usage + decode_usage(self._message))
@@ -225,7 +225,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
 
     def _content(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         """Read a summary of past turns, in a block of the provider."""
-        block.data = {**block.data, **without(delta, {"type", "content"})}
+        block.data = {**block.data, **remove_members(delta, {"type", "content"})}
         block.add("content", string_of(delta, "content") or "")
         yield from ()
 
@@ -250,7 +250,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         "content_block_delta": _block_delta,
         "content_block_start": _block_start,
         "content_block_stop": _block_stop,
-        "message": _buffered,
+        "message": _buffer_reply,
         "message_delta": _message_delta,
         "message_start": _message_start,
     }

@@ -44,7 +44,7 @@ def encode_contents(
 ) -> tuple[list[JsonObject], tuple[LMWarning, ...]]:
     """Return the turns; neighbours of one role are one content, such as a result and the user's next text."""
     contents: list[tuple[str, list[JsonObject]]] = []
-    for message in _signed(messages, target):
+    for message in _sign_turns(messages, target):
         role, parts = _encode_turn(message, names, target)
         if contents and contents[-1][0] == role:
             contents[-1][1].extend(parts)
@@ -69,7 +69,7 @@ def _detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
     return ()
 
 
-def _signed(messages: Sequence[Message], target: Target[GeminiProfile]) -> Iterator[Message]:
+def _sign_turns(messages: Sequence[Message], target: Target[GeminiProfile]) -> Iterator[Message]:
     """Yield the turns to encode. In the current turn, the first call of an unsigned step gets a stand-in signature."""
     start = _current_turn(messages)
     for number, message in enumerate(messages):

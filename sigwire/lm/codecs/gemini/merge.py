@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, value_at, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, value_at
 
 __all__ = ["merge_bodies", "merge_members"]
 
@@ -27,8 +27,8 @@ def merge_bodies(bodies: Sequence[JsonObject]) -> JsonObject:
     whole: JsonObject = {}
     content: JsonObject = {}
     for candidate in candidates:
-        content |= without(object_of(candidate.get("content")), {"parts"})
-        merge_members(whole, without(candidate, {"content"}))
+        content |= remove_members(object_of(candidate.get("content")), {"parts"})
+        merge_members(whole, remove_members(candidate, {"content"}))
     return {**bodies[-1], "candidates": [{**whole, "content": {**content, "parts": parts}}]}
 
 

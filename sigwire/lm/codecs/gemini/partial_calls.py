@@ -14,7 +14,7 @@ import itertools
 import re
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of
 
 __all__ = ["FragmentedCall", "is_fragment"]
 
@@ -61,8 +61,8 @@ class FragmentedCall:
     def add(self, wire: JsonObject) -> None:
         """Add a fragment, given as its part."""
         function = object_of(wire.get("functionCall"))
-        self._part_fields |= without(wire, {"functionCall"})
-        self._function |= without(function, {"args", *_PARTIAL_FIELDS})
+        self._part_fields |= remove_members(wire, {"functionCall"})
+        self._function |= remove_members(function, {"args", *_PARTIAL_FIELDS})
         self.arguments |= object_of(function.get("args"))
         for value in objects_of(function.get("partialArgs")):
             self._set(string_of(value, "jsonPath") or "", value)

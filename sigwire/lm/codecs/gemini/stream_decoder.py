@@ -21,7 +21,7 @@ from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
 
@@ -75,22 +75,22 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         return error_in_success(event, self.target)
 
     def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
-        self._body |= without(event, {"candidates", "usageMetadata"})
+        self._body |= remove_members(event, {"candidates", "usageMetadata"})
         yield from self._start_response(string_of(event, "responseId"), string_of(event, "modelVersion"))
         for wire in objects_of(event.get("candidates")):
             index = candidate_index(wire)
             candidate = self._candidates.setdefault(index, _PartialCandidate(index))
             yield from self._read_candidate(candidate, wire)
-        if counts := without(object_of(event.get("usageMetadata")), ()):
+        if counts := remove_members(object_of(event.get("usageMetadata")), ()):
             self._usage_counts |= counts
             yield from self._update_usage(decode_usage(self._usage_counts))
 
     def _read_candidate(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
-        merge_members(candidate.members, without(wire, {"content"}))
+        merge_members(candidate.members, remove_members(wire, {"content"}))
         content = object_of(wire.get("content"))
-        candidate.content |= without(content, {"parts"})
+        candidate.content |= remove_members(content, {"parts"})
         for part in objects_of(content.get("parts")):
-            yield from self._read_part(candidate, without(part, ()))
+            yield from self._read_part(candidate, remove_members(part, ()))
 
     # --- parts
 
@@ -105,7 +105,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             yield from self._whole_part(candidate, wire)
 
     def _read_text(self, candidate: _PartialCandidate, wire: JsonObject, text: str) -> Iterator[StreamEvent]:
-        fields = without(wire, {"text"})
+        fields = remove_members(wire, {"text"})
         is_plain = fields.keys() <= {"thought"}
         if not text and is_plain:
             return

@@ -18,7 +18,7 @@ from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, Ollam
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of
 
 __all__ = ["decode", "decode_call", "decode_calls", "decode_error", "decode_extras", "decode_text", "error_in_success"]
 
@@ -93,8 +93,8 @@ def decode_calls(message: JsonObject, names: NameMap, family: str) -> list[ToolC
 def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     """Return a call. Its unknown fields become its provider data."""
     function = object_of(wire.get("function"))
-    extra = without(wire, {"id", "type", "function"})
-    if inner := without(function, {"name", "arguments", "index"}):  # the index is the position of the call
+    extra = remove_members(wire, {"id", "type", "function"})
+    if inner := remove_members(function, {"name", "arguments", "index"}):  # the index is the position of the call
         extra["function"] = inner
     return ToolCall.read(
         string_of(wire, "id") or "",

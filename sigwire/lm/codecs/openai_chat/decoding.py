@@ -19,7 +19,7 @@ from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of, value_at
 
 __all__ = [
     "choice_index", "decode", "decode_call", "decode_content", "decode_error", "decode_usage", "error_in_success",
@@ -172,7 +172,7 @@ def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     """Return a call. Its unknown fields become its provider data."""
     function = _function_of(wire)
     call_id = string_of(wire, "id") or ""
-    extra: JsonObject = {} if wire.keys() <= _CALL_FIELDS else without(wire, _CALL_FIELDS)
+    extra: JsonObject = {} if wire.keys() <= _CALL_FIELDS else remove_members(wire, _CALL_FIELDS)
     return ToolCall.read(
         "" if call_id == "null" else call_id,
         names.decode(string_of(function, "name") or ""),

@@ -20,7 +20,7 @@ from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINIS
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import objects_of, remove_members, string_of
 
 __all__ = ["argument_text", "decode", "decode_error", "decode_item", "error_in_success"]
 
@@ -140,7 +140,7 @@ def _reasoning_text(item: JsonObject) -> str:
 
 def _decode_call(item: JsonObject, names: NameMap, family: str, after: str | None) -> ToolCall:
     """Return a call. The input of a custom tool is free text: it becomes the argument ``input``."""
-    is_custom, extra = item.get("type") == "custom_tool_call", without(item, CALL_FIELDS)
+    is_custom, extra = item.get("type") == "custom_tool_call", remove_members(item, CALL_FIELDS)
     if is_custom:
         extra["type"] = "custom_tool_call"
     data: JsonObject = {"item": extra} if extra else {}

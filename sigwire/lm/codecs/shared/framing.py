@@ -204,7 +204,7 @@ def _parse_strictly(event: ServerSentEvent) -> Iterable[JsonValue]:
         return _line_by_line(event, error)
 
 
-def _parsed(text: str) -> JsonValue:
+def _parse(text: str) -> JsonValue:
     """Parse with the fast parser, then with the strict one, which accepts lone surrogates."""
     try:
         value: JsonValue = from_json(text, allow_inf_nan=False)
@@ -310,7 +310,7 @@ def _elements(value: JsonValue) -> list[JsonValue]:
 
 def _json_line(line: str) -> JsonValue:
     try:
-        return _parsed(line)
+        return _parse(line)
     except ValueError as error:
         raise _invalid_json_error(line) from error
 

@@ -255,10 +255,10 @@ class _Compiler:
     def compile_root(self) -> JsonObject:
         start, reference = self.document, self.document.get("$ref")
         if self.rules.root != "any" and isinstance(reference, str) and (target := _resolve(start, reference)):
-            start = {**target, **_without(start, {"$ref"})}
+            start = {**target, **_remove_keywords(start, {"$ref"})}
         node = self.compile_node(start, "", ())
         self.check_root(node)
-        return _without(node, _DEFINITIONS) if self.rules.inline_refs and not any(_refs(node)) else node
+        return _remove_keywords(node, _DEFINITIONS) if self.rules.inline_refs and not any(_refs(node)) else node
 
     def check_root(self, node: JsonObject) -> None:
         is_union, is_object = "anyOf" in node, node.get("type") == "object"
@@ -302,7 +302,7 @@ class _Compiler:
         target = _resolve(self.document, reference)
         if target is None:
             raise _RefusedError(path, f"{reference!r} points at nothing inside the schema")
-        return self.compile_node({**target, **_without(node, {"$ref"})}, path, (*inside, reference))
+        return self.compile_node({**target, **_remove_keywords(node, {"$ref"})}, path, (*inside, reference))
 
     def compile_recursion(self, node: JsonObject, reference: str, path: str) -> JsonObject:
         match self.rules.recursion:
@@ -361,7 +361,7 @@ class _Compiler:
         self.check_node(node, path)
         if self.rules.open_maps == "open" and node.get("additionalProperties") and is_open_map(node):
             self.lost.append(("additionalProperties", path, "cannot be described to the provider and was left out."))
-            return _without(node, {"additionalProperties"})
+            return _remove_keywords(node, {"additionalProperties"})
         closes = self.rules.closed and node.get("type") == "object"
         return {**node, "additionalProperties": False} if closes else node
 
@@ -373,7 +373,7 @@ class _Compiler:
             raise _RefusedError(path, reason)
 
 
-def _without(node: JsonObject, names: Collection[str]) -> JsonObject:
+def _remove_keywords(node: JsonObject, names: Collection[str]) -> JsonObject:
     return {name: value for name, value in node.items() if name not in names}
 
 

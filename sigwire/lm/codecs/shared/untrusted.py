@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["is_number", "object_of", "objects_of", "string_of", "value_at", "without"]
+__all__ = ["is_number", "object_of", "objects_of", "remove_members", "string_of", "value_at"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -48,7 +48,7 @@ def object_of(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def without(data: JsonObject, names: Collection[str]) -> JsonObject:
+def remove_members(data: JsonObject, names: Collection[str]) -> JsonObject:
     """Return the object without these members and without those that are ``null``.
 
     >>> without({"a": 1, "b": 2, "c": None}, {"a"})

@@ -12,7 +12,7 @@ from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.ollama.decoding import decode_calls, decode_extras, decode_text
 from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.options import Place
-from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import objects_of, remove_members, string_of
 from tests.lm.codecs.reading import read_error_text
 
 __all__ = ["read_request"]
@@ -54,7 +54,7 @@ def _read_options(rest: JsonObject, profile: OllamaProfile) -> JsonObject:
     efforts = [effort for effort in profile.efforts if THINK[effort] == rest.get("think", _ABSENT)]
     if efforts:
         options["reasoning"] = efforts[0]
-    extra = without(rest, {*places, "options", *(["think"] if efforts else [])})
+    extra = remove_members(rest, {*places, "options", *(["think"] if efforts else [])})
     if unknown := {name: value for name, value in inner.items() if f"options.{name}" not in places}:
         extra["options"] = unknown
     return {**options, "extra_body": extra} if extra else options

@@ -43,7 +43,7 @@ from sigwire.lm.codecs.shared.reasoning import (
 )
 from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum
 from sigwire.lm.codecs.shared.tools import OfferedTools, name_map, offered_tools, provider_data
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of, value_at
 
 PLAIN = WireProfile(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
 TARGET = Target("home", "m", PLAIN)
@@ -349,4 +349,4 @@ def test_json_of_others_reads_as_nothing_where_it_is_of_another_kind(data: JsonV
     assert all(type(found) is dict for found in objects_of(data))
     assert object_of(data) == (data if isinstance(data, dict) else {})
     assert string_of(data, "a") in (None, data.get("a") if isinstance(data, dict) else None)
-    assert all(value is not None for value in without(object_of(data), ("a",)).values())
+    assert all(value is not None for value in remove_members(object_of(data), ("a",)).values())
