@@ -55,7 +55,7 @@ _SECRET_QUERY = frozenset({"key", "api_key"})
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A received request and its answer. Keys are mparsed.
+    """A received request and its answer. Keys are masked.
 
     ``wire`` is ``None`` for an unknown path, ``request`` is ``None`` for a refused request. ``body``: the JSON, or the text
     if it is not JSON. ``status`` and ``answer``: the reply; for a stream ``answer`` lists the events and ``stream`` is the
