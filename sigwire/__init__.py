@@ -1,7 +1,7 @@
-"""sigwire: say what you want from a language model; the library takes care of how.
+"""sigwire: typed signatures for language models. This file holds the public names.
 
-The front door. Every public name is here and is loaded when it is first used, so ``import sigwire`` costs next to nothing
-(PEP 562). Type checkers see the same names through the imports below. Nothing inside the package imports this file.
+Every public name is loaded on first use (PEP 562), so ``import sigwire`` loads no other module. Type checkers read the same
+names from the imports below. No module of the package but ``sigwire.dspy`` imports this file.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
     from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, WebSearch
     from sigwire.core.tools.tool import Tool
+    from sigwire.effects.cancellation import StreamCancelled
     from sigwire.errors import (
         AdapterParseError,
         AgentStopped,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
+    from sigwire.lm.policy.retry import RetryPolicy
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.toolbox import Toolbox
@@ -159,11 +161,13 @@ __all__ = [
     "Request",
     "Response",
     "ResponseFormat",
+    "RetryPolicy",
     "RetryTool",
     "Signature",
     "SignatureError",
     "SigwireError",
     "StateError",
+    "StreamCancelled",
     "TextDelta",
     "Tool",
     "ToolCall",
@@ -195,7 +199,7 @@ __all__ = [
 ]
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
-_HOMES = {
+_NAMES_BY_MODULE = {
     "sigwire.adapters.base": "Adapter",
     "sigwire.adapters.chat": "ChatAdapter",
     "sigwire.adapters.json": "JSONAdapter",
@@ -212,6 +216,7 @@ _HOMES = {
     "sigwire.core.response": "Choice LMWarning Repair Response Usage",
     "sigwire.core.tools.calls": "ToolCall ToolCalls ToolResult WebSearch",
     "sigwire.core.tools.tool": "Tool",
+    "sigwire.effects.cancellation": "StreamCancelled",
     "sigwire.errors": (
         "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
         "EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError "
@@ -222,6 +227,7 @@ _HOMES = {
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
+    "sigwire.lm.policy.retry": "RetryPolicy",
     "sigwire.modules.chain_of_thought": "ChainOfThought",
     "sigwire.modules.ask": "inspect_history",
     "sigwire.modules.module": "Module",
@@ -238,7 +244,7 @@ _HOMES = {
     "sigwire.signatures.types.media": "Audio File Image",
     "sigwire.signatures.types.text": "Code Reasoning",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _DSPY_ONLY = frozenset(
     "DummyLM SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
     "streaming streaming_response sync_send_to_stream".split()
@@ -246,13 +252,13 @@ _DSPY_ONLY = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
+    module = _MODULE_OF.get(name)
+    if module is None:
         where = (
             "it is in sigwire.dspy (import sigwire.dspy as dspy)" if name in _DSPY_ONLY else "dir(sigwire) lists them"
         )
         raise AttributeError(f"sigwire has no public name {name!r}; {where}.")
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(module), name)
     globals()[name] = value
     return value
 
@@ -262,8 +268,8 @@ def __dir__() -> list[str]:
 
 
 class _FrontDoor(ModuleType):
-    """The import system binds every submodule it loads as an attribute of its package. ``settings`` is the one submodule
-    that tokens_by_text its name with a public object, and the object is what users mean by ``sigwire.settings``."""
+    """Keeps ``sigwire.settings`` the settings object. The import system binds each loaded submodule as an attribute of its
+    package, and ``settings`` is the only submodule with the name of a public object."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "settings" and isinstance(value, ModuleType):

@@ -151,7 +151,7 @@ def test_dir_lists_the_public_names() -> None:
 
 
 def lazy_homes() -> dict[str, str]:
-    return dict(vars(sigwire)["_HOME_OF"])
+    return dict(vars(sigwire)["_MODULE_OF"])
 
 
 def _by_case(name: str) -> tuple[int, str]:
