@@ -397,4 +397,4 @@ class RetryTool(ToolSignal):
 
 
 class ToolFailed(ToolSignal):
-    """This call cannot succeed: the model should do something else."""
+    """The call cannot succeed: the model should do something else."""

@@ -1,4 +1,4 @@
-"""Adapter: how a signature is put to a model and how the answer is parsed. Options only; no model inside.
+"""Adapter: formats a signature as a request and parses the answer. Holds options; holds no model.
 
 ``plan`` compiles an adapter for one signature and one model's capabilities, once; modules keep the plan. ``format``,
 ``normalize`` and ``parse`` are the three steps of a plan, for callers without one.

@@ -1,4 +1,4 @@
-"""How a choice ended: errors that its finish reason calls for, and calls that the token limit truncated. Pure."""
+"""The end of a choice: the error that its finish reason requires, and calls that the token limit truncated. Pure."""
 
 from __future__ import annotations
 

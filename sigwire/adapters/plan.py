@@ -132,7 +132,7 @@ class Plan:
         """Return the request for these inputs.
 
         ``options`` are request options, with ``tool_choice`` and ``parallel_tool_calls``. Raises ``InputError`` for two tools
-        of one name, a ``tool_choice`` that is not offered, and a demo or a turn that is no mapping of fields.
+        of one name, a ``tool_choice`` that is not offered, and a demo or turn that is no mapping.
         """
         settings: dict[str, Any] = dict(options) if options else {}
         choice = read_tool_choice(settings.pop("tool_choice", None))

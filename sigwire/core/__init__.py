@@ -5,4 +5,5 @@ messages      Message: a role and its parts                         tools     To
 request       Request, ToolChoice, ResponseFormat                   response  Response, Choice, Usage, LMWarning, Attempt
 events        the events of streams, and collect()                  schema    JSON Schema: from Python types, validators
 capabilities  the abilities of a model, as data                     example   Example, Prediction: the records users hold
+record        Record, their base      set_order, typed_dict, lazy, narrow   order of sets, TypedDict, lazy names, type guards
 """

@@ -307,9 +307,9 @@ def streamify(
     """Return a function that takes the program's inputs and returns a stream.
 
     The stream has a ``StreamResponse`` for each chunk of a selected field, a ``StatusMessage`` for each message of the
-    provider, the items that a user's model sends to ``settings.send_stream``, and last the prediction (omitted on request
-    if a listener received text). Without listeners it has the events of ``program.stream`` instead. An error of the program
-    is raised. Each call is a separate run; runs may overlap.
+    provider, and the items that a user's model sends to ``settings.send_stream``. The last item is the prediction, omitted
+    on request if a listener received text. Without listeners it has the events of ``program.stream`` instead. An
+    error of the program is raised. Each call is a separate run; runs may overlap.
 
     ``async_streaming=False`` returns an ordinary generator. ``is_async_program`` has no effect: the entry that a program
     defines decides. Raises ``ConfigurationError`` for listeners that fit no field.

@@ -39,11 +39,11 @@ class LM(BaseLM):
     ``temperature``, ``max_tokens`` and further keyword arguments are options of every request, kept in ``kwargs``; options of
     a request override them. ``capabilities`` replaces those of the provider table.
 
-    These override the provider table: ``api_key`` (default: read from the environment for each request; a function is called
-    for each request), ``base_url`` (alias ``api_base``), ``timeout`` in seconds for a whole request, ``headers`` for every
-    request, ``transport`` (your HTTP client), ``wire`` (one of the provider's wires), and the variables of the row's URL
-    (``project``, ``location``, ``api_version``). ``num_retries`` is the number of retries of a failed exchange; ``retry`` is
-    the whole policy.
+    These arguments override the provider table: ``api_key`` (default: from the environment, at each request; a function is
+    called at each request), ``base_url`` (alias ``api_base``), ``wire`` (one of the provider's wires), and the variables of
+    the row's URL (``project``, ``location``, ``api_version``). ``timeout`` is in seconds, for a whole request. ``headers``
+    are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed exchange;
+    ``retry``: a whole ``RetryPolicy``.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider.
 

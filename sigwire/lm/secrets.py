@@ -1,7 +1,7 @@
 """Secrets among the options of a language model: what is masked, stored and left out.
 
-The name decides, at any depth: an option with a word such as key, token, password or headers in its name never reaches a
-repr, a history entry or a saved program. ``max_tokens`` and similar names count tokens and are no secrets. Pure.
+The name decides, at any depth: the value of an option named with a word such as key, token, password or headers is
+never in a repr, a history entry or a saved program. ``max_tokens`` and similar names count tokens and are no secrets. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a streamed answer is cut, and when its events are sent.
+"""Cut a streamed answer into deltas, and hold its events.
 
 Cut              a length, positions, or a function: where a text is cut into deltas
 tokens_by_text   the tokens of each delta

@@ -262,7 +262,9 @@ def test_media_in_results_keeps_its_place_in_every_style() -> None:
 
 
 def test_unknown_text_form_is_refused_by_the_adapter() -> None:
-    with pytest.raises(InputError, match=r"no text form of tools called 'hermès'. Choose one of"):
+    with pytest.raises(
+        InputError, match=r"no text form of tools called 'hermès' .the option text_tools.. Choose one of"
+    ):
         ChatAdapter(text_tools="hermès")
 
 

@@ -1,4 +1,4 @@
-"""Layout: how fields are written into the text of a message and read back. One per plan, without state of a call.
+"""Layout: writes fields into the text of a message and reads fields from it. One per plan, without state of a call.
 
 ``Layout`` has what all layouts share: the description of fields for the system message, and inputs between an opening and
 a closing mark, with media in their place. A subclass decides how outputs are described, written and read.

@@ -10,11 +10,11 @@
 No event is revoked, so three rules decide what is emitted before the answer is complete:
 
 - The deltas of an output are emitted once the answer certainly is one: it starts with a mark of the layout, or an opened
-  thinking block was closed. After any other start (prose, a thinking block that the prompt opened) the text may be a draft,
-  and the outputs are emitted together at the end.
+  thinking block was closed. After any other start (prose, a thinking block that the prompt opened) the text may be a draft.
+  Then the outputs are emitted together at the end.
 - Only text that can still become a mark, and blanks that may end a value, are held back.
-- Values that cannot be read in deltas (a constraint that changes the value, code in fences, a repaired answer) are emitted at
-  the end of the field or of the answer, from the parse that makes the prediction.
+- Some values cannot be read in deltas: a constraint changes the value, code is in fences, the answer is repaired. These are
+  emitted at the end of the field or of the answer, from the parse that makes the prediction.
 
 The deltas of a text output, joined, are its value. A re-asked answer starts its fields again: see ``AskStart``.
 """

@@ -101,8 +101,8 @@ class Grammar:
     ``openers``: literals at which a call can start; ``read`` gets the cursor after the opener. ``own_line``: an opener counts
     only at the start of a line. ``closers``: markers that end a call; a closer that the reader did not pass is no text.
     ``stops``: literals that start a tool's result; after a call the scanner drops the text from there on. The scanner asks a
-    ``weak`` grammar at the start of a line that starts with one of its openers, or with a tool's name if it has no openers. The
-    calls of a weak grammar count only if nothing follows them.
+    ``weak`` grammar at a line that starts with one of its openers; without openers, at a line that starts with a tool's name.
+    The calls of a weak grammar count only if nothing follows them.
     """
 
     name: str

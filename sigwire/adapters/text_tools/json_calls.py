@@ -183,6 +183,7 @@ def _calls_of(value: JsonValue, catalog: ToolCatalog) -> Iterator[ToolCall]:
 
 
 def wrapped_calls(value: object) -> list[Any] | None:
+    """Return the members of ``{"tool_calls": [...]}``; ``None`` for any other value."""
     inner = value.get("tool_calls") if is_mapping(value) and not any(key in value for key in NAME_KEYS) else None
     return list(inner) if is_sequence(inner) else None
 

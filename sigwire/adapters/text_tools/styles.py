@@ -49,6 +49,7 @@ class CallStyle:
 
 
 def write_json(value: object) -> str:
+    """Return a value as JSON on one line."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -222,5 +223,5 @@ def style_named(name: str) -> CallStyle:
     style = STYLES.get(name)
     if style is None:
         choice = 'The form "seed" is now "fenced".' if name == "seed" else f"Choose one of {', '.join(sorted(STYLES))}."
-        raise InputError(f"There is no text form of tools called {name!r}. {choice}")
+        raise InputError(f"There is no text form of tools called {name!r} (the option text_tools). {choice}")
     return style

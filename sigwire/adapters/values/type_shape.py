@@ -1,7 +1,7 @@
 """Compiled types: everything that pydantic knows about a field's type, computed once for each field.
 
-``compile_type(field)`` returns the type's validator and serializer, its JSON Schema (the *shape*), whether its values are
-texts, whether it has aliases, and whether two members of a union may fit one value. Knows nothing of texts and repairs.
+``compile_type(field)`` returns the type's validator and serializer, its JSON Schema (the *shape*), and three flags: its values
+are texts, it has aliases, two members of a union may fit one value. Knows nothing of texts and repairs.
 """
 
 from __future__ import annotations

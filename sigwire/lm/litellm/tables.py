@@ -1,4 +1,4 @@
-"""LiteLLM's tables: how it varies the chat wire, by upstream, and its exceptions as errors. Data only.
+"""LiteLLM's tables: its differences from the chat wire, by upstream, and its exceptions as errors. Data only.
 
 An upstream is the provider behind LiteLLM, named by the prefix of LiteLLM's model string.
 """
@@ -39,7 +39,7 @@ THINKING_BUDGET = "thinking.budget_tokens"
 
 @dataclass(frozen=True, kw_only=True)
 class LiteLLMProfile(ChatProfile):
-    """How LiteLLM varies the chat wire for an upstream.
+    """The differences of LiteLLM from the chat wire, for one upstream.
 
     ``parallel_choice``: whether calls can be limited to one at a time. ``web_search``: whether there is a built-in one.
     """

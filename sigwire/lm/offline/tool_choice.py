@@ -101,8 +101,8 @@ def _features(
 ) -> tuple[float, ...]:
     """Return the features of relevance.
 
-    They are the share of the text that the tool's words cover, the share of the tool's name in the text, the shares of
-    required values that are missing, weak and sure, and half the number of sure optional values.
+    In order: the share of the text that the tool's words cover; the share of the tool's name in the text; the shares of
+    required values that are missing, weak and sure; half the number of sure optional values.
     """
     coverage = sum(weight * min(1.0, bag.get(part, 0.0) * 1.25) for part, weight in asked.items())
     name = set(name_words(tool.name)) - STOP_WORDS - GENERIC

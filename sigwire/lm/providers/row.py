@@ -88,7 +88,7 @@ class UrlVariable:
 
 @dataclass(frozen=True, slots=True)
 class ModelRule:
-    """How some models of a row differ from the rest. The first rule of the row with a fitting name counts.
+    """The differences of some models of a row. The first rule of the row with a fitting name counts.
 
     ``names`` are patterns (``*``, ``?``, ``[...]``) for the whole name in lower case. ``capabilities`` are changes to the
     row's. ``wire`` names the row's wire for these models; ``tools_wire`` the one for requests with tools.

@@ -1,8 +1,8 @@
 """History: the past turns of a conversation. Immutable, and lossless to and from JSON.
 
-A turn is a mapping of field names to values, which an adapter renders like a demo, or a ``Message``, which is sent
-unchanged (tool turns). In JSON, ``kinds`` records which turns are messages and which values are of sigwire's types, so that
-the shape of a user's data never decides how the data are decoded.
+A turn is a mapping of field names to values, rendered like a demo, or a ``Message``, sent unchanged (tool turns). In JSON,
+``kinds`` records which turns are messages and which values are of sigwire's types. The shape of a user's data never decides
+how the data are decoded.
 """
 
 from __future__ import annotations

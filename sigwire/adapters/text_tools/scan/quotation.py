@@ -189,6 +189,7 @@ class QuoteFilter:
 
 
 def is_closing(line: str, marks: str) -> bool:
+    """Return True if a line closes the fence that ``marks`` opened."""
     body = line.rstrip(" \t\r")
     indent = len(body) - len(body.lstrip(" "))
     return indent <= 3 and len(body) - indent >= len(marks) and not body[indent:].strip(marks[0])

@@ -39,7 +39,7 @@ TOOL_SCHEMA = SchemaRules(
 
 @dataclass(frozen=True, kw_only=True)
 class OllamaProfile(WireProfile):
-    """How one host varies ``/api/chat``. The defaults are a local server.
+    """The differences of one host from ``/api/chat``. The defaults are a local server.
 
     ``names``: the characters that every template reproduces. ``defaults``: fields of every request; the caller's options
     replace them. ``asks_for_window``: whether the host opens a small context window unless a request asks for a larger

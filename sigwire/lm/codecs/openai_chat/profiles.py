@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class ReasoningNames:
-    """How a request asks a host for reasoning.
+    """The names and values of a host's option for reasoning.
 
     ``efforts`` are the names that the host takes, weakest first, with "off" if reasoning can be switched off; empty if
     there is no option. ``effort`` and ``budget`` are paths in the body; ``on`` and ``off`` are merged into the body.
@@ -47,7 +47,7 @@ _OBJECT_ROOT = SchemaRules(root="union")
 
 @dataclass(frozen=True, kw_only=True)
 class ChatProfile(WireProfile):
-    """How one host varies chat completions. The defaults are api.openai.com.
+    """The differences of one host from chat completions. The defaults are api.openai.com.
 
     ``options``: rows that replace those of the wire's table, None for an option that the host rejects.
     ``required``: its name for a forced call. ``none``: how calls are forbidden, by that word or by sending no tools.

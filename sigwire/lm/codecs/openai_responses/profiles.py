@@ -25,7 +25,7 @@ _NAMES = NameRules()
 
 @dataclass(frozen=True, kw_only=True)
 class ResponsesProfile(WireProfile):
-    """How one host varies Responses. The defaults are api.openai.com.
+    """The differences of one host from Responses. The defaults are api.openai.com.
 
     ``options``: rows that replace those of the wire's table, None for an option that the host rejects. ``system_role``:
     of system turns that are items. ``store``: the value of ``store``, None to omit it. ``encrypted_reasoning``: whether

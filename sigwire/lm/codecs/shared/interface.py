@@ -25,7 +25,7 @@ __all__ = ["Codec", "Decoder", "EncodedRequest", "Framing", "ModelFacts", "Strea
 
 @dataclass(frozen=True, kw_only=True)
 class WireProfile:
-    """How one host varies a wire. Subclass it per wire; a compatible host is an instance with other values.
+    """The differences of one host from a wire. Each wire has a subclass; a compatible host is an instance with other values.
 
     ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
     host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that
