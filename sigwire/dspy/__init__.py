@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError,
         LMWarning, MalformedToolCall, Message, ModelError, OutputField, OutputTruncated, Prediction, ProgramEvent,
         ReActStep, Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat, RetryPolicy, RetryTool,
-        Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Toolbox, ToolCall, ToolCallDelta, ToolCallEnd,
-        ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, UnsupportedFeature, Usage,
+        Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Toolbox, ToolCall, ToolCallDelta,
+        ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, UnsupportedFeature, Usage,
         UsageUpdate, WebSearch, __version__, ensure_signature, inspect_history, is_retryable_lm_error, make_signature,
         track_usage,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """``FakeProvider``: a language model provider on the loopback interface, for tests of programs that use HTTP.
 
-It serves the providers' wires at one address, answers from a script (``answers``) or by a language model, and refuses
+It serves the providers' wires at one address and answers from a script (``answers``) or by a language model. It refuses
 requests that the real provider refuses, with its status and its text. A request passes these steps; each may end it:
 
     route -> key -> JSON -> the rules of the wire -> known model -> script -> the wire's answer, whole or as events
