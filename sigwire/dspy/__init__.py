@@ -29,9 +29,9 @@ if TYPE_CHECKING:
         LMWarning, MalformedToolCall, Message, ModelError, OutputField, OutputTruncated, Prediction, ProgramEvent,
         ReActStep, Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat, RetryPolicy, RetryTool,
         Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Toolbox, ToolCall, ToolCallDelta,
-        ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, UnsupportedFeature, Usage,
-        UsageUpdate, WebSearch, __version__, ensure_signature, inspect_history, is_retryable_lm_error, make_signature,
-        track_usage,
+        ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, UnsupportedFeature,
+        Usage, UsageUpdate, WebSearch, __version__, ensure_signature, inspect_history, is_retryable_lm_error,
+        make_signature, track_usage,
     )  # fmt: skip
     from sigwire.dspy import streaming
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter

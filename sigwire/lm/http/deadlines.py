@@ -70,6 +70,6 @@ class DeadlineTimer:
             self._schedule(min(self._waiting.values()))
 
     def close(self) -> None:
-        """Nothing is under target any more."""
+        """Stop the timer and forget all replies."""
         if self._timer is not None:
             self._timer.cancel()
