@@ -4,7 +4,7 @@ python -m benchmarks                  everything, about five minutes
 python -m benchmarks b1 j2            these jobs only
 python -m benchmarks http             a group of jobs: http (a2 c1 c2 d g1 g2 i1) or transport (t1 to t4)
 python -m benchmarks --rounds 5       fewer rounds (default 15; wall-clock jobs take as many)
-python -m benchmarks --profile b1     where the time of sigwire's side goes
+python -m benchmarks --profile b1     profile sigwire's side
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks import growth, imports, memory, over_http, parsing, predict, streaming, tools, transport
-from benchmarks.timing import OURS, Job, Line, measure, table
+from benchmarks.timing import SIGWIRE, Job, Line, measure, table
 
 SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     imports.jobs: frozenset({"a1"}),
@@ -71,7 +71,7 @@ def timed(wanted: frozenset[str], rounds: int) -> Iterator[Line]:
 
 
 def profile(job: Job) -> None:
-    contestant = job.contestants[OURS]
+    contestant = job.contestants[SIGWIRE]
     contestant()
     profiler = cProfile.Profile()
     profiler.enable()

@@ -1,4 +1,4 @@
-"""The floor of the HTTP jobs: requests over a plain socket, and over asyncio's protocols, with nothing around them."""
+"""The floor of the HTTP jobs: requests over a plain socket, and over asyncio's protocols, without a library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADERS = {"content-type": "application/json", "authorization": "Bearer benchmar
 
 
 def head(port: int, path: str, headers: Mapping[str, str] = HEADERS) -> bytes:
-    """The head of a request, up to the number of the body's bytes."""
+    """Return the head of a request, up to the number of the body's bytes."""
     lines = [f"POST {path} HTTP/1.1", f"host: 127.0.0.1:{port}", *(f"{name}: {headers[name]}" for name in headers)]
     return "\r\n".join([*lines, "content-length: "]).encode()
 
@@ -23,7 +23,7 @@ def request(before: bytes, body: bytes) -> bytes:
 
 
 def body_of(data: bytes) -> bytes | None:
-    """The body of a successful reply, once all of it is there."""
+    """Return the body of a successful reply, or None if the reply is incomplete."""
     end = data.find(b"\r\n\r\n") + 4
     if end < 4:
         return None
@@ -34,7 +34,7 @@ def body_of(data: bytes) -> bytes | None:
 
 
 class Sender:
-    """Posts bodies over one connection and gives the replies'."""
+    """Posts bodies over one connection and returns the bodies of the replies."""
 
     def __init__(self, port: int, path: str) -> None:
         self._before = head(port, path)

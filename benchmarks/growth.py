@@ -1,4 +1,4 @@
-"""What grows with what: fields (j1), demos (j2), turns of history (j3), tools (j4)."""
+"""Growth of a call's cost with fields (j1), demos (j2), turns of history (j3) and tools (j4)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pydantic import BaseModel, create_model
 
 import sigwire
 from benchmarks import peers
-from benchmarks.predict import INPUTS, REPLY, floor_call, ours
+from benchmarks.predict import INPUTS, REPLY, floor_call, sigwire_call
 from benchmarks.stub import StubLM, sections
-from benchmarks.timing import FLOOR, OURS, Contestant, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Contestant, Job
 from sigwire import Capabilities, History, InputField, OutputField, Signature, Tool, ToolCall, ToolCalls
 
 __all__ = ["jobs"]
@@ -22,13 +22,14 @@ SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]$", re.MULTILINE)
 
 
 def jobs() -> Iterator[Job]:
-    """j1 to j4, each at three sizes."""
+    """Yield j1 to j4, each at several sizes."""
     yield from (fields(count, target) for count, target in ((2, "≤ 10x"), (10, "≤ 6x"), (50, "≤ 4x")))
     yield from (demos(count, target) for count, target in ((0, ""), (8, ""), (64, "≤ 1.2x")))
     yield from (history(count, target) for count, target in ((0, ""), (20, ""), (200, "≤ 1.5x")))
     one = tools(1)
     yield from (
-        Job("j4", f"{count} tools (floor: 1 tool)", "≤ 1.3x", {FLOOR: one, OURS: tools(count)}) for count in (20, 200)
+        Job("j4", f"{count} tools (floor: 1 tool)", "≤ 1.3x", {FLOOR: one, SIGWIRE: tools(count)})
+        for count in (20, 200)
     )
 
 
@@ -48,8 +49,8 @@ def fields(count: int, target: str) -> Job:
     def floor() -> dict[str, Any]:
         ask = "\n\n".join([f"[[ ## {name} ## ]]\n{value}" for name, value in inputs.items()])
         answer(({"role": "system", "content": system}, {"role": "user", "content": ask}))
-        pieces = SECTION.split(reply)
-        found = {name: pieces[at + 1].strip() for at, name in enumerate(pieces) if name in expected}
+        parts = SECTION.split(reply)
+        found = {name: parts[at + 1].strip() for at, name in enumerate(parts) if name in expected}
         return vars(reply_model.model_validate(found))
 
     def answer(messages: tuple[dict[str, str], ...]) -> str:
@@ -58,7 +59,7 @@ def fields(count: int, target: str) -> Job:
     predict: Any = sigwire.Predict(f"{', '.join(names_in)} -> {', '.join(names_out)}")
     predict.lm = StubLM(reply)
     assert floor() == expected == dict(predict(**inputs).items())
-    return Job("j1", f"{count} fields", target, {FLOOR: floor, OURS: lambda: predict(**inputs)})
+    return Job("j1", f"{count} fields", target, {FLOOR: floor, SIGWIRE: lambda: predict(**inputs)})
 
 
 # --- j2: demos ---------------------------------------------------------------------------------------
@@ -66,14 +67,14 @@ def fields(count: int, target: str) -> Job:
 
 def demos(count: int, target: str) -> Job:
     rows = [{**INPUTS, "question": f"Question {n}?", "answer": str(n), "confidence": n / 100} for n in range(count)]
-    contestants = {FLOOR: lambda: floor_call(rows), OURS: ours(rows), **peers.predict(INPUTS, REPLY, rows)}
+    contestants = {FLOOR: lambda: floor_call(rows), SIGWIRE: sigwire_call(rows), **peers.predict(INPUTS, REPLY, rows)}
     return Job("j2", f"{count} demos", target, contestants)
 
 
 # --- j3: history -------------------------------------------------------------------------------------
 
 
-class Talk(Signature):
+class Converse(Signature):
     """Go on with the conversation."""
 
     history: History = InputField()
@@ -91,14 +92,14 @@ def history(count: int, target: str) -> Job:
         messages = [{"role": "system", "content": "Go on with the conversation. Reply with the section answer."}]
         for turn in turns:
             ask = f"[[ ## question ## ]]\n{turn['question']}\n\n[[ ## sources ## ]]\n{json.dumps(turn['sources'])}"
-            said = f"[[ ## answer ## ]]\n{turn['answer']}\n\n[[ ## completed ## ]]\n"
+            answered = f"[[ ## answer ## ]]\n{turn['answer']}\n\n[[ ## completed ## ]]\n"
             messages.append({"role": "user", "content": ask})
-            messages.append({"role": "assistant", "content": said})
+            messages.append({"role": "assistant", "content": answered})
         ask = f"[[ ## question ## ]]\n{question}\n\n[[ ## sources ## ]]\n{json.dumps(sources)}\n\nReply with answer."
         messages.append({"role": "user", "content": ask})
         return SECTION.split(reply)[2].strip()
 
-    predict: Any = sigwire.Predict(Talk)
+    predict: Any = sigwire.Predict(Converse)
     predict.lm = StubLM(reply)
     past = History(messages=turns)
 
@@ -106,7 +107,7 @@ def history(count: int, target: str) -> Job:
         return str(predict(history=past, question=question, sources=sources).answer)
 
     assert floor() == call() == "Well."
-    return Job("j3", f"{count} turns of history", target, {FLOOR: floor, OURS: call})
+    return Job("j3", f"{count} turns of history", target, {FLOOR: floor, SIGWIRE: call})
 
 
 # --- j4: tools ---------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ class Choose(Signature):
 
 
 def tools(count: int) -> Contestant:
-    """Predict with so many native tools, and an answer that calls one."""
+    """Return a Predict call with ``count`` native tools whose answer calls one tool."""
     parameters: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     offered = [Tool.from_schema(f"tool_{n}", f"Does the thing of number {n}.", parameters) for n in range(count)]
     predict: Any = sigwire.Predict(Choose)

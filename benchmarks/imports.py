@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.server import ROOT, answered, serving
-from benchmarks.timing import FLOOR, OURS, Contestant, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Contestant, Job
 
 __all__ = ["jobs", "over_http"]
 
@@ -40,7 +40,7 @@ text = reply["choices"][0]["message"]["content"]
 _, _, answer, _, confidence, *_ = re.split(r"(?m)^\\[\\[ ## (\\w+) ## \\]\\]$", text)
 print(answer.strip(), float(confidence))
 """
-# Not resource.ru_maxrss: a child starts with its parent's.
+# Not resource.ru_maxrss: a child inherits the peak of its parent.
 PEAK = "print(next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM')) / 1024)"
 
 
@@ -49,7 +49,7 @@ def process(program: str) -> Contestant:
 
 
 def output(program: str) -> str:
-    """What a fresh interpreter prints. Bytecode is cached, as it is for everybody who installed the package."""
+    """Return the output of a fresh interpreter. Bytecode is cached, as in an installed package."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, "-c", program]
     return subprocess.run(command, check=True, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
@@ -70,12 +70,12 @@ def peak(program: str) -> Contestant:
 
 
 def jobs() -> Iterator[Job]:
-    """a1: three rows."""
+    """Yield the rows of a1."""
     yield Job(
         "a1",
         "`import sigwire`, process wall (floor: bare python)",
         "≤ floor + 40 ms",
-        {FLOOR: process("pass"), OURS: process("import sigwire")},
+        {FLOOR: process("pass"), SIGWIRE: process("import sigwire")},
         unit="ms",
         sample=wall_seconds,
     )
@@ -83,19 +83,19 @@ def jobs() -> Iterator[Job]:
         "a1",
         "first Predict class, process wall (floor: `import pydantic`, one model)",
         "≤ floor + 60 ms",
-        {FLOOR: process("import pydantic\nclass Ask(pydantic.BaseModel):\n    a: str"), OURS: process(FIRST_CLASS)},
+        {FLOOR: process("import pydantic\nclass Ask(pydantic.BaseModel):\n    a: str"), SIGWIRE: process(FIRST_CLASS)},
         unit="ms",
         sample=wall_seconds,
     )
     if Path("/proc/self/status").exists():
-        contestants = {FLOOR: peak("pass"), OURS: peak(FIRST_CLASS)}
+        contestants = {FLOOR: peak("pass"), SIGWIRE: peak(FIRST_CLASS)}
         yield Job("a1", "the same, peak memory", "≤ 45 MB", contestants, unit="MB", sample=megabytes)
 
 
 def over_http() -> Iterator[Job]:
-    """a2. The floor imports no more than json, re, socket and asyncio."""
+    """Yield a2. The floor imports only json, re, socket and asyncio."""
     with serving() as port:
-        programs = {FLOOR: FIRST_ANSWER_BY_HAND, OURS: FIRST_ANSWER}
+        programs = {FLOOR: FIRST_ANSWER_BY_HAND, SIGWIRE: FIRST_ANSWER}
         contestants = {
             name: answered(port, process(program.format(port=port)), "1932 0.9\n", 1)
             for name, program in programs.items()

@@ -1,4 +1,4 @@
-"""Growth over 20,000 calls, in a process of its own: the resident memory after, less that before.
+"""Growth of resident memory over 20,000 calls, measured in a separate process.
 
 In process (i2) and over HTTP (i2h).
 """
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.over_http import predictor
-from benchmarks.predict import INPUTS, ours_module
+from benchmarks.predict import INPUTS, stub_predict
 from benchmarks.server import ROOT, posted, serving
-from benchmarks.timing import OURS, Contestant, Job
+from benchmarks.timing import SIGWIRE, Contestant, Job
 
 __all__ = ["jobs", "over_http", "report", "report_over_http"]
 
@@ -27,7 +27,7 @@ def resident_megabytes() -> float:
 
 
 def growth(call: Callable[[], object]) -> float:
-    """Make the calls; how many megabytes this process grew by."""
+    """Make the calls and return the growth of this process in megabytes."""
     for _ in range(WARM_UP):
         call()
     gc.collect()
@@ -39,13 +39,13 @@ def growth(call: Callable[[], object]) -> float:
 
 
 def report() -> float:
-    """Growth in process."""
-    predict = ours_module()
+    """Return the growth in process."""
+    predict = stub_predict()
     return growth(lambda: predict(**INPUTS))
 
 
 def report_over_http(port: int) -> float:
-    """Growth over HTTP; the server counts the calls."""
+    """Return the growth over HTTP. The server counts the calls."""
     predict = predictor(port, "predict")
     before = posted(port)
     grown = growth(lambda: predict(**INPUTS))
@@ -64,16 +64,16 @@ def megabytes(contestant: Contestant) -> float:
 
 
 def jobs() -> Iterator[Job]:
-    """i2, where the system tells a process its memory."""
+    """Yield i2 if the system has ``/proc/self/statm``."""
     if Path("/proc/self/statm").exists():
         what = f"growth over {CALLS:,} calls"
-        yield Job("i2", what, "≤ 0.5 MB", {OURS: process("report()")}, unit="MB", sample=megabytes)
+        yield Job("i2", what, "≤ 0.5 MB", {SIGWIRE: process("report()")}, unit="MB", sample=megabytes)
 
 
 def over_http() -> Iterator[Job]:
-    """i2h, where the system tells a process its memory. A round takes seconds, so there are few."""
+    """Yield i2h if the system has ``/proc/self/statm``. A round takes seconds, so there are few rounds."""
     if Path("/proc/self/statm").exists():
         with serving() as port:
             what = f"growth over {CALLS:,} calls over HTTP"
-            ours = {OURS: process(f"report_over_http({port})")}
-            yield Job("i2h", what, "≤ 0.5 MB", ours, unit="MB", sample=megabytes, most_rounds=3)
+            contestants = {SIGWIRE: process(f"report_over_http({port})")}
+            yield Job("i2h", what, "≤ 0.5 MB", contestants, unit="MB", sample=megabytes, most_rounds=3)

@@ -17,7 +17,7 @@ from benchmarks import peers
 from benchmarks.by_hand import AsyncSender, Sender
 from benchmarks.predict import CALLS_PER_TASK, INPUTS, TASKS, Ask, floor_messages, floor_read, tasks
 from benchmarks.server import TURNS, answered, serving
-from benchmarks.timing import FLOOR, OURS, Contestant, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Contestant, Job
 
 __all__ = ["MODEL", "jobs", "model"]
 
@@ -27,7 +27,7 @@ QUESTIONS = [{**INPUTS, "question": f"Question {number}?"} for number in range(1
 
 
 def model(port: int, script: str) -> sigwire.LM:
-    """The server as an OpenAI model that plays a script."""
+    """Return an LM of the server that plays a script."""
     return sigwire.LM(f"openai/{MODEL}", api_key="benchmark", base_url=f"http://127.0.0.1:{port}/{script}")
 
 
@@ -38,7 +38,7 @@ def predictor(port: int, script: str) -> Any:
 
 
 class Client:
-    """The server, and what is opened to ask it, closed at the end."""
+    """The server's port, and factories of connections that close at the end."""
 
     def __init__(self, port: int, loop: asyncio.AbstractEventLoop, opened: ExitStack) -> None:
         self.port, self.loop, self._opened = port, loop, opened
@@ -60,7 +60,7 @@ class Client:
 
 
 def jobs() -> Iterator[Job]:
-    """c1, c2, d and i1."""
+    """Yield c1, c2, d and i1."""
     with serving() as port, closing(asyncio.new_event_loop()) as loop, ExitStack() as opened:
         client = Client(port, loop, opened)
         yield one_call(client)
@@ -73,7 +73,7 @@ def jobs() -> Iterator[Job]:
 
 
 def written(inputs: Mapping[str, str]) -> bytes:
-    """The request's body, by hand."""
+    """Return the request's body, by hand."""
     return json.dumps({"model": MODEL, "messages": floor_messages(inputs["context"], inputs["question"])}).encode()
 
 
@@ -84,11 +84,15 @@ def read(body: bytes) -> tuple[str, float]:
 def one_call(client: Client) -> Job:
     port, send, predict = client.port, client.sender("predict"), client.predictor("predict")
 
-    def ours() -> tuple[str, float]:
+    def sigwire_call() -> tuple[str, float]:
         prediction = predict(**INPUTS)
         return prediction.answer, prediction.confidence
 
-    contestants = {FLOOR: lambda: read(send(written(INPUTS))), OURS: ours, **peers.over_http(port, "predict", INPUTS)}
+    contestants = {
+        FLOOR: lambda: read(send(written(INPUTS))),
+        SIGWIRE: sigwire_call,
+        **peers.over_http(port, "predict", INPUTS),
+    }
     checked = {name: answered(port, contestant, BRIDGE, 1) for name, contestant in contestants.items()}
     return Job("c1", "Predict over HTTP, sync", "≤ 3x", checked)
 
@@ -99,11 +103,11 @@ def many_tasks(client: Client) -> Job:
     async def by_hand() -> None:
         assert read(await send(written(INPUTS))) == BRIDGE
 
-    async def ours() -> None:
+    async def sigwire_call() -> None:
         prediction = await predict.acall(**INPUTS)
         assert (prediction.answer, prediction.confidence) == BRIDGE
 
-    calls = {FLOOR: by_hand, OURS: ours, **peers.awaited_over_http(port, "predict", INPUTS, BRIDGE)}
+    calls = {FLOOR: by_hand, SIGWIRE: sigwire_call, **peers.awaited_over_http(port, "predict", INPUTS, BRIDGE)}
     number = TASKS * CALLS_PER_TASK
     checked = {name: answered(port, tasks(client.loop, call), None, number) for name, call in calls.items()}
     return Job("c2", f"the same, {TASKS} tasks", "≤ 3x", checked, per=number)
@@ -130,7 +134,7 @@ OFFERED = [
 
 
 def agent_by_hand(send: Callable[[bytes], bytes]) -> tuple[str, int]:
-    """The loop: ask, run what is called, say what it gave; until submit."""
+    """Run the loop by hand: ask, run the called tool, append the result, until submit."""
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": "Answer the question. Use the tools, then call submit."},
         {"role": "user", "content": INPUTS["question"]},
@@ -153,11 +157,11 @@ def agent(client: Client) -> Job:
     react: Any = sigwire.ReAct("question -> answer", tools=[look_up])
     react.set_lm(model(client.port, "agent"))
 
-    def ours() -> tuple[str, int]:
+    def sigwire_call() -> tuple[str, int]:
         prediction = react(question=INPUTS["question"])
         return prediction.answer, sum(len(step.calls) for step in prediction.steps) - 1
 
-    contestants: Mapping[str, Contestant] = {FLOOR: lambda: agent_by_hand(send), OURS: ours}
+    contestants: Mapping[str, Contestant] = {FLOOR: lambda: agent_by_hand(send), SIGWIRE: sigwire_call}
     checked = {
         name: answered(client.port, contestant, ("1932", TURNS), TURNS + 1) for name, contestant in contestants.items()
     }
@@ -172,10 +176,10 @@ def examples(client: Client) -> Iterator[Job]:
 
     async def by_hand() -> int:
         results = [("", 0.0)] * number
-        left = iter(range(number))
+        places = iter(range(number))
 
         async def work() -> None:
-            for place in left:
+            for place in places:
                 results[place] = read(await send(written(QUESTIONS[place])))
 
         await asyncio.gather(*(work() for _ in range(TASKS)))
@@ -192,10 +196,10 @@ def examples(client: Client) -> Iterator[Job]:
         (f"abatch, {TASKS} tasks", lambda: client.loop.run_until_complete(awaited())),
         ("batch, 8 threads", blocked),
     ):
-        ours = answered(client.port, call, number, number)
-        yield Job("i1", f"{number:,} examples over HTTP, {what}", "≤ 4x", {FLOOR: floor, OURS: ours}, unit="ms")
+        checked = answered(client.port, call, number, number)
+        yield Job("i1", f"{number:,} examples over HTTP, {what}", "≤ 4x", {FLOOR: floor, SIGWIRE: checked}, unit="ms")
 
 
 def right(results: Sequence[tuple[str, float]]) -> int:
-    """How many of the results are right: the questions are numbered, and so are the answers."""
+    """Count the right results: each answer is the number of its question."""
     return sum(result == (str(number), 0.9) for number, result in enumerate(results))

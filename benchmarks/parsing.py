@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, TypeAdapter
 
-from benchmarks.timing import FLOOR, OURS, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Job
 from sigwire import Adapter, ChatAdapter, Choice, InputField, JSONAdapter, OutputField, Signature
 
 __all__ = ["jobs"]
@@ -49,22 +49,22 @@ ITEMS = [
 
 
 def jobs() -> Iterator[Job]:
-    """f, through two adapters."""
+    """Yield f, through two adapters."""
     rows = [item.model_dump() for item in ITEMS]
     yield job("JSON", JSONAdapter(), json.dumps({"items": rows}))
     yield job("Chat", ChatAdapter(), f"[[ ## items ## ]]\n{json.dumps(rows)}\n\n[[ ## completed ## ]]\n")
 
 
 def job(name: str, adapter: Adapter, text: str) -> Job:
-    """One adapter's reading of an answer, beside pydantic's of the same JSON."""
+    """Return a job that parses an answer with one adapter, beside pydantic on the same JSON."""
     plan, choice = adapter.plan(ReadCatalogue), Choice(text=text)
     floor, alone = TypeAdapter(list[Item]), json.dumps([item.model_dump() for item in ITEMS])
 
-    def ours() -> object:
+    def sigwire_parse() -> object:
         return plan.parse(choice).fields["items"]
 
     def by_hand() -> object:
         return floor.validate_json(alone)
 
-    assert ours() == by_hand() == ITEMS
-    return Job("f", f"parse 200 nested items, {name}", "≤ 1.1x", {FLOOR: by_hand, OURS: ours}, unit="ms")
+    assert sigwire_parse() == by_hand() == ITEMS
+    return Job("f", f"parse 200 nested items, {name}", "≤ 1.1x", {FLOOR: by_hand, SIGWIRE: sigwire_parse}, unit="ms")

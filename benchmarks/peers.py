@@ -1,4 +1,4 @@
-"""The peers, where somebody installed them: the jobs b1, b3, c1 and c2 as their own documentation writes them, caches off."""
+"""The installed peers: the jobs b1, b3, c1 and c2 as each peer's documentation writes a call, caches off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Demos = Sequence[Mapping[str, Any]]
 
 
 def predict(inputs: Mapping[str, str], reply: str, demos: Demos = ()) -> dict[str, Contestant]:
-    """A contestant for every peer that is installed and gives the right answer."""
+    """Return a contestant for each installed peer that gives the right answer."""
     contestants: dict[str, Contestant] = {}
     for name, make in PEERS.items():
         if importlib.util.find_spec(name) is not None:
@@ -110,7 +110,7 @@ PEERS: Mapping[str, Callable[[Mapping[str, str], str, Demos], Contestant]] = {
 
 
 def over_http(port: int, script: str, inputs: Mapping[str, str]) -> dict[str, Contestant]:
-    """c1: a contestant for every peer that is installed, with one client for all calls."""
+    """Return the contestants of c1: each installed peer, with one client for all calls."""
     url = f"http://127.0.0.1:{port}/{script}"
     return {name: make(url, inputs) for name, (make, _) in HTTP_PEERS.items() if importlib.util.find_spec(name)}
 
@@ -118,7 +118,7 @@ def over_http(port: int, script: str, inputs: Mapping[str, str]) -> dict[str, Co
 def awaited_over_http(
     port: int, script: str, inputs: Mapping[str, str], expected: object
 ) -> dict[str, Callable[[], Awaitable[None]]]:
-    """c2: the same, awaited; a call checks its answer."""
+    """Return the contestants of c2: awaited calls that check the answer."""
     url = f"http://127.0.0.1:{port}/{script}"
     return {
         name: _checking(make(url, inputs), expected)
@@ -179,15 +179,15 @@ def openai_awaited(url: str, inputs: Mapping[str, str]) -> Callable[[], Awaitabl
 
 
 def _openai_messages(inputs: Mapping[str, str]) -> list[dict[str, str]]:
-    """The client alone: it has no signatures, so its messages are written beforehand."""
+    """Return the messages of the client, which has no signatures: written before the calls."""
     return [{"role": "system", "content": "Answer from the context."}, {"role": "user", "content": _ask(inputs)}]
 
 
 def _read(answer: Any) -> tuple[str, float]:
-    _, _, said, _, sure, *_ = re.split(
+    _, _, answered, _, confidence, *_ = re.split(
         r"^\[\[ ## (\w+) ## \]\]$", answer.choices[0].message.content, flags=re.MULTILINE
     )
-    return said.strip(), float(sure)
+    return answered.strip(), float(confidence)
 
 
 HTTP_PEERS: Mapping[

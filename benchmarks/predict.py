@@ -13,7 +13,7 @@ from pydantic import BaseModel
 import sigwire
 from benchmarks import peers
 from benchmarks.stub import StubLM, sections
-from benchmarks.timing import FLOOR, OURS, Contestant, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Contestant, Job
 from sigwire import Example, InputField, OutputField, Signature
 
 __all__ = ["INPUTS", "REPLY", "SYSTEM", "demo_pairs", "floor_call", "floor_reply", "jobs"]
@@ -46,7 +46,7 @@ class Reply(BaseModel):
 
 
 def floor_reply(messages: list[dict[str, str]]) -> str:
-    """The model's place in the floor."""
+    """Return the canned answer: the model of the floor."""
     return REPLY
 
 
@@ -64,7 +64,7 @@ def floor_messages(context: str, question: str, demos: Sequence[dict[str, Any]] 
 
 
 def demo_pairs(demo: dict[str, Any]) -> list[dict[str, str]]:
-    """A demo as two messages."""
+    """Return a demo as two messages."""
     ask = f"[[ ## context ## ]]\n{demo['context']}\n\n[[ ## question ## ]]\n{demo['question']}"
     confidence = json.dumps(demo["confidence"])
     reply = f"[[ ## answer ## ]]\n{demo['answer']}\n\n[[ ## confidence ## ]]\n{confidence}\n\n[[ ## completed ## ]]"
@@ -78,7 +78,7 @@ def floor_read(text: str) -> tuple[str, float]:
 
 
 def floor_call(demos: Sequence[dict[str, Any]] = ()) -> tuple[str, float]:
-    """The whole call by hand."""
+    """Make the whole call by hand."""
     return floor_read(floor_reply(floor_messages(INPUTS["context"], INPUTS["question"], demos)))
 
 
@@ -90,21 +90,21 @@ async def floor_acall() -> tuple[str, float]:
 
 
 def jobs() -> Iterator[Job]:
-    """b1, b2, b3."""
+    """Yield b1, b2 and b3."""
     demos = [{**INPUTS, "question": f"Question {n}?", "answer": str(n), "confidence": n / 10} for n in range(8)]
     yield Job(
         "b1",
         "Predict, 2 in 2 out, sync",
         "≤ 10x",
-        {FLOOR: checked(floor_call), OURS: checked(ours()), **peers.predict(INPUTS, REPLY)},
+        {FLOOR: checked(floor_call), SIGWIRE: checked(sigwire_call()), **peers.predict(INPUTS, REPLY)},
     )
     loop = asyncio.new_event_loop()
-    predict = ours_module()
+    predict = stub_predict()
     yield Job(
         "b2",
         f"the same, {TASKS} tasks",
         "≤ 11x",
-        {FLOOR: tasks(loop, floor_acall), OURS: tasks(loop, lambda: predict.acall(**INPUTS))},
+        {FLOOR: tasks(loop, floor_acall), SIGWIRE: tasks(loop, lambda: predict.acall(**INPUTS))},
         per=TASKS * CALLS_PER_TASK,
     )
     loop.close()
@@ -114,22 +114,22 @@ def jobs() -> Iterator[Job]:
         "≤ 1.5x",
         {
             FLOOR: checked(lambda: floor_call(demos)),
-            OURS: checked(ours(demos)),
+            SIGWIRE: checked(sigwire_call(demos)),
             **peers.predict(INPUTS, REPLY, demos),
         },
     )
 
 
-def ours_module(demos: Sequence[dict[str, Any]] = ()) -> Any:
-    """A Predict with the stub and demos."""
+def stub_predict(demos: Sequence[dict[str, Any]] = ()) -> Any:
+    """Return a Predict with the stub and demos."""
     predict = sigwire.Predict(Ask)
     predict.lm = StubLM(REPLY)
     predict.demos = [Example(**demo).with_inputs("context", "question") for demo in demos]
     return predict
 
 
-def ours(demos: Sequence[dict[str, Any]] = ()) -> Contestant:
-    predict = ours_module(demos)
+def sigwire_call(demos: Sequence[dict[str, Any]] = ()) -> Contestant:
+    predict = stub_predict(demos)
 
     def call() -> tuple[str, float]:
         prediction = predict(**INPUTS)
@@ -139,13 +139,13 @@ def ours(demos: Sequence[dict[str, Any]] = ()) -> Contestant:
 
 
 def checked(contestant: Contestant) -> Contestant:
-    """The contestant, once its answer was seen to be right."""
+    """Return the contestant after its answer was checked."""
     assert contestant() == ("1932", 0.9)
     return contestant
 
 
 def tasks(loop: asyncio.AbstractEventLoop, call: Callable[[], Awaitable[object]]) -> Contestant:
-    """Many tasks at once, each of which makes several calls."""
+    """Return a contestant that runs concurrent tasks of several calls each."""
 
     async def one() -> None:
         for _ in range(CALLS_PER_TASK):

@@ -1,15 +1,15 @@
-"""The provider of the HTTP jobs: a process of its own on loopback, written by hand so that it costs next to nothing.
+"""The provider of the HTTP jobs: a separate process on loopback, written by hand to be cheap.
 
     POST /                              a prepared answer
-    POST /stream                        2,000 events, each in a chunk and a write of its own
-    POST /fields/chat/completions       OpenAI's shape, streamed so: an answer in 2,000 pieces, in the chat adapter's sections
-    POST /object/<n>/chat/completions   the same: a JSON object with n pieces
+    POST /stream                        2,000 events, each in a separate chunk and write
+    POST /fields/chat/completions       OpenAI's shape, streamed: an answer in 2,000 deltas, in the chat adapter's sections
+    POST /object/<n>/chat/completions   the same: a JSON object in n deltas
     POST /predict/chat/completions      OpenAI's shape: the answer of b1's Predict
     POST /count/chat/completions        the same, and the answer is the number in the last "Question <number>?"
     POST /agent/chat/completions        a call of look_up for each of five turns, then one of submit
-    GET  /requests                      how many were posted so far
+    GET  /requests                      the number of posted requests
 
-It reads no JSON, only bytes that it looks for. ``python -m benchmarks.server`` prints its port.
+The server searches the bytes of a request and parses no JSON. ``python -m benchmarks.server`` prints its port.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-e
 REPLY_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: r\r\ncontent-length: %d\r\n\r\n%b"
 
 
-# --- what it answers -----------------------------------------------------------------------------------
+# --- the answers ---------------------------------------------------------------------------------------
 
 
 def reply(body: bytes) -> bytes:
@@ -48,7 +48,7 @@ def reply(body: bytes) -> bytes:
 
 
 def completion(message: Mapping[str, Any], finish_reason: str) -> bytes:
-    """An answer as OpenAI's chat completions write it."""
+    """Return an answer in the format of OpenAI's chat completions."""
     body = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -60,7 +60,7 @@ def completion(message: Mapping[str, Any], finish_reason: str) -> bytes:
     return reply(json.dumps(body).encode())
 
 
-def said(answer: str) -> bytes:
+def answer_of(answer: str) -> bytes:
     return completion({"content": sections(answer=answer, confidence="0.9"), "refusal": None}, "stop")
 
 
@@ -71,8 +71,8 @@ def called(number: int, name: str, **arguments: str) -> bytes:
 
 
 PREPARED = reply(ANSWER)
-BRIDGE = said("1932")
-NUMBERED = [said(str(number)) for number in range(1_000)]
+BRIDGE = answer_of("1932")
+NUMBERED = [answer_of(str(number)) for number in range(1_000)]
 AGENT = [*(called(n, "look_up", key=f"key {n}") for n in range(TURNS)), called(TURNS, "submit", answer="1932")]
 WORDS = [f" word {number}," for number in range(EVENTS)]
 QUESTION = re.compile(rb"Question (\d+)\?")
@@ -86,7 +86,7 @@ ANSWERS: Mapping[bytes, Callable[[bytes], bytes]] = {
 
 
 def streamed(texts: Iterable[str]) -> list[bytes]:
-    """An answer in pieces as OpenAI's chat completions write it: events, each in a chunk of HTTP's own."""
+    """Return an answer as OpenAI's chat completions stream it: events, each in an HTTP chunk."""
     deltas = [{"role": "assistant", "content": ""}, *({"content": text} for text in texts)]
     events = [_event([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}]) for delta in deltas]
     end = _event([{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "stop"}])
@@ -107,15 +107,15 @@ def _event(choices: list[dict[str, Any]], **more: Any) -> bytes:
     return b"data: " + json.dumps({**event, **more}).encode() + b"\n\n"
 
 
-def notes(pieces: int) -> list[JsonValue]:
-    """The list in an object whose JSON has about so many pieces of twelve characters."""
+def notes(deltas: int) -> list[JsonValue]:
+    """Return the list of an object whose JSON has about ``deltas`` parts of twelve characters."""
     return [
         {"number": number, "title": f"Note {number:05}", "tags": ["a tag", "another"], "done": number % 2 == 0}
-        for number in range(pieces // 7)
+        for number in range(deltas // 7)
     ]
 
 
-def in_pieces(text: str, size: int = 12) -> list[str]:
+def text_deltas(text: str, size: int = 12) -> list[str]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
@@ -123,7 +123,7 @@ OBJECTS = (1_000, 4_000)
 STREAMS: Mapping[bytes, list[bytes]] = {
     b"/fields/chat/completions": streamed(["[[ ##", " answer", " ## ]]\n", *WORDS, "\n\n[[ ## completed ## ]]"]),
     **{
-        b"/object/%d/chat/completions" % size: streamed(in_pieces(json.dumps({"notes": notes(size)})))
+        b"/object/%d/chat/completions" % size: streamed(text_deltas(json.dumps({"notes": notes(size)})))
         for size in OBJECTS
     },
 }
@@ -133,7 +133,7 @@ STREAMS: Mapping[bytes, list[bytes]] = {
 
 
 class Answering(asyncio.Protocol):
-    """One connection. Requests come one after the other; only whole ones are answered."""
+    """One connection without pipelining. Answers complete requests only."""
 
     posted = 0
 
@@ -189,7 +189,7 @@ async def serve() -> None:
 
 @contextlib.contextmanager
 def serving() -> Generator[int]:
-    """The server in a process of its own; its port."""
+    """Start the server in a separate process and yield its port."""
     command = [sys.executable, "-m", "benchmarks.server"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         assert server.stdout is not None
@@ -200,14 +200,14 @@ def serving() -> Generator[int]:
 
 
 def posted(port: int) -> int:
-    """How many requests the server has counted."""
+    """Return the number of requests that the server counted."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://127.0.0.1:{port}/requests") as answer:
         return int(answer.read())
 
 
 def answered(port: int, contestant: Callable[[], object], expected: object, requests: int) -> Callable[[], object]:
-    """The contestant, once it was seen to give the right answer with so many requests."""
+    """Return the contestant after a check of its answer and its number of requests."""
     before = posted(port)
     assert contestant() == expected
     assert posted(port) - before == requests

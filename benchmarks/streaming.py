@@ -1,11 +1,10 @@
-"""Streams, over HTTP to a server in another process: a field in 2,000 pieces (g1), a JSON object that grows (g2).
+"""Streams over HTTP from a server in another process: a field in 2,000 deltas (g1), a long JSON object (g2).
 
-The floor of g1 reads by hand: one plain socket, HTTP's chunks, server-sent events, json, and the section's header taken off.
-What is timed is this process's CPU, and for the first piece of a field the time on the clock. For g2 the floor is sigwire
-itself with a quarter of the pieces, four times: what grows with the object, and not with the pieces, shows as a ratio above 1.
+The floor of g1 reads by hand: one plain socket, HTTP's chunks, server-sent events, json, and the section's header removed.
+The times are CPU of this process, and wall time for the first delta of a field. The floor of g2 is sigwire with a quarter of
+the deltas, four times: a cost per delta that grows with the object gives a ratio above 1.
 
-Every text is checked, and of the growing object every partial value: it goes on from the one before, and is a beginning of the
-whole.
+Every text is checked, and every partial value of the object: each extends the one before and is a prefix of the whole.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import sigwire
 from benchmarks.by_hand import head, request
 from benchmarks.over_http import MODEL, model
 from benchmarks.server import OBJECTS, WORDS, answered, notes, serving
-from benchmarks.timing import FLOOR, OURS, Contestant, Job, Sampler
+from benchmarks.timing import FLOOR, SIGWIRE, Contestant, Job, Sampler
 from sigwire import InputField, OutputField, Signature
 from sigwire.core.events import FieldDelta, FieldPartial, Finished
 from sigwire.core.json import JsonValue
@@ -36,24 +35,24 @@ TEXT = "".join(WORDS).strip()
 
 
 def jobs() -> Iterator[Job]:
-    """g1 and g2."""
+    """Yield g1 and g2."""
     with serving() as port, closing(asyncio.new_event_loop()) as loop, ExitStack() as opened:
         yield from fields(port, loop, opened)
-        yield growing(port, opened)
+        yield long_object(port, opened)
 
 
-# --- g1: a field in 2,000 pieces -------------------------------------------------------------------------
+# --- g1: a field in 2,000 deltas -------------------------------------------------------------------------
 
 
 def fields(port: int, loop: asyncio.AbstractEventLoop, opened: ExitStack) -> Iterator[Job]:
-    """The whole stream, blocking and awaited; then the time to the first piece of the field."""
+    """Yield the whole stream, blocking and awaited; then the time to the first delta of the field."""
     by_hand = ByHand(port, "/fields/chat/completions")
     opened.callback(by_hand.close)
     predict: Any = sigwire.Predict("question -> answer")
     predict.lm = model(port, "fields")
     opened.callback(predict.lm.close)
 
-    def told() -> Iterator[str]:
+    def field_deltas() -> Iterator[str]:
         for event in predict.stream(question=QUESTION):
             if type(event) is FieldDelta:
                 yield event.text
@@ -63,32 +62,32 @@ def fields(port: int, loop: asyncio.AbstractEventLoop, opened: ExitStack) -> Ite
     async def awaited() -> str:
         return "".join([event.text async for event in predict.astream(question=QUESTION) if type(event) is FieldDelta])
 
-    what = f"a field in {len(WORDS):,} pieces over HTTP"
+    what = f"a field in {len(WORDS):,} deltas over HTTP"
     floor = answered(port, lambda: "".join(by_hand.field()), TEXT, 1)
-    blocking = answered(port, lambda: "".join(told()), TEXT, 1)
-    yield Job("g1", f"{what}, sync", "≤ 2.2x", {FLOOR: floor, OURS: blocking}, unit="ms")
-    ours = answered(port, lambda: loop.run_until_complete(awaited()), TEXT, 1)
-    yield Job("g1", "the same, async; floor sync", "≤ 2.2x", {FLOOR: floor, OURS: ours}, unit="ms")
-    first: dict[Contestant, Callable[[], Iterator[str]]] = {floor: by_hand.field, blocking: told}
+    blocking = answered(port, lambda: "".join(field_deltas()), TEXT, 1)
+    yield Job("g1", f"{what}, sync", "≤ 2.2x", {FLOOR: floor, SIGWIRE: blocking}, unit="ms")
+    awaiting = answered(port, lambda: loop.run_until_complete(awaited()), TEXT, 1)
+    yield Job("g1", "the same, async; floor sync", "≤ 2.2x", {FLOOR: floor, SIGWIRE: awaiting}, unit="ms")
+    first: dict[Contestant, Callable[[], Iterator[str]]] = {floor: by_hand.field, blocking: field_deltas}
     yield Job(
         "g1",
-        "the first piece of the field, on the clock",
+        "the first delta of the field, wall time",
         "≤ 3 ms",
-        {FLOOR: floor, OURS: blocking},
+        {FLOOR: floor, SIGWIRE: blocking},
         unit="ms",
         sample=to_the_first(first),
     )
 
 
 def to_the_first(streams: dict[Contestant, Callable[[], Iterator[str]]]) -> Sampler:
-    """A sampler for the time until a stream tells its first piece; the rest is read before the next one begins."""
+    """Return a sampler of the time until a stream's first delta. The rest is read before the next stream starts."""
 
     def sample(contestant: Contestant) -> float:
         start = time.perf_counter()
-        pieces = streams[contestant]()
-        next(pieces)
+        deltas = streams[contestant]()
+        next(deltas)
         taken = time.perf_counter() - start
-        for _ in pieces:
+        for _ in deltas:
             pass
         return taken
 
@@ -96,7 +95,7 @@ def to_the_first(streams: dict[Contestant, Callable[[], Iterator[str]]]) -> Samp
 
 
 class ByHand:
-    """A chat completion, streamed and read with nothing around it."""
+    """A chat completion, streamed and read by hand."""
 
     def __init__(self, port: int, path: str) -> None:
         self._before = head(port, path)
@@ -107,18 +106,18 @@ class ByHand:
         self._connection.close()
 
     def field(self) -> Generator[str]:
-        """The text of the only section, in pieces as they come."""
+        """Yield the text of the only section, as deltas."""
         body = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}], "stream": True}
         self._connection.sendall(request(self._before, json.dumps(body).encode()))
-        held = begun = ""
+        held = section = ""
         for text in self._deltas():
             held += text
-            if not begun:
-                _, _, begun = held.partition(HEADER)
-                held = begun.lstrip() or held
-            if begun.strip() and "\n" not in held and (piece := held.rstrip()):
-                held = held[len(piece) :]
-                yield piece
+            if not section:
+                _, _, section = held.partition(HEADER)
+                held = section.lstrip() or held
+            if section.strip() and "\n" not in held and (delta := held.rstrip()):
+                held = held[len(delta) :]
+                yield delta
         if rest := held.partition("[[ ## completed ## ]]")[0].rstrip():
             yield rest
 
@@ -129,7 +128,7 @@ class ByHand:
                     yield text
 
     def _events(self) -> Generator[bytes]:
-        """Server-sent events of one line each."""
+        """Yield server-sent events of one line each."""
         held = b""
         for chunk in self._chunks():
             *lines, held = (held + chunk).split(b"\n\n")
@@ -138,7 +137,7 @@ class ByHand:
                     yield line[6:]
 
     def _chunks(self) -> Generator[bytes]:
-        """The chunks of the reply, those that are there at once as one."""
+        """Yield the chunks of the reply; chunks received together are joined."""
         data = self._connection.recv(65536)
         while (end := data.find(b"\r\n\r\n") + 4) < 4:
             data += self._connection.recv(65536)
@@ -156,7 +155,7 @@ class ByHand:
             data = data[at:] + (self._connection.recv(65536) if length else b"")
 
 
-# --- g2: a JSON object that grows --------------------------------------------------------------------------
+# --- g2: a long JSON object --------------------------------------------------------------------------------
 
 
 class Notes(Signature):
@@ -166,8 +165,8 @@ class Notes(Signature):
     notes: list[dict[str, Any]] = OutputField()
 
 
-def growing(port: int, opened: ExitStack) -> Job:
-    """An object of many pieces; the floor does a quarter of them four times."""
+def long_object(port: int, opened: ExitStack) -> Job:
+    """Return the job of an object in many deltas. The floor reads a quarter of the deltas four times."""
     few, many = OBJECTS
     streams = {size: object_stream(port, size, opened) for size in OBJECTS}
     for size in OBJECTS:
@@ -177,8 +176,8 @@ def growing(port: int, opened: ExitStack) -> Job:
         for _ in range(many // few):
             read(streams[few]())
 
-    what = f"a JSON object of {many:,} pieces, a piece (floor: sigwire with {few:,})"
-    contestants: dict[str, Contestant] = {FLOOR: quarters, OURS: lambda: read(streams[many]())}
+    what = f"a JSON object of {many:,} deltas, per delta (floor: sigwire with {few:,})"
+    contestants: dict[str, Contestant] = {FLOOR: quarters, SIGWIRE: lambda: read(streams[many]())}
     return Job("g2", what, "linear: ≤ 1.2x", contestants, per=many)
 
 
@@ -195,14 +194,14 @@ def object_stream(port: int, size: int, opened: ExitStack) -> Callable[[], Itera
 
 
 def read(events: Iterator[Any]) -> None:
-    """As a program would: every partial value is looked at."""
+    """Read the events as a program does: every partial value is used."""
     for event in events:
         if type(event) is FieldPartial:
             assert event.value is not None
 
 
 def checked_object(stream: Callable[[], Iterator[Any]], size: int) -> bool:
-    """Whether every partial value goes on from the one before, and the last is the whole."""
+    """Return True if every partial value extends the one before and the last is the whole."""
     whole: JsonValue = notes(size)
     before: JsonValue = []
     count = 0
@@ -217,7 +216,7 @@ def checked_object(stream: Callable[[], Iterator[Any]], size: int) -> bool:
 
 
 def begins(beginning: JsonValue, whole: JsonValue) -> bool:
-    """Whether a JSON value is a beginning of another: fewer items at the end, and the last one a beginning itself."""
+    """Return True if a JSON value is a prefix of another: fewer items, and the last item is a prefix."""
     if isinstance(beginning, dict) and isinstance(whole, dict):
         return [*beginning] == [*whole][: len(beginning)] and all(
             begins(beginning[key], whole[key]) for key in beginning

@@ -1,4 +1,4 @@
-"""A model that answers at once, always the same: what is left is the library's own cost."""
+"""A model with one immediate answer: the time of a call is the library's cost."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class StubLM:
         self._response = Response((choice,))
 
     def respond(self, request: Request) -> Response:
-        """The canned answer."""
+        """Return the canned answer."""
         return self._response
 
     async def arespond(self, request: Request) -> Response:
-        """The canned answer, awaited."""
+        """Return the canned answer."""
         return self._response
 
 
 def sections(**fields: str) -> str:
-    """A reply in the chat adapter's sections."""
+    """Return a reply in the chat adapter's sections."""
     return "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in fields.items()) + "[[ ## completed ## ]]\n"

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TypeAlias
 
-__all__ = ["FLOOR", "OURS", "Contestant", "Job", "Line", "cpu_seconds", "measure", "table"]
+__all__ = ["FLOOR", "SIGWIRE", "Contestant", "Job", "Line", "cpu_seconds", "measure", "table"]
 
 Contestant: TypeAlias = Callable[[], object]
 Sampler: TypeAlias = Callable[[Contestant], float]
 
-FLOOR, OURS = "floor", "sigwire"
+FLOOR, SIGWIRE = "floor", "sigwire"
 UNITS = {"µs": 1e6, "ms": 1e3, "MB": 1.0}
 
 
@@ -29,8 +29,8 @@ class Line:
     target: str
     samples: Mapping[str, Sequence[float]]
 
-    def ratio(self, name: str = OURS) -> float | None:
-        """A contestant's median over the floor's."""
+    def ratio(self, name: str = SIGWIRE) -> float | None:
+        """Return the median of a contestant divided by the floor's."""
         if name not in self.samples or not self.samples.get(FLOOR):
             return None
         floor = statistics.median(self.samples[FLOOR])
@@ -39,10 +39,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One measurement: who takes part, and how often the job is done by one call of a contestant (``per``).
+    """One measurement: the contestants, and the number of jobs in one call of a contestant (``per``).
 
-    ``sample`` times one round of a contestant and gives seconds for each call; the default repeats it for a while.
-    ``most_rounds``: no more than these, for jobs whose rounds take long.
+    ``sample`` times one round of a contestant and returns seconds per call; the default repeats the contestant.
+    ``most_rounds``: the limit for jobs whose rounds take long.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Job:
 
 
 def cpu_seconds(seconds: float = 0.03) -> Sampler:
-    """A sampler that repeats a contestant for about so many seconds and gives the CPU time of one call."""
+    """Return a sampler that repeats a contestant for about ``seconds`` and returns the CPU time of one call."""
     numbers: dict[Contestant, int] = {}
 
     def sample(contestant: Contestant) -> float:
@@ -81,7 +81,7 @@ def _time(contestant: Contestant, number: int) -> float:
 
 
 def measure(job: Job, rounds: int) -> Line:
-    """Let the contestants take turns for so many rounds. The order turns too, so nobody always runs on a warm cache."""
+    """Time the contestants in turn for ``rounds`` rounds. The order rotates, so each contestant also runs on a cold cache."""
     sample = job.sample or cpu_seconds()
     names = list(job.contestants)
     samples: dict[str, list[float]] = {name: [] for name in names}
@@ -95,10 +95,10 @@ def measure(job: Job, rounds: int) -> Line:
 
 
 def table(lines: Iterable[Line]) -> str:
-    """The results as one markdown table: median (min to max), and ratios to the floor."""
+    """Return the results as one markdown table: median (min to max), and ratios to the floor."""
     lines = list(lines)
-    peers = sorted({name for line in lines for name in line.samples} - {FLOOR, OURS})
-    head = ["job", "what", "unit", FLOOR, OURS, "ratio", "target", *peers]
+    peers = sorted({name for line in lines for name in line.samples} - {FLOOR, SIGWIRE})
+    head = ["job", "what", "unit", FLOOR, SIGWIRE, "ratio", "target", *peers]
     rows = [head, ["---"] * len(head), *(_row(line, peers) for line in lines)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -110,7 +110,7 @@ def _row(line: Line, peers: Sequence[str]) -> list[str]:
         line.what,
         line.unit,
         _spread(line.samples.get(FLOOR)),
-        _spread(line.samples.get(OURS)),
+        _spread(line.samples.get(SIGWIRE)),
         "" if ratio is None else f"{ratio:.2f}x",
         line.target,
         *(_peer(line, peer) for peer in peers),

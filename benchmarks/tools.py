@@ -10,7 +10,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, create_model
 
-from benchmarks.timing import FLOOR, OURS, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Job
 from sigwire import Tool, ToolCall
 from sigwire.modules.agents.toolbox import Toolbox
 
@@ -26,7 +26,7 @@ class Address(BaseModel):
 
 
 def functions() -> list[Callable[..., Any]]:
-    """200 functions that nobody has seen before: four shapes, fifty of each."""
+    """Return 200 new functions: four shapes, fifty of each."""
     return [shape() for _ in range(50) for shape in (plain, several, choices, nested)]
 
 
@@ -85,7 +85,7 @@ def named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def floor_schema(function: Callable[..., Any]) -> dict[str, Any]:
-    """A function's schema by hand: pydantic, and nothing read from the docstring."""
+    """Return a function's schema by hand: pydantic, without the docstring."""
     hints = get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
     fields: dict[str, Any] = {p.name: (hints[p.name], ... if p.default is p.empty else p.default) for p in parameters}
@@ -109,20 +109,20 @@ class Booking(BaseModel):
 
 
 def floor_run() -> str:
-    """The call by hand: read the arguments, validate, call, encode."""
+    """Run the call by hand: parse the arguments, validate, call, encode."""
     values = Booking.model_validate(json.loads(ARGUMENTS))
     return json.dumps(book(values.room, values.nights, values.breakfast), separators=(",", ":"))
 
 
 def jobs() -> Iterator[Job]:
-    """e1 and e2."""
+    """Yield e1 and e2."""
     yield Job(
         "e1",
         "schemas of 200 typed functions",
         "≤ 1.15x",
         {
             FLOOR: lambda: [floor_schema(function) for function in functions()],
-            OURS: lambda: [Tool(function).spec for function in functions()],
+            SIGWIRE: lambda: [Tool(function).spec for function in functions()],
         },
         unit="ms",
     )
@@ -133,4 +133,4 @@ def jobs() -> Iterator[Job]:
         return result.text
 
     assert run() == floor_run() == RESULT
-    yield Job("e2", "validate and run one tool call", "≤ 2x", {FLOOR: floor_run, OURS: run})
+    yield Job("e2", "validate and run one tool call", "≤ 2x", {FLOOR: floor_run, SIGWIRE: run})

@@ -1,7 +1,7 @@
 """The HTTP client alone, over loopback: sync (t1), 64 tasks (t2), a stream of 2,000 events (t3 sync, t4 async).
 
-What a call costs, beside a socket used by hand and other clients, where installed. The server is a process of its own, so
-what is timed is the client's CPU. The floor looks only for the length of the answer. Every answer is checked.
+The cost of a call beside a plain socket and other installed clients. The server is a separate process, so the times are CPU of
+the client. The floor parses only the length of the answer. Every answer is checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.by_hand import HEADERS, AsyncSender, Sender, head
 from benchmarks.server import ANSWER, EVENT, EVENTS, serving
-from benchmarks.timing import FLOOR, OURS, Contestant, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Contestant, Job
 from sigwire.lm.http.messages import HttpRequest
 from sigwire.lm.http.transport import HttpTransport
 
@@ -45,11 +45,11 @@ def floor_stream(port: int) -> Callable[[], bytes]:
 
     def read() -> bytes:
         connection.sendall(request)
-        pieces, tail = list[bytes](), b""
+        chunks, tail = list[bytes](), b""
         while tail != b"\r\n0\r\n\r\n":
-            pieces.append(connection.recv(65536))
-            tail = (tail + pieces[-1])[-7:]
-        return b"".join(line + b"\n\n" for line in b"".join(pieces).split(b"\r\n") if line.startswith(b"data"))
+            chunks.append(connection.recv(65536))
+            tail = (tail + chunks[-1])[-7:]
+        return b"".join(line + b"\n\n" for line in b"".join(chunks).split(b"\r\n") if line.startswith(b"data"))
 
     return lambda: read().replace(b"\n\n\n\n", b"\n\n")
 
@@ -59,7 +59,7 @@ def floor_stream(port: int) -> Callable[[], bytes]:
 
 @dataclass(frozen=True)
 class Client:
-    """What a client can do here; what it cannot is ``None``. Async ones are made on the loop that uses them."""
+    """The jobs of a client; ``None`` for a job that the client does not support. Async clients are made on their loop."""
 
     send: Callable[[int], Callable[[], bytes]] | None = None
     asend: Callable[[int], contextlib.AbstractAsyncContextManager[Callable[[], Awaitable[bytes]]]] | None = None
@@ -74,13 +74,13 @@ async def floor_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]
     await send.close()
 
 
-def ours_send(port: int) -> Callable[[], bytes]:
+def sigwire_send(port: int) -> Callable[[], bytes]:
     transport = HttpTransport()
     return lambda: transport.send(HttpRequest(f"http://127.0.0.1:{port}/", HEADERS, BODY)).body
 
 
 @contextlib.asynccontextmanager
-async def ours_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
+async def sigwire_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     async with HttpTransport() as transport:
 
         async def send() -> bytes:
@@ -89,7 +89,7 @@ async def ours_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]
         yield send
 
 
-def ours_stream(port: int) -> Callable[[], bytes]:
+def sigwire_stream(port: int) -> Callable[[], bytes]:
     transport = HttpTransport()
 
     def read() -> bytes:
@@ -100,12 +100,12 @@ def ours_stream(port: int) -> Callable[[], bytes]:
 
 
 @contextlib.asynccontextmanager
-async def ours_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
+async def sigwire_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     async with HttpTransport() as transport:
 
         async def read() -> bytes:
             async with transport.astream(HttpRequest(f"http://127.0.0.1:{port}/stream", HEADERS, BODY)) as stream:
-                return b"".join([piece async for piece in stream])
+                return b"".join([chunk async for chunk in stream])
 
         yield read
 
@@ -151,11 +151,11 @@ async def pyreqwest_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[
 
     async def read() -> bytes:
         request = client.post(f"http://127.0.0.1:{port}/stream").headers(HEADERS).body_bytes(BODY).build_streamed()
-        pieces: list[bytes] = []
+        chunks: list[bytes] = []
         async with request as answer:
-            while (piece := await answer.body_reader.read_chunk()) is not None:
-                pieces.append(bytes(piece))
-        return b"".join(pieces)
+            while (chunk := await answer.body_reader.read_chunk()) is not None:
+                chunks.append(bytes(chunk))
+        return b"".join(chunks)
 
     yield read
     await client.close()
@@ -181,14 +181,14 @@ async def aiohttp_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[by
 
         async def read() -> bytes:
             async with session.post(f"http://127.0.0.1:{port}/stream", data=BODY, headers=HEADERS) as answer:
-                return b"".join([piece async for piece in answer.content.iter_any()])
+                return b"".join([chunk async for chunk in answer.content.iter_any()])
 
         yield read
 
 
 CLIENTS = {
     FLOOR: Client(floor_send, floor_asend, floor_stream),
-    OURS: Client(ours_send, ours_asend, ours_stream, ours_astream),
+    SIGWIRE: Client(sigwire_send, sigwire_asend, sigwire_stream, sigwire_astream),
     "http.client": Client(standard_send),
     "aiohttp": Client(asend=aiohttp_asend, astream=aiohttp_astream),
     "urllib3": Client(urllib3_send),
@@ -200,13 +200,13 @@ CLIENTS = {
 
 
 def jobs() -> Iterator[Job]:
-    """t1 to t4."""
+    """Yield t1 to t4."""
     with serving() as port:
         yield from jobs_at(port)
 
 
 def jobs_at(port: int) -> Iterator[Job]:
-    here = {name: client for name, client in CLIENTS.items() if name in (FLOOR, OURS) or _is_installed(name)}
+    here = {name: client for name, client in CLIENTS.items() if name in (FLOOR, SIGWIRE) or _is_installed(name)}
     sends = {name: checked(client.send(port), ANSWER) for name, client in here.items() if client.send}
     yield Job("t1", "HTTP client alone, one request, sync", "", sends)
     loop = asyncio.new_event_loop()
@@ -224,7 +224,7 @@ def _is_installed(name: str) -> bool:
 
 
 def checked(contestant: Callable[[], bytes], answer: bytes) -> Contestant:
-    """The contestant, once its answer was seen to be right."""
+    """Return the contestant after its answer was checked."""
     assert contestant() == answer
     return contestant
 
@@ -233,7 +233,7 @@ Opened = Callable[[int], contextlib.AbstractAsyncContextManager[Callable[[], Awa
 
 
 async def stays_open(opened: Opened, port: int) -> Callable[[], Awaitable[bytes]]:
-    """The client, open as long as the process lives."""
+    """Return the client, which stays open until the process ends."""
     manager = opened(port)
     OPEN.append(manager)
     return await manager.__aenter__()
@@ -243,7 +243,7 @@ OPEN: list[object] = []
 
 
 def together(loop: asyncio.AbstractEventLoop, opened: Opened, port: int) -> Contestant:
-    """Many tasks at once, each of which makes several calls with one client."""
+    """Return a contestant that runs concurrent tasks of several calls with one client."""
     send = loop.run_until_complete(stays_open(opened, port))
 
     async def one() -> None:
@@ -257,7 +257,7 @@ def together(loop: asyncio.AbstractEventLoop, opened: Opened, port: int) -> Cont
 
 
 def alone(loop: asyncio.AbstractEventLoop, opened: Opened, port: int) -> Contestant:
-    """One stream after the other."""
+    """Return a contestant that reads one stream at a time."""
     read = loop.run_until_complete(stays_open(opened, port))
 
     async def once() -> bytes:

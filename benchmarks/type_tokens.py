@@ -1,8 +1,8 @@
-"""``python -m benchmarks.type_tokens``: what a type costs in a prompt, compact beside JSON Schema, as a markdown table.
+"""``python -m benchmarks.type_tokens``: the tokens of types in prompts, compact beside JSON Schema, as a markdown table.
 
-Tokens are estimated, because real vocabularies have to be downloaded: a word with the blank before it counts one token for
-each six letters begun, digits one for each three, a run of blanks or of punctuation one for each two characters begun. The
-estimate is for comparing the two columns, not for billing.
+Tokens are estimated, because real vocabularies must be downloaded: a word with the blank before it counts one token per six
+letters, digits one per three, a run of blanks or of punctuation one per two characters, each rounded up. The estimate compares
+the two columns; it is not for billing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Transfer(BaseModel):
 
 
 class Types(Signature):
-    """The types of the table, one a field."""
+    """The types of the table, one type a field."""
 
     text: str = InputField()
     texts: list[str] = OutputField()
@@ -81,12 +81,12 @@ TYPES: Mapping[str, str] = {
     "recursive": "model that holds itself",
     "nested": "list of nested models",
 }
-_PIECES = re.compile(r" ?(?P<word>[A-Za-z]+)|(?P<digits>\d+)|(?P<blanks>\s+)|(?P<other>[^\w\s]+|_+)|(?P<rest>\w+)")
+_PARTS = re.compile(r" ?(?P<word>[A-Za-z]+)|(?P<digits>\d+)|(?P<blanks>\s+)|(?P<other>[^\w\s]+|_+)|(?P<rest>\w+)")
 _PER_TOKEN: Mapping[str, int] = {"word": 6, "digits": 3, "blanks": 2, "other": 2, "rest": 1}
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text is.
+    """Return the estimated number of tokens of a text.
 
     >>> estimated_tokens("name: string"), estimated_tokens("")
     (3, 0)
@@ -95,11 +95,11 @@ def estimated_tokens(text: str) -> int:
 
 
 def _found(text: str) -> list[tuple[re.Match[str], str]]:
-    return [(match, match.lastgroup) for match in _PIECES.finditer(text) if match.lastgroup]
+    return [(match, match.lastgroup) for match in _PARTS.finditer(text) if match.lastgroup]
 
 
 def table() -> str:
-    """The markdown table of the page about types."""
+    """Return the markdown table of the page about types."""
     rows = ["| type | compact | JSON Schema | ratio |", "|---|---|---|---|"]
     rows += [_row(name, Types.spec.field(name)) for name in TYPES]
     return "\n".join(rows)

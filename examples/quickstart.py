@@ -1,4 +1,4 @@
-"""What sigwire does, in four steps, with no key and no network: `make demo`, or `python examples/quickstart.py`.
+"""A tour of sigwire in four steps, with no key and no network: `make demo`, or `python examples/quickstart.py`.
 
 1. Predict with tools   the model's calls come back as data; nothing is executed
 2. ReAct                a loop that does execute: ten questions over a real SQLite database, checked against SQL
@@ -6,9 +6,9 @@
 4. Every wire           the agent of step 2 over real HTTP, once per provider's wire: same calls, same results, same answers
 
 The default model is `offline/lexical`: rules about words, not a language model. `SIGWIRE_LM=openai/gpt-5-mini make demo` runs
-steps 1 to 3 with another one (its key is read from OPENAI_API_KEY); step 4 compares wires and not models, so it keeps the
-embedded one, behind a provider on this machine. The exit code is 1 when a check fails, 2 when the model cannot be asked.
-`make demo` goes on with `examples/stream_agent.py`, which streams an agent.
+steps 1 to 3 with another model (the key is read from OPENAI_API_KEY). Step 4 compares wires and not models: it keeps the
+embedded model, behind a provider on this machine. The exit code is 1 if a check fails, 2 if the model cannot be reached.
+`make demo` then runs `examples/stream_agent.py`, which streams an agent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rich.markup import escape
 from rich.rule import Rule
 from rich.table import Table
 from shop import Shop
-from wires import WAYS, Trip, trips
+from wires import ENDPOINTS, WireRun, run_over_wires
 
 import sigwire
 from sigwire import AgentRun, InputField, OutputField, Signature, Tool, ToolCalls
@@ -38,7 +38,7 @@ failures: list[str] = []
 
 
 def check(passed: bool, what: str) -> None:
-    """Print the verdict, and remember a failure for the exit code."""
+    """Print the verdict, and record a failure for the exit code."""
     console.print(f"   [green]ok[/]     {escape(what)}" if passed else f"   [red]FAILED[/] {escape(what)}")
     if not passed:
         failures.append(what)
@@ -81,7 +81,7 @@ class AskShop(Signature):
     answer: str = OutputField(desc="the value asked for, and nothing else")
 
 
-# Each question with SQL that gives its answer by another way than the tools do. None: there is no answer to be had.
+# Each question with SQL that computes its answer without the tools. None: the question has no answer.
 QUESTIONS: list[tuple[str, str | None]] = [
     ("In which city does the customer Maria Silva live?", "SELECT city FROM customers WHERE name = 'Maria Silva'"),
     ("How many units of the copper kettle are in stock?", "SELECT units FROM stock WHERE product = 'copper kettle'"),
@@ -129,14 +129,14 @@ def ask_shop(shop: Shop) -> None:
         console.print(f"   [bold]answer[/] {escape(result.answer)}  [dim]({run.termination_reason})[/]")
         if query is None:
             failed = any(outcome.is_error for step in run.steps for outcome in step.results)
-            check(failed, "the tool failed, the model was told, and the run ended with an answer")
+            check(failed, "the tool failed, the model received the error, and the run ended with an answer")
         else:
             (expected,) = shop.sql(query)[0].values()
-            check(says(result.answer, expected), f"SQL says {expected}")
+            check(is_answer(result.answer, expected), f"SQL says {expected}")
 
 
 def print_steps(run: AgentRun) -> None:
-    """One line a call: what the model asked for and what it got."""
+    """Print each call and its result."""
     for step in run.steps:
         if step.thought:
             console.print(f"   [dim italic]{escape(step.thought)}[/]")
@@ -148,8 +148,8 @@ def print_steps(run: AgentRun) -> None:
             console.print(f"     [{color}]{escape(result.text) if result else ''}[/]")
 
 
-def says(answer: str, expected: object) -> bool:
-    """Whether the answer is the expected value: that text, or that number and no other."""
+def is_answer(answer: str, expected: object) -> bool:
+    """Return True if the answer is the expected text, or holds the expected number and no other."""
     if isinstance(expected, str):
         return answer.strip(" .").casefold() == expected.casefold()
     numbers = re.findall(r"-?\d+(?:\.\d+)?", answer.replace(",", ""))
@@ -206,7 +206,7 @@ def nested_outputs() -> None:
 
 
 class Transcript(NamedTuple):
-    """What a program can see of its model: the calls, what the tools gave, the answers. Ids are the provider's own."""
+    """The observable parts of a run: calls, tool results, answers. Ids are left out: they differ by provider."""
 
     calls: list[tuple[str, dict[str, Any] | None]]
     results: list[str]
@@ -215,7 +215,7 @@ class Transcript(NamedTuple):
 
 
 def ask_everything(lm: sigwire.LM, shop: Shop) -> Transcript:
-    """The ten questions with tools, then one structured output, all asked of one model."""
+    """Ask one model the ten questions with tools, then for one structured output."""
     agent = sigwire.ReAct(AskShop, tools=shop.tools(), max_iters=8)
     with sigwire.context(lm=lm, adapter=sigwire.JSONAdapter()):
         delivery = sigwire.Predict(ReadRequest)(message=MESSAGE).delivery
@@ -237,32 +237,32 @@ def every_wire(shop: Shop) -> None:
     for column in ("model", "wire", "calls", "a call's id", "result"):
         table.add_column(column, overflow="fold")
     differing: list[str] = []
-    for trip in trips(lambda lm: ask_everything(lm, shop)):
-        same = trip.arrived and trip.result == reference
-        table.add_row(*row_of(trip), "[green]same[/]" if same else "[red]DIFFERENT[/]")
-        differing += [] if same else [f"{trip.way.model} over {trip.way.wire}: {difference(trip, reference)}"]
-    for way in WAYS:
-        if not way.is_open:
-            table.add_row(way.model, f"[dim]needs {way.needs}[/]")
+    for run in run_over_wires(lambda lm: ask_everything(lm, shop)):
+        same = run.is_accepted and run.result == reference
+        table.add_row(*row_of(run), "[green]same[/]" if same else "[red]DIFFERENT[/]")
+        differing += [] if same else [f"{run.endpoint.model} over {run.endpoint.wire}: {difference(run, reference)}"]
+    for endpoint in ENDPOINTS:
+        if not endpoint.is_open:
+            table.add_row(endpoint.model, f"[dim]needs {endpoint.needs}[/]")
     console.print(table)
-    for said in differing:
-        console.print(f"   [red]{escape(said)}[/]")
+    for text in differing:
+        console.print(f"   [red]{escape(text)}[/]")
     check(not differing, "every wire gave the same calls, results, answers and structured output")
 
 
-def row_of(trip: Trip[Transcript]) -> tuple[str, ...]:
-    """One line of the table: how the requests went out, and what came of them."""
-    sent = [request for recorded in trip.requests if (request := recorded.request)]
+def row_of(run: WireRun[Transcript]) -> tuple[str, ...]:
+    """Return one line of the table: the endpoint, the number of calls and the id of the first call."""
+    sent = [request for recorded in run.requests if (request := recorded.request)]
     ids = [call.id for request in sent for message in request.messages for call in message.tool_calls]
-    return trip.way.model, trip.way.wire, str(len(trip.result.calls)), next(iter(ids), "")
+    return run.endpoint.model, run.endpoint.wire, str(len(run.result.calls)), next(iter(ids), "")
 
 
-def difference(trip: Trip[Transcript], reference: Transcript) -> str:
-    """The first thing that is not as without HTTP."""
-    if not trip.arrived:
-        refused = next((sent for sent in trip.requests if sent.status != 200), trip.requests[0])
+def difference(run: WireRun[Transcript], reference: Transcript) -> str:
+    """Return the first difference from the transcript without HTTP."""
+    if not run.is_accepted:
+        refused = next((sent for sent in run.requests if sent.status != 200), run.requests[0])
         return f"{refused.path} answered {refused.status}: {refused.answer}"
-    for name, here, there in zip(Transcript._fields, trip.result, reference, strict=True):
+    for name, here, there in zip(Transcript._fields, run.result, reference, strict=True):
         if here != there:
             return f"{name} {here} instead of {there}"
     return "nothing"

@@ -48,7 +48,7 @@ class Shop:
             _fill(database, random.Random(7))
 
     def tools(self) -> list[Callable[..., Any]]:
-        """What a model may be offered."""
+        """Return the functions that become tools."""
         return [
             self.find_customer,
             self.find_order,
@@ -61,7 +61,7 @@ class Shop:
         ]
 
     def sql(self, query: str, *values: object) -> list[dict[str, Any]]:
-        """The rows of a query."""
+        """Return the rows of a query."""
         with closing(sqlite3.connect(self.path)) as database:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(query, values)]
@@ -182,7 +182,7 @@ def _stock(chance: random.Random) -> Iterator[tuple[str, int, float, float]]:
 
 
 def _orders(chance: random.Random, products: list[str]) -> Iterator[tuple[int, int, str, int, str, str | None]]:
-    """400 orders over two years, in the order they came; those of the last week are still to be shipped."""
+    """400 orders over two years, sorted by date; those of the last week are not shipped yet."""
     days = sorted(chance.randrange(730) for _ in range(400))
     for order_id, day in enumerate(days, start=1001):
         ordered = date(2024, 1, 1) + timedelta(days=day)

@@ -1,10 +1,10 @@
-"""An agent whose answer is told while it comes: `python examples/stream_agent.py`, also the second half of `make demo`.
+"""An agent whose answer is streamed: `python examples/stream_agent.py`, also the second half of `make demo`.
 
-1. Native calls     the agent streamed over each provider's wire: calls as they grow, results, the answer
-2. Calls as text    over one wire, by a model without tools that writes its calls in three dialects, in pieces like any text
+1. Native calls     the agent streamed over each provider's wire: partial calls, results, the answer
+2. Calls as text    over one wire, by a model without tools that writes its calls in three dialects, streamed as text
 
-A provider on this machine (`sigwire.testing.FakeProvider`) streams real HTTP, cut into other pieces each
-time. Every run must make the same calls and come to the same answer, the one that SQL gives; the exit code is 1 otherwise.
+A provider on this machine (`sigwire.testing.FakeProvider`) streams real HTTP, with other chunk boundaries
+in each run. Every run must make the same calls and give the answer that SQL gives; the exit code is 1 otherwise.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dialects import Speaker
+from dialects import DialectModel
 from rich.console import Console
 from rich.markup import escape
 from rich.rule import Rule
 from shop import Shop
-from wires import WAYS
+from wires import ENDPOINTS
 
 import sigwire
 from sigwire import AgentRun, InputField, OutputField, Signature
@@ -51,12 +51,12 @@ class AskShop(Signature):
     answer: str = OutputField(desc="the value asked for, and nothing else")
 
 
-# --- what is streamed ------------------------------------------------------------------------------------
+# --- the runs -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Streaming:
-    """One run: how the model is reached, and what answers behind the provider."""
+    """One run: the model, its wire, and the model behind the provider."""
 
     title: str
     model: str
@@ -66,30 +66,28 @@ class Streaming:
     dialect: str | None = None
 
     def lm(self, provider: FakeProvider) -> sigwire.LM:
-        """The model; one that writes its calls as text is said to have no tools."""
+        """Return the model; a model that writes its calls as text has no native tools."""
         lm = sigwire.LM(self.model, base_url=provider.url(self.wire), api_key="any key", **self.options)
         if self.dialect is None:
             return lm
         return lm.copy(capabilities=replace(lm.capabilities, native_tools=False))
 
     def adapter(self) -> sigwire.ChatAdapter:
-        """How it is told to call."""
+        """Return the adapter, with the dialect of the calls if they are text."""
         return sigwire.ChatAdapter() if self.dialect is None else sigwire.ChatAdapter(text_tools=self.dialect)
 
 
 def over_every_wire() -> Iterator[Streaming]:
-    """The same model with native calls, behind each wire."""
-    for way in WAYS:
-        if way.needs is None:
-            yield Streaming(
-                f"{way.model} over {way.wire}", way.model, way.wire, sigwire.LM("offline/lexical"), way.options
-            )
+    """Yield runs of one model with native calls, one run a wire."""
+    for to in ENDPOINTS:
+        if to.needs is None:
+            yield Streaming(f"{to.model} over {to.wire}", to.model, to.wire, sigwire.LM("offline/lexical"), to.options)
 
 
 def in_dialects() -> Iterator[Streaming]:
-    """The same model without native calls, in each dialect."""
+    """Yield runs of one model without native calls, one run a dialect."""
     for dialect in DIALECTS:
-        yield Streaming(f"calls as text: {dialect}", "ollama/qwen3", "ollama", Speaker(dialect), dialect=dialect)
+        yield Streaming(f"calls as text: {dialect}", "ollama/qwen3", "ollama", DialectModel(dialect), dialect=dialect)
 
 
 # --- one run ---------------------------------------------------------------------------------------------
@@ -97,17 +95,17 @@ def in_dialects() -> Iterator[Streaming]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to: the answer, the calls that were made; the words and the calls that the stream told; the requests."""
+    """The result of a run: the answer, the calls made, the streamed text and calls, the requests."""
 
     answer: str
     calls: tuple[tuple[str, Any], ...]
-    said: str
-    told: tuple[tuple[str, Any], ...]
+    text: str
+    streamed_calls: tuple[tuple[str, Any], ...]
     requests: tuple[Recorded, ...]
 
 
 def run(streaming: Streaming, shop: Shop, number: int) -> Outcome:
-    """Stream the agent, and show each event as it comes."""
+    """Stream the agent and show each event."""
     agent = sigwire.ReAct(AskShop, tools=shop.tools(), max_iters=8)
     screen = Screen()
     with FakeProvider(streaming.answers, streamed=Streamed(seed=number)) as provider:
@@ -116,24 +114,24 @@ def run(streaming: Streaming, shop: Shop, number: int) -> Outcome:
             for event in events:
                 screen.show(event)
         calls = tuple((call.name, call.arguments) for step in AgentRun.of(events.value).steps for call in step.calls)
-        return Outcome(events.value.answer, calls, screen.said, tuple(screen.calls), provider.requests)
+        return Outcome(events.value.answer, calls, screen.text, tuple(screen.calls), provider.requests)
 
 
 class Screen:
-    """Shows a stream in the terminal, and remembers the model's words and its calls."""
+    """Shows a stream in the terminal and records the model's text and calls."""
 
     def __init__(self) -> None:
-        self.said = ""
+        self.text = ""
         self.calls: list[tuple[str, Any]] = []
         self._open = False
 
     def show(self, event: ProgramEvent) -> None:
-        """One event; those that a reader need not see are left out."""
+        """Show one event; other event types are skipped."""
         match event:
             case AskStart():
                 self._line(f"  [dim]turn {(event.turn or 0) + 1}[/]")
             case TextDelta():
-                self.said += event.text
+                self.text += event.text
                 self._add(event.text, "italic")
             case ToolCallStart():
                 self._line(f"    [cyan]{escape(event.name)}[/] ", open=True)
@@ -161,30 +159,30 @@ class Screen:
         self._open = True
 
 
-# --- what must hold --------------------------------------------------------------------------------------
+# --- the checks -----------------------------------------------------------------------------------------
 
 
 def faults(streaming: Streaming, outcome: Outcome, reference: Outcome, expected: str) -> Iterator[str]:
-    """What is wrong with a run; nothing, if all is well."""
+    """Yield the differences of a run from the expected outcome."""
     if outcome.answer != expected:
         yield f"the answer is {outcome.answer!r}, and SQL says {expected!r}"
     if outcome.calls != reference.calls:
         yield f"the calls are {outcome.calls}, and were {reference.calls}"
-    if outcome.told != outcome.calls:
-        yield f"the stream told {outcome.told}, and the run made {outcome.calls}"
-    ways = {(sent.wire, sent.stream is not None and sent.stream.ended) for sent in outcome.requests}
-    if ways != {(streaming.wire, "complete")}:
-        yield f"not every answer was a whole stream over {streaming.wire}: {ways}"
+    if outcome.streamed_calls != outcome.calls:
+        yield f"the stream emitted {outcome.streamed_calls}, and the run made {outcome.calls}"
+    streams = {(sent.wire, sent.stream is not None and sent.stream.ended) for sent in outcome.requests}
+    if streams != {(streaming.wire, "complete")}:
+        yield f"not every answer was a whole stream over {streaming.wire}: {streams}"
     offered = any(sent.request is not None and sent.request.tools for sent in outcome.requests)
     if offered is (streaming.dialect is not None):
         yield "tools were offered natively" if offered else "no tools were offered natively"
     words = "".join(f"I use {name}." for name, _ in outcome.calls) if streaming.dialect is not None else ""
-    if outcome.said.replace("\n", "") != words:
-        yield f"the words told are {outcome.said!r}, and the model's are {words!r}"
+    if outcome.text.replace("\n", "") != words:
+        yield f"the streamed text is {outcome.text!r}, and the model's is {words!r}"
 
 
 def stream_all(runs: Callable[[], Iterator[Streaming]], shop: Shop, reference: Outcome | None) -> tuple[Outcome, int]:
-    """Run each, compare it with the first one of all; that one, and how many were wrong."""
+    """Run each and compare it with the reference, by default the first run. Return the reference and the number of wrong runs."""
     (row,) = shop.sql(EXPECTED)
     wrong = 0
     first = reference

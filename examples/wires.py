@@ -1,8 +1,8 @@
 """One program over every wire: a provider on this machine, real HTTP, and the same model behind each wire.
 
-`sigwire.testing.FakeProvider` speaks the providers' wires at one address and refuses what they refuse; `offline/lexical` stands
-behind it. The program is handed a model for each wire in turn and knows nothing of it, so whatever it gives must be equal.
-LiteLLM is the sixth way where it is installed: over it go all providers that have no row in sigwire's table.
+`sigwire.testing.FakeProvider` serves the providers' wires at one address, validates requests as the providers do, and answers
+with `offline/lexical`. The program gets a model for each wire in turn and does not know the wire, so all results must be equal.
+LiteLLM, if installed, is the sixth endpoint: it serves providers that have no row in sigwire's table.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any, Generic, TypeVar
 import sigwire
 from sigwire.testing import FakeProvider, Recorded
 
-__all__ = ["WAYS", "Trip", "Way", "trips"]
+__all__ = ["ENDPOINTS", "Endpoint", "WireRun", "run_over_wires"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Way:
-    """A wire, and how a program names a model that is spoken to over it. ``needs`` is a package that may be missing."""
+class Endpoint:
+    """A wire and the model that uses it. ``needs``: an optional package."""
 
     wire: str
     model: str
@@ -31,38 +31,39 @@ class Way:
 
     @property
     def is_open(self) -> bool:
-        """Whether what it needs is installed."""
+        """Return True if the needed package is installed."""
         return self.needs is None or importlib.util.find_spec(self.needs) is not None
 
 
-WAYS = (
-    Way("openai", "openai/gpt-4.1"),
-    Way("openai-responses", "openai/gpt-4.1", {"wire": "responses"}),
-    Way("anthropic", "anthropic/claude-opus-5"),
-    Way("gemini", "gemini/gemini-3-flash"),
-    Way("ollama", "ollama/qwen3"),
-    Way("openai", "litellm/openai/gpt-4.1", needs="litellm"),
+ENDPOINTS = (
+    Endpoint("openai", "openai/gpt-4.1"),
+    Endpoint("openai-responses", "openai/gpt-4.1", {"wire": "responses"}),
+    Endpoint("anthropic", "anthropic/claude-opus-5"),
+    Endpoint("gemini", "gemini/gemini-3-flash"),
+    Endpoint("ollama", "ollama/qwen3"),
+    Endpoint("openai", "litellm/openai/gpt-4.1", needs="litellm"),
 )
 
 
 @dataclass(frozen=True)
-class Trip(Generic[T]):
-    """What the program gave over one wire, and what went over the wire meanwhile."""
+class WireRun(Generic[T]):
+    """The result of the program over one wire, and the requests that the wire carried."""
 
-    way: Way
+    endpoint: Endpoint
     result: T
     requests: tuple[Recorded, ...]
 
     @property
-    def arrived(self) -> bool:
-        """Whether every request came over this wire, and none was refused."""
-        return {(sent.wire, sent.status) for sent in self.requests} == {(self.way.wire, 200)}
+    def is_accepted(self) -> bool:
+        """Return True if every request used this wire and none was refused."""
+        return {(sent.wire, sent.status) for sent in self.requests} == {(self.endpoint.wire, 200)}
 
 
-def trips(program: Callable[[sigwire.LM], T]) -> Iterator[Trip[T]]:
-    """Run a program over each wire that is open, one after the other."""
-    for way in WAYS:
-        if way.is_open:
+def run_over_wires(program: Callable[[sigwire.LM], T]) -> Iterator[WireRun[T]]:
+    """Run a program over each open endpoint in turn."""
+    for endpoint in ENDPOINTS:
+        if endpoint.is_open:
             with FakeProvider(sigwire.LM("offline/lexical")) as provider:
-                lm = sigwire.LM(way.model, base_url=provider.url(way.wire), api_key="any key", **way.options)
-                yield Trip(way, program(lm), provider.requests)
+                url = provider.url(endpoint.wire)
+                lm = sigwire.LM(endpoint.model, base_url=url, api_key="any key", **endpoint.options)
+                yield WireRun(endpoint, program(lm), provider.requests)

@@ -1,12 +1,13 @@
-"""What every test gets: no network, a clean settings slate, and the shared fixtures where they exist.
+"""Fixtures of every test: no network, a clean provider table, and the shared fixtures if they exist.
 
 ``fixtures`` is the directory of recorded traffic and dialect cases that conformance tests read in place: the environment
-variable ``SIGWIRE_FIXTURES``, else ``../shared/fixtures`` beside the checkout. Tests that ask for it are skipped with a
-message where it is absent.
+variable ``SIGWIRE_FIXTURES``, else ``../shared/fixtures`` beside the checkout. If the directory is absent, tests that use it
+are skipped with a message.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -21,18 +22,28 @@ from sigwire.lm.providers import registry as providers
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Machines that run tests are shared and slow at times: a deadline would test the machine.
-settings.register_profile("sigwire", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("sigwire")
+# Machines that run tests are shared and slow at times: a deadline would test the machine. ``make test`` takes the profile
+# "short", the long suites of ``.ci/run`` the profile "long".
+for _name, _examples in (("short", 25), ("long", 100)):
+    settings.register_profile(
+        _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
 
-# A shell's background jobs, and what they start, are deaf to Ctrl-C; the tests that send one are not run to find that out.
+# A shell's background jobs and their children ignore SIGINT; the tests that send SIGINT need the default handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish() -> None:
+    """Exempt the collected tests from garbage collection: each ``gc.collect()`` of a test would scan all tests."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
-    """The shared fixtures' directory; the test is skipped where there is none."""
+    """The shared fixtures' directory; skips the test if the directory is absent."""
     path = Path(os.environ.get("SIGWIRE_FIXTURES") or ROOT.parent / "shared" / "fixtures")
     if not path.is_dir():
         pytest.skip(f"no shared fixtures: SIGWIRE_FIXTURES is unset and {path.name}/ is not beside the checkout")
@@ -41,7 +52,7 @@ def fixtures() -> Path:
 
 @pytest.fixture(autouse=True)
 def no_providers_left_behind() -> Iterator[None]:
-    """A provider that a test registers is gone with the test."""
+    """Restore the provider table after each test."""
     tables = [providers._rows, providers._prefixes]
     before = [dict(table) for table in tables]
     yield
@@ -52,7 +63,7 @@ def no_providers_left_behind() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that reaches for another machine fails at once, with the address it wanted."""
+    """Fail a test that connects to another machine, with the address in the message."""
     connect = socket.socket.connect
 
     def local_only(self: socket.socket, address: Any) -> None:

@@ -1,7 +1,8 @@
 """The vocabulary check of the house: finds words that ``docs/glossary.md`` replaces by a standard term.
 
 Four places are read: names (identifiers that the package defines), prose (docstrings and comments), messages (text of four
-words and more in the code) and names of tests. Code inside backticks, doctest lines and quoted text are not prose.
+words and more in the code) and names of tests. Code inside backticks, doctest lines and quoted text are not prose. Tables of
+words (``"a b".split()``) and texts for models (``adapters/prompts``) are not messages.
 
     python tests/language.py [PATH ...]    list every hit as file:line: place: word: text
 """
@@ -48,6 +49,7 @@ _CITED = re.compile(r"\b(?:RFC \d+|documentation|specification|page|docstring|PE
 _OPENING = re.compile(r"\s*(?:What|Who|Whoever|Whatever|Something that)\b")
 _TEST_NAME = re.compile(r"test_(?:nor|who|what|so_does)_|_(?:it|them|too)$")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PROMPTS = Path("sigwire/adapters/prompts")
 _MESSAGE = re.compile(r"\w+\W+\w+\W+\w+\W+\w+")
 
 
@@ -68,16 +70,18 @@ def hits_in(path: Path) -> Iterator[Hit]:
     """Yield the hits of one Python file. Files below ``tests`` are read for prose and names of tests only."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    is_test = path.relative_to(ROOT).parts[0] == "tests"
+    place = path.relative_to(ROOT)
+    is_test = place.parts[0] == "tests"
     docstrings = dict(_docstrings(tree))
+    no_messages = {*docstrings, *_word_tables(tree)}
     for line, text in [*docstrings.values(), *_comments(source)]:
         yield from _prose_hits(path, line, text)
     for line, text in docstrings.values():
         if _OPENING.match(text):
             yield Hit(path, line, "prose", "opening", text.strip().split("\n")[0])
     for node in ast.walk(tree):
-        if not is_test and isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
-            if _MESSAGE.search(node.value):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in no_messages:
+            if not is_test and place.parent != _PROMPTS and _MESSAGE.search(node.value):
                 yield from (hit._replace(place="message") for hit in _prose_hits(path, node.lineno, node.value))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             words = [word for word in node.name.split("_") if word in _IN_TEST_NAMES]
@@ -103,6 +107,13 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[ast.Constant, tuple[int, str
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.value, (node.lineno, node.value.value)
+
+
+def _word_tables(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield every string whose ``split`` is called."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "split" and isinstance(node.value, ast.Constant):
+            yield node.value
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:

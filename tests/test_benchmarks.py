@@ -1,4 +1,4 @@
-"""The benchmarks still do what they time: every contestant gives the right answer. Nothing is timed here."""
+"""Every contestant of the benchmarks gives the right answer. These tests measure no time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import growth, imports, over_http, parsing, peers, predict, server, streaming, tools
 from benchmarks.by_hand import Sender
-from benchmarks.timing import FLOOR, OURS, Job, Line, measure, table
+from benchmarks.timing import FLOOR, SIGWIRE, Job, Line, measure, table
 from sigwire.core.json import JsonValue
 
 SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs)
@@ -19,7 +19,7 @@ def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]]) -> No
     for job in source():  # making a job checks its answers
         for contestant in job.contestants.values():
             contestant()
-        assert list(job.contestants)[:2] == [FLOOR, OURS]
+        assert list(job.contestants)[:2] == [FLOOR, SIGWIRE]
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_every_job_over_http_runs_on_both_sides(
     monkeypatch.setattr(over_http, "QUESTIONS", over_http.QUESTIONS[:20])
     for module in (predict, over_http):
         monkeypatch.setattr(module, "CALLS_PER_TASK", 1)
-    for job in source():  # making a job checks its answers, and that the server counted as many requests
-        assert list(job.contestants) == [FLOOR, OURS]
+    for job in source():  # making a job checks its answers and the number of requests
+        assert list(job.contestants) == [FLOOR, SIGWIRE]
         for contestant in job.contestants.values():
             contestant()
 
@@ -70,22 +70,22 @@ def test_contestants_take_turns_and_a_line_has_every_sample() -> None:
         "x1",
         "a job",
         "≤ 2x",
-        {FLOOR: lambda: turns.append("a"), OURS: lambda: turns.append("b")},
+        {FLOOR: lambda: turns.append("a"), SIGWIRE: lambda: turns.append("b")},
         unit="ms",
         sample=lambda contestant: 0.001 if contestant() is None else 0.0,
     )
     line = measure(job, rounds=2)
-    assert turns == ["a", "b", "a", "b", "b", "a"]  # one round to warm up, then in turn, then the other way round
-    assert line.samples == {FLOOR: [1.0, 1.0], OURS: [1.0, 1.0]}
+    assert turns == ["a", "b", "a", "b", "b", "a"]  # one round to warm up, then in turn, then in reverse order
+    assert line.samples == {FLOOR: [1.0, 1.0], SIGWIRE: [1.0, 1.0]}
 
 
 def test_slow_job_gets_few_rounds() -> None:
-    job = Job("x1", "a job", "", {OURS: lambda: None}, sample=lambda contestant: 1.0, most_rounds=2)
-    assert len(measure(job, rounds=5).samples[OURS]) == 2
+    job = Job("x1", "a job", "", {SIGWIRE: lambda: None}, sample=lambda contestant: 1.0, most_rounds=2)
+    assert len(measure(job, rounds=5).samples[SIGWIRE]) == 2
 
 
 def test_the_table_shows_medians_spread_and_the_ratio_to_the_floor() -> None:
-    line = Line("x1", "a job", "µs", "≤ 3x", {FLOOR: [1.0, 2.0, 3.0], OURS: [4.0, 4.0, 10.0], "peer": [20.0]})
+    line = Line("x1", "a job", "µs", "≤ 3x", {FLOOR: [1.0, 2.0, 3.0], SIGWIRE: [4.0, 4.0, 10.0], "peer": [20.0]})
     *_, row = table([line]).splitlines()
     assert row == (
         "| x1 | a job | µs | 2.00 (1.00 to 3.00) | 4.00 (4.00 to 10.0) | 2.00x | ≤ 3x | 20.0 (20.0 to 20.0) 10x |"

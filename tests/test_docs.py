@@ -50,7 +50,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 @pytest.fixture
 def defaults() -> Iterator[None]:
-    """Programs on a page configure the process; what they changed is put back."""
+    """Restore the settings that the programs of a page change."""
     before = {key: sigwire.settings[key] for key in sigwire.settings}
     yield
     sigwire.configure(**before)
@@ -128,7 +128,7 @@ def test_every_file_target_and_name_in_the_prose_of_a_page_exists(page: Path) ->
 
 
 def found_in_package(name: str) -> bool:
-    """Whether a dotted name is a module of ours or something in one.
+    """Return True if a dotted name is a module of the package or an attribute of such a module.
 
     >>> found_in_package("sigwire.lm.providers.registry.register"), found_in_package("sigwire.lm.nobody")
     (True, False)

@@ -1,4 +1,4 @@
-"""The examples run: the quickstart ends well, over every wire too, and the streamed agent; both notice what is wrong."""
+"""The quickstart and the streamed agent pass over every wire, and both fail if a run differs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sigwire.testing import FakeProvider
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def ways() -> Sequence[Any]:
-    """The ways that the quickstart compares, those whose package is missing left out."""
+def endpoints() -> Sequence[Any]:
+    """Return the endpoints that the quickstart compares, without those whose package is missing."""
     path = ROOT / "examples" / "wires.py"
-    return [way for way in runpy.run_path(str(path))["WAYS"] if way.is_open]
+    return [endpoint for endpoint in runpy.run_path(str(path))["ENDPOINTS"] if endpoint.is_open]
 
 
 def quickstart(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,8 +47,8 @@ def test_the_quickstart_passes_its_own_checks_with_the_embedded_model(tmp_path: 
     assert "Every check passed." in done.stdout
     assert "FAILED" not in done.stdout
     lines = [line for line in done.stdout.splitlines() if line.startswith("│")]
-    for way in ways():
-        (row,) = [line for line in lines if f" {way.model} " in line and f" {way.wire} " in line]
+    for endpoint in endpoints():
+        (row,) = [line for line in lines if f" {endpoint.model} " in line and f" {endpoint.wire} " in line]
         assert row.rstrip(" │").endswith(" same")
 
 
@@ -64,16 +64,16 @@ def test_the_quickstart_runs_with_a_model_over_http(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "expected_text"),
     [
         ("offline/at-all", "offline/lexical"),
         ("openai/gpt-5-mini", "Set OPENAI_API_KEY in the environment"),
     ],
 )
-def test_quickstart_gives_advice_for_an_unreachable_model(tmp_path: Path, model: str, said: str) -> None:
+def test_quickstart_gives_advice_for_an_unreachable_model(tmp_path: Path, model: str, expected_text: str) -> None:
     done = quickstart(tmp_path, SIGWIRE_LM=model, OPENAI_API_KEY="", OPENAI_BASE_URL="")
     assert done.returncode == 2
-    assert said in done.stderr
+    assert expected_text in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -83,7 +83,7 @@ def test_quickstart_fails_when_a_wire_differs(
     monkeypatch.syspath_prepend(ROOT / "examples")
     quickstart, wires = importlib.import_module("quickstart"), importlib.import_module("wires")
     shop = importlib.import_module("shop").Shop(tmp_path / "shop.sqlite")
-    monkeypatch.setattr(wires, "WAYS", wires.WAYS[:1])
+    monkeypatch.setattr(wires, "ENDPOINTS", wires.ENDPOINTS[:1])
     asked: list[sigwire.LM] = []
 
     def forgetful(lm: sigwire.LM, shop: object) -> object:
@@ -115,7 +115,7 @@ def test_quickstart_distinguishes_right_and_wrong_answers(
     monkeypatch: pytest.MonkeyPatch, answer: str, expected: object, right: bool
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")
-    assert importlib.import_module("quickstart").says(answer, expected) is right
+    assert importlib.import_module("quickstart").is_answer(answer, expected) is right
 
 
 # --- the streamed agent ----------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_streamed_agent_gives_one_answer_over_every_wire_and_in_three_dialects(t
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Every stream came to the same answer." in done.stdout
     assert "FAILED" not in done.stdout
-    wires = [f"{way.model} over {way.wire}" for way in ways() if way.needs is None]
+    wires = [f"{to.model} over {to.wire}" for to in endpoints() if to.needs is None]
     lines = done.stdout.splitlines()
     for title in [*wires, *(f"calls as text: {dialect}" for dialect in ("hermes", "mistral", "qwen3_coder"))]:
         assert title in lines
@@ -146,14 +146,14 @@ def test_example_fails_when_a_streamed_agent_differs(
     others = [
         (replace(good, answer="1"), "the answer is '1'"),
         (replace(good, calls=()), "the calls are ()"),
-        (replace(good, told=()), "the stream told ()"),
+        (replace(good, streamed_calls=()), "the stream emitted ()"),
         (replace(good, requests=()), "not every answer was a whole stream"),
-        (replace(good, said="<tool_call>"), "the words told are '<tool_call>'"),
+        (replace(good, text="<tool_call>"), "the streamed text is '<tool_call>'"),
     ]
-    for outcome, said in others:
+    for outcome, expected_text in others:
         monkeypatch.setattr(agent, "run", lambda *_, outcome=outcome: outcome)
         assert agent.stream_all(lambda: iter(runs[:1]), shop, good)[1] == 1
-        assert said in capsys.readouterr().out
+        assert expected_text in capsys.readouterr().out
     monkeypatch.setattr(agent, "run", lambda *_: good)
     assert (
         agent.stream_all(lambda: iter(runs[1:]), shop, good)[1] == 2

@@ -1,4 +1,4 @@
-"""What a first call loads: no more than it needs, over each wire. Everything else waits until somebody uses it."""
+"""The modules that a first call loads over each wire. Every other module is loaded on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sigwire.testing import FakeProvider
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Run in an interpreter of its own, which says what it answered and what was loaded for it.
+# Runs in a fresh interpreter, which prints the answer and the loaded modules.
 PROGRAM = """
 import json, sys
 before = set(sys.modules)

@@ -207,7 +207,7 @@ PROJECT_FILES = [
     ROOT / "Makefile",
     ROOT / "pyproject.toml",
 ]
-# "/home/ada" is nobody's: the documentation's example of a path that must not reach a model.
+# "/home/ada" is allowed: the documentation's example of a path that must not reach a model.
 MACHINE_PATH = re.compile(r"(?<![\w./])/(?:home/(?!ada\b)\w{3}|Users/\w{3}|root/\w|work/\w|opt/\w)")
 
 

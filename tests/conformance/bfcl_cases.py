@@ -1,6 +1,6 @@
 """The BFCL-style cases as they are: every case of every file, its tools, and its reference calls. Pure but for the reading.
 
-What the files hold is told in their README.
+Their README describes the files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def calls_of(case: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _first_accepted(accepted: dict[str, list[Any]]) -> dict[str, Any]:
-    """The first accepted value of each; ``""`` in a list says that the argument may be left out."""
+    """The first accepted value of each; ``""`` in a list marks an optional argument."""
     real = {name: [value for value in values if value != ""] for name, values in accepted.items()}
     return {name: _plain(values[0]) for name, values in real.items() if values}
 

@@ -1,6 +1,6 @@
 """Real tools, by the hundred: every tool of the BFCL files can be offered as it is, and every reference call fits it.
 
-The files are read in place (``fixtures``); without them these tests are skipped. What the files hold is told in their README.
+The files are read in place (``fixtures``); without them these tests are skipped. Their README describes the files.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from tests.conformance.bfcl_grader import fixtures as bfcl_folder
 Case: TypeAlias = "dict[str, Any]"
 Step: TypeAlias = "tuple[list[ToolCall], list[ToolResult]]"
 
-# The wire of the fake provider, a model that is spoken to over it, and the row's name for the wire.
+# The wire of the fake provider, a model of a provider with that wire, and the row's name for the wire.
 MODELS: Mapping[str, tuple[str, str]] = {
     "openai": ("openai/gpt-4.1", "chat"),
     "openai-responses": ("openai/gpt-5.5", "responses"),
@@ -103,8 +103,8 @@ def plain(calls: Sequence[ToolCall]) -> list[str]:
 # --- over a wire ------------------------------------------------------------------------------------------------
 
 
-class Trip:
-    """One wire, spoken by our codec on this side and by the fake provider on the other."""
+class RoundTrip:
+    """One wire between the package's codec and the fake provider."""
 
     def __init__(self, wire: str) -> None:
         model, name = MODELS[wire]
@@ -163,7 +163,7 @@ class Choose(Signature):
 
 
 def as_text(case: Case) -> None:
-    """A model without tools is shown them in the prompt and answers in blocks; so do the calls that we show it."""
+    """A model without native tools reads the tools in the prompt and answers in blocks; rendered calls parse to equal calls."""
     tools = tools_of(case)
     calls = made(conversation(case))
     blocks = [json.dumps({"name": call.name, "arguments": call.arguments}) for call in calls]
@@ -183,14 +183,14 @@ def as_text(case: Case) -> None:
 
 def count(wire: str, cases: Sequence[Case]) -> Count:
     """Send every case with reference calls over a wire."""
-    trip: Callable[[Case], None] = as_text if wire == TEXT else Trip(wire)
+    round_trip: Callable[[Case], None] = as_text if wire == TEXT else RoundTrip(wire)
     lost: dict[str, str] = {}
     calls = 0
     for case in cases:
         if found := len(made(conversation(case))):
             calls += found
             try:
-                trip(case)
+                round_trip(case)
             except Exception as error:  # every kind of loss is counted and shown
                 lost[case["id"]] = f"{type(error).__name__}: {error}"
     return Count(calls, lost)
@@ -220,20 +220,20 @@ def test_there_is_a_wire_for_every_wire_of_the_fake_provider() -> None:
 
 def test_a_lost_call_is_noticed(cases: list[Case]) -> None:
     dotted = next(case for case in cases if case.get("ground_truth") and "." in case["tools"][0]["function"]["name"])
-    trip = Trip("openai")
-    decode = trip.codec.decode
+    round_trip = RoundTrip("openai")
+    decode = round_trip.codec.decode
 
     class Forgetful:
-        encode = staticmethod(trip.codec.encode)
+        encode = staticmethod(round_trip.codec.encode)
 
         @staticmethod
         def decode(body: Any, sent: EncodedRequest, target: Target[Any]) -> Response:
             body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = "{}"
             return decode(body, sent, target)
 
-    trip.codec = cast(Any, Forgetful)
+    round_trip.codec = cast(Any, Forgetful)
     with pytest.raises(AssertionError):
-        trip(dotted)
+        round_trip(dotted)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 python -m tests.fuzz                     the targets by name
 python -m tests.fuzz calls_hermes        one of them
-python -m tests.fuzz json -runs=100000   what follows goes to libFuzzer: -max_total_time=60, -max_len=400, a corpus directory
+python -m tests.fuzz json -runs=100000   further arguments go to libFuzzer: -max_total_time=60, -max_len=400, a corpus directory
 
 Needs atheris (``pip install atheris``), which installs on Linux and macOS. The same targets run under hypothesis in the suite.
 """
@@ -21,12 +21,12 @@ _MISSING = "atheris is not installed. pip install atheris, or run the targets un
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a target; 2 where there is none of that name, or no atheris. A failure ends the process in libFuzzer's way."""
+    """Run a target. Return 2 if no target has that name or atheris is missing. A failure ends the process as libFuzzer does."""
     if importlib.util.find_spec("atheris") is None:
         print(_MISSING, file=sys.stderr)
         return 2
     atheris: Any = importlib.import_module("atheris")
-    with atheris.instrument_imports(include=["sigwire"]):  # only what is imported in here is watched
+    with atheris.instrument_imports(include=["sigwire"]):  # atheris instruments imports inside this block only
         targets = importlib.import_module("tests.fuzz.targets").TARGETS
     if not arguments or arguments[0] not in targets:
         print("Name a target:", *targets, sep="\n  ", file=sys.stderr)

@@ -1,8 +1,8 @@
-"""Targets that read replies: ``splitter`` (bytes -> JSON), for every wire events -> answer and bytes -> answer, and for
-LiteLLM, which gives objects of its own, chunks -> answer.
+"""Targets that decode replies: ``splitter`` (bytes to JSON), events and bytes to a response for every wire, and chunks to a
+response for LiteLLM, whose chunks are objects.
 
-Whatever comes, an answer or one of our errors comes out; what a reply comes to does not depend on where its bytes are cut; a
-call that was told is whole or says what is wrong with it; and no more is told than came.
+Any input gives a response or an ``LMError``. The result does not depend on the chunk boundaries. An emitted call has arguments
+or an error. The emitted text is not longer than the input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, OPENAI
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import Framing, StreamingCodec, Target
 from sigwire.lm.litellm.tables import LiteLLMProfile
-from tests.fuzz.source import Source, damaged, in_pieces
+from tests.fuzz.source import Source, damaged, in_chunks
 from tests.lm.codecs.anthropic import test_streams as anthropic_streams
 from tests.lm.codecs.gemini import test_streams as gemini_streams
 from tests.lm.codecs.ollama import test_streams as ollama_streams
@@ -38,7 +38,7 @@ LIMIT = 100_000  # bytes of one event, more than any input here has
 
 @dataclass(frozen=True)
 class Wire:
-    """A wire's codec, who is asked, and a true stream of its events."""
+    """A wire's codec, the target of a request, and a valid stream of the wire's events."""
 
     codec: StreamingCodec[Any]
     target: Target[Any]
@@ -46,8 +46,8 @@ class Wire:
 
     @property
     def body(self) -> Any:
-        """What its events come to, in one piece."""
-        return collect(read(self, [lambda: self.transcript]).told).raw
+        """The body of a reply with the same content that is not streamed."""
+        return collect(read(self, [lambda: self.transcript]).events).raw
 
     @property
     def words(self) -> list[str]:
@@ -86,38 +86,38 @@ WIRES: Mapping[str, Wire] = {
 }
 
 
-# --- what is asserted ----------------------------------------------------------------------------------------------
+# --- assertions ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reply came to: the events that were told, and the error, if there was one."""
+    """The result of a reply: the emitted events, the error if one was raised, and its partial response."""
 
-    told: tuple[StreamEvent, ...]
+    events: tuple[StreamEvent, ...]
     error: type[LMError] | None
     partial: Response | None
 
 
 def read(wire: Wire, batches: Iterable[Callable[[], Iterable[Any]]]) -> Outcome:
-    """Feed a decoder to its end, as an endpoint does."""
+    """Feed all events to a decoder and close the decoder, as a backend does."""
     decoder = wire.codec.decoder(sent_to(wire.codec, wire.target), wire.target)
-    told: list[StreamEvent] = []
+    emitted: list[StreamEvent] = []
     try:
         for batch in batches:
             for event in batch():
-                told += decoder.feed(event)
-        told += decoder.close()
+                emitted += decoder.feed(event)
+        emitted += decoder.close()
     except LMError as error:
-        return Outcome(tuple(told), type(error), error.partial)
-    return Outcome(tuple(told), None, None)
+        return Outcome(tuple(emitted), type(error), error.partial)
+    return Outcome(tuple(emitted), None, None)
 
 
 def check(outcome: Outcome, size: int) -> None:
-    """What holds of any outcome. ``size``: how many characters came."""
-    response = collect(outcome.told)
+    """Assert the properties of every outcome. ``size``: the characters of the input."""
+    response = collect(outcome.events)
     assert Response.from_json(response.to_json()) == response
-    assert sum(len(event.text) for event in outcome.told if isinstance(event, TextDelta)) <= size
-    for event in outcome.told:
+    assert sum(len(event.text) for event in outcome.events if isinstance(event, TextDelta)) <= size
+    for event in outcome.events:
         if isinstance(event, ToolCallEnd):
             assert (event.call.arguments is None) == (event.call.error is not None)
     if outcome.partial is not None:
@@ -128,18 +128,18 @@ def check(outcome: Outcome, size: int) -> None:
 
 
 def splitter(source: Source) -> None:
-    """Any bytes, cut anywhere: JSON, or one of our errors."""
+    """Any bytes in any chunks give JSON or an ``LMError``."""
     framing: Framing = "ndjson" if source.below(2) else "sse"
     cuts, data = source.cuts(), source.rest()
-    assert _split(framing, in_pieces(data, cuts)) == _split(framing, [data])
+    assert _split(framing, in_chunks(data, cuts)) == _split(framing, [data])
     assert _split(framing, [data[at : at + 1] for at in range(len(data))]) == _split(framing, [data])
 
 
-def _split(framing: Framing, pieces: Iterable[bytes]) -> tuple[list[Any], type[LMError] | None]:
+def _split(framing: Framing, chunks: Iterable[bytes]) -> tuple[list[Any], type[LMError] | None]:
     reading, values = make_frame_decoder(framing, LIMIT), list[Any]()
     try:
-        for piece in pieces:
-            values.extend(reading.feed(piece))
+        for chunk in chunks:
+            values.extend(reading.feed(chunk))
         values.extend(reading.close())
     except LMError as error:
         return values, type(error)
@@ -147,13 +147,13 @@ def _split(framing: Framing, pieces: Iterable[bytes]) -> tuple[list[Any], type[L
 
 
 def events_of(wire: Wire, source: Source) -> None:
-    """A true stream whose events are damaged."""
+    """Decode a valid stream with damaged events."""
     events = damaged(source, wire.transcript, wire.words)
     check(read(wire, [lambda: events]), len(json.dumps(events)))
 
 
 def bytes_of(wire: Wire, source: Source) -> None:
-    """The same in bytes, damaged again, or any bytes at all; cut anywhere."""
+    """Decode a damaged stream as bytes, with damaged bytes, or any bytes, in any chunks."""
     cuts = source.cuts()
     if source.below(4):
         data = bytearray(wire.framed(damaged(source, wire.transcript, wire.words)))
@@ -164,18 +164,18 @@ def bytes_of(wire: Wire, source: Source) -> None:
         whole = source.rest()
     outcome = read(wire, _batches(wire, [whole]))
     check(outcome, len(whole))
-    assert read(wire, _batches(wire, in_pieces(whole, cuts))) == outcome
+    assert read(wire, _batches(wire, in_chunks(whole, cuts))) == outcome
 
 
-def _batches(wire: Wire, pieces: Iterable[bytes]) -> Iterator[Callable[[], Iterable[Any]]]:
+def _batches(wire: Wire, chunks: Iterable[bytes]) -> Iterator[Callable[[], Iterable[Any]]]:
     reading = make_frame_decoder(wire.codec.FRAMING, LIMIT)
-    for piece in pieces:
-        yield partial(reading.feed, piece)
+    for chunk in chunks:
+        yield partial(reading.feed, chunk)
     yield reading.close
 
 
 def whole_of(wire: Wire, body: Any, source: Source) -> None:
-    """A true reply in one piece, damaged."""
+    """Decode a damaged reply that is not streamed."""
     bodies = damaged(source, [body], wire.words)
     try:
         response = wire.codec.decode(bodies[0] if bodies else None, sent_to(wire.codec, wire.target), wire.target)
@@ -208,7 +208,7 @@ _HEADER_VALUES = (
 
 
 def errors_of(wire: Wire, source: Source) -> None:
-    """An error's reply: whatever it says, an error of ours."""
+    """Any error body gives an ``LMError`` with a message."""
     status = source.choose((400, 401, 402, 403, 404, 408, 409, 413, 422, 425, 429, 499, 500, 503, 529, 302, 999))
     headers = {source.choose(_HEADERS): source.choose(_HEADER_VALUES) for _ in range(source.below(4))}
     if source.below(3):
@@ -225,14 +225,14 @@ def errors_of(wire: Wire, source: Source) -> None:
 
 
 class Dumped:
-    """A chunk as LiteLLM gives it: an object that says itself as JSON, or fails to."""
+    """A chunk of LiteLLM: an object whose ``model_dump`` returns JSON or raises."""
 
     def __init__(self, chunk: Any) -> None:
         self._chunk = chunk
 
     def model_dump(self, *, mode: str) -> Any:
         if self._chunk is None:
-            raise ValueError(f"this cannot be said as {mode}")
+            raise ValueError(f"no value in mode {mode}")
         return self._chunk
 
 
@@ -246,7 +246,7 @@ _NO_CHUNKS: tuple[Any, ...] = (Dumped(None), object(), b"x", RuntimeError("it br
 
 
 def chunks_of(to: Target[LiteLLMProfile], source: Source) -> None:
-    """A true stream of chunks, damaged; among them objects that are none, and exceptions."""
+    """Decode a damaged stream of chunks that may contain foreign objects and exceptions."""
     chunks: list[Any] = [
         Dumped(one) if source.below(2) else one for one in damaged(source, LITELLM_CHUNKS, LITELLM_WORDS)
     ]
@@ -258,13 +258,13 @@ def chunks_of(to: Target[LiteLLMProfile], source: Source) -> None:
 
 
 def run_chunks(package: Package, to: Target[LiteLLMProfile]) -> Outcome:
-    """Read an answer of LiteLLM's to its end."""
-    told: list[StreamEvent] = []
+    """Read all events of LiteLLM's stream."""
+    emitted: list[StreamEvent] = []
     try:
-        told.extend(stream(program(package, to)))
+        emitted.extend(stream(program(package, to)))
     except LMError as error:
-        return Outcome(tuple(told), type(error), error.partial)
-    return Outcome(tuple(told), None, None)
+        return Outcome(tuple(emitted), type(error), error.partial)
+    return Outcome(tuple(emitted), None, None)
 
 
 TARGETS: Mapping[str, Callable[[Source], None]] = {

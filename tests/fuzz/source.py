@@ -1,6 +1,6 @@
 """``Source``: decisions out of bytes, so that hypothesis, atheris and a kept case all drive the same target.
 
-Where the bytes are used up every decision is the first one, so that any bytes are an input, and fewer bytes a simpler one.
+After the last byte every decision is the first choice: any bytes are an input, and fewer bytes a simpler input.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-__all__ = ["Source", "damaged", "in_pieces"]
+__all__ = ["Source", "damaged", "in_chunks"]
 
 T = TypeVar("T")
 S = TypeVar("S", str, bytes)
@@ -30,28 +30,28 @@ class Source:
         return self._at < len(self._data)
 
     def below(self, limit: int) -> int:
-        """A number from 0 up to a limit, which is left out."""
+        """Return a number from 0 up to a limit, exclusive."""
         size = 1 if limit <= 256 else 2
         taken = self._data[self._at : self._at + size]
         self._at += size
         return int.from_bytes(taken, "big") % limit
 
     def choose(self, items: Sequence[T]) -> T:
-        """One of several."""
+        """Return one of several items."""
         return items[self.below(len(items))]
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Return the remaining bytes."""
         rest, self._at = self._data[self._at :], len(self._data)
         return rest
 
     def cuts(self) -> list[int]:
-        """Places to cut something at, in thousandths of its length."""
+        """Return places of cuts, in thousandths of a length."""
         return [self.below(1000) for _ in range(self.below(6))]
 
 
-def in_pieces(whole: S, cuts: Sequence[int]) -> list[S]:
-    """Text or bytes, cut at these thousandths; an empty piece where two are the same."""
+def in_chunks(whole: S, cuts: Sequence[int]) -> list[S]:
+    """Return text or bytes cut at these thousandths. Two equal cuts give an empty chunk."""
     places = [0, *sorted(cut * len(whole) // 1000 for cut in cuts), len(whole)]
     return [whole[start:end] for start, end in pairwise(places)]
 
@@ -64,7 +64,7 @@ _OTHERS: tuple[Any, ...] = (
 
 
 def damaged(source: Source, events: Sequence[Any], words: Sequence[str]) -> list[Any]:
-    """Events with a few of their values others, missing, twice, or in another order. ``words`` are the wire's own."""
+    """Return events with some values replaced, removed, repeated or reordered. ``words``: strings of the wire."""
     result = list(events)
     for _ in range(source.below(6)):
         at = source.below(len(result) or 1)
@@ -81,7 +81,7 @@ def damaged(source: Source, events: Sequence[Any], words: Sequence[str]) -> list
 
 
 def _damaged(source: Source, value: Any, words: Sequence[str]) -> Any:
-    """The value with one place in it changed, as deep as the source says."""
+    """Return the value with one change, at a depth that the source decides."""
     if not value or not isinstance(value, dict | list) or source.below(4) == 0:
         return source.choose([*_OTHERS, *words])
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Work and memory grow with the input and no faster: a unit repeated, fed in small pieces, at two sizes.
+"""Work and memory are linear in the input: one unit repeated, fed in small chunks, at two sizes.
 
 Work is counted in calls of functions, which no machine makes slower; memory in bytes allocated at the peak.
 """
@@ -61,7 +61,7 @@ def grows_no_faster(job: Job, size: int) -> None:
         assert large < 2.4 * small + least, (measure.__name__, small, large)
 
 
-def small_pieces(whole: str) -> list[str]:
+def small_chunks(whole: str) -> list[str]:
     return [whole[at : at + 3] for at in range(0, len(whole), 3)]
 
 
@@ -176,13 +176,13 @@ OPENINGS = [
 def test_work_of_streaming_outputs_is_linear_in_the_answer(adapter: str, opening: str) -> None:
     plan = ADAPTERS[adapter].plan(SIGNATURE)
     for unit in UNITS:
-        grows_no_faster(partial(_tell, plan, opening, unit), 150)
+        grows_no_faster(partial(_stream, plan, opening, unit), 150)
 
 
-def _tell(plan: Plan, opening: str, unit: str, size: int) -> None:
+def _stream(plan: Plan, opening: str, unit: str, size: int) -> None:
     reader = FieldReader(plan)
-    for piece in small_pieces(opening + unit * size):
-        reader.feed(TextDelta(piece))  # what is told is not kept
+    for chunk in small_chunks(opening + unit * size):
+        reader.feed(TextDelta(chunk))  # the events are discarded
     reader.feed(ChoiceEnd())
 
 
@@ -191,12 +191,12 @@ def _tell(plan: Plan, opening: str, unit: str, size: int) -> None:
 )
 @pytest.mark.parametrize("opening", ["", "[", '["', '{"a": "', "[-"])
 def test_work_of_partial_json_is_linear_in_its_length(opening: str, unit: str) -> None:
-    grows_no_faster(lambda size: _grow(small_pieces(opening + unit * size)), 300)
+    grows_no_faster(lambda size: _parse(small_chunks(opening + unit * size)), 300)
 
 
-def _grow(pieces: Iterable[str]) -> None:
-    growth = PartialJsonParser()
-    for piece in pieces:
-        growth.read(piece, 0)
-    growth.close()
-    growth.partial_value()
+def _parse(chunks: Iterable[str]) -> None:
+    parser = PartialJsonParser()
+    for chunk in chunks:
+        parser.read(chunk, 0)
+    parser.close()
+    parser.partial_value()

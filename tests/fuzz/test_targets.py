@@ -1,4 +1,4 @@
-"""Every target, driven by hypothesis: from nothing, and around what once failed."""
+"""Every target, driven by hypothesis, and the inputs that once failed."""
 
 from __future__ import annotations
 

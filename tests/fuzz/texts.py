@@ -1,7 +1,7 @@
-"""Targets that read what a model wrote: every dialect of calls, lenient JSON, the readers of values, outputs as they come.
+"""Targets that parse a model's text: every dialect of calls, lenient JSON, the readers of values, streamed outputs.
 
-Whatever the text, calls of declared tools or calls with a tagged error come out, values or the one error of each reader; in
-pieces the same as whole; and of a field nothing is told that the whole answer does not have.
+Any text gives calls of declared tools or calls with a typed error, and values or the documented error of each reader. Chunks
+give the same result as the whole text. A stream emits nothing of a field that the parsed answer does not have.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sigwire.signatures.parser import TypeScope, parse_signature
 from tests.adapters.streaming.emitting import StreamedFields, read_whole, stream_fields
 from tests.adapters.text_tools.test_dialects import FORMS
 from tests.adapters.text_tools.test_streams import MARKS, PAYLOADS
-from tests.fuzz.source import Source, in_pieces
+from tests.fuzz.source import Source, in_chunks
 
 __all__ = ["FRAGMENTS", "TARGETS"]
 
@@ -78,7 +78,7 @@ FRAGMENTS = [
 
 
 def written(source: Source, fragments: Sequence[str]) -> str:
-    """A text of fragments, in part damaged; or any text at all."""
+    """Return a text of partly damaged fragments, or any text."""
     if source.below(4) == 0:
         return source.rest().decode("utf-8", "surrogatepass" if source.below(2) else "replace")
     pieces: list[str] = []
@@ -95,7 +95,7 @@ def written(source: Source, fragments: Sequence[str]) -> str:
 
 
 def some_text(source: Source, fragments: Sequence[str]) -> str:
-    """The same; bytes that are no text at all make an empty one."""
+    """Return ``written``, or an empty text for bytes that are not text."""
     try:
         return written(source, fragments)
     except UnicodeDecodeError:
@@ -106,7 +106,7 @@ def some_text(source: Source, fragments: Sequence[str]) -> str:
 
 
 def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source: Source) -> None:
-    """Any text, read for calls: by all dialects, or by one."""
+    """Parse any text for calls, in all dialects or in some."""
     options: dict[str, Any] = {
         "thinking": source.choose(THINKING), "whole_message": source.below(4) == 3, "grammars": grammars, "taken": ["call_0"],
     }  # fmt: skip
@@ -114,7 +114,7 @@ def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source
     cuts = source.cuts()
     text = some_text(source, fragments)
     whole = read_calls(text, offer, **options)
-    assert _scanned(in_pieces(text, cuts), offer, options) == whole
+    assert _scanned(in_chunks(text, cuts), offer, options) == whole
     assert _scanned(list(text), offer, options) == whole
     for call in whole.calls:
         assert (call.arguments is None) == (call.error is not None)
@@ -133,7 +133,7 @@ def _scanned(pieces: Sequence[str], offer: ToolCatalog, options: Mapping[str, An
 
 
 def _of(name: str) -> Callable[[Source], None]:
-    """A dialect by itself: all grammars that have its name."""
+    """Return a target for one dialect: all grammars of that name."""
     grammars = tuple(grammar for grammar in dialects() if grammar.name == name)
     marks = [mark for grammar in grammars for mark in (*grammar.openers, *grammar.closers, *grammar.stops)]
     forms = [form for dialect, form in FORMS if dialect == name] or [SECTION, "[[ ## calls ## ]]\n", "double(a=1)"]
@@ -170,7 +170,7 @@ def literals(source: Source) -> None:
 
 
 def tag_values(source: Source) -> None:
-    """The text of a tag as its schema says: always a value."""
+    """Read the text of a tag by its schema: always a value."""
     schema = source.choose(
         [*(schema for tool in TOOLS.values() for schema in tool["properties"].values()), {}, True, None]
     )
@@ -178,23 +178,23 @@ def tag_values(source: Source) -> None:
     assert loads(dumps(value)) == value
 
 
-def growing_json(source: Source) -> None:
-    """JSON that is read as it comes: at no time more than there is, in the end what there is."""
+def partial_json(source: Source) -> None:
+    """Parse JSON in chunks: the parser never reads past the text, and the final value equals the whole."""
     cuts = source.cuts()
     text = some_text(source, [*JSON_BITS, *NUMBERS, '{"a": ', '["', "é", "\n", " "])
-    growth, at = PartialJsonParser(), 0
-    for piece in in_pieces(text, cuts):
-        at += growth.read(piece, 0)
+    parser, at = PartialJsonParser(), 0
+    for piece in in_chunks(text, cuts):
+        at += parser.read(piece, 0)
         assert at <= len(text)
-        growth.partial_value()
-        if growth.done or growth.failed:
+        parser.partial_value()
+        if parser.done or parser.failed:
             break
-    growth.close()
+    parser.close()
     strict = _strictly(text)
-    if growth.done and strict is not _NO_JSON:
-        assert growth.partial_value() == strict
+    if parser.done and strict is not _NO_JSON:
+        assert parser.partial_value() == strict
     if strict is not _NO_JSON:
-        assert growth.done
+        assert parser.done
 
 
 _NO_JSON: Any = object()
@@ -207,7 +207,7 @@ def _strictly(text: str) -> Any:
         return _NO_JSON
 
 
-# --- outputs as they come ------------------------------------------------------------------------------------------
+# --- streamed outputs ----------------------------------------------------------------------------------------------
 
 SIGNATURE = sigwire.Signature("question -> answer, items: list[int], note: str | None")
 ADAPTERS: Mapping[str, Adapter] = {
@@ -218,23 +218,23 @@ ADAPTERS: Mapping[str, Adapter] = {
 
 
 def fields(plan: Plan, source: Source) -> None:
-    """Any answer: what is told of its outputs is what the whole answer has."""
+    """Stream any answer: the emitted outputs equal those of the whole answer."""
     cuts = source.cuts()
     text = some_text(source, [*LAYOUT_BITS * 2, *JSON_BITS, "words", " ", "\n", "<think>", "</think>", *NUMBERS[:4]])
-    told = stream_fields(plan, in_pieces(text, cuts))
+    streamed = stream_fields(plan, in_chunks(text, cuts))
     parsed, _ = read_whole(plan, text)
-    assert _ends(stream_fields(plan, list(text))) == _ends(told)
+    assert _ends(stream_fields(plan, list(text))) == _ends(streamed)
     if parsed is None:
         return
-    for name, said in told.texts.items():
-        assert said == parsed.fields[name]
-    for name, partials in told.partials.items():
+    for name, text in streamed.texts.items():
+        assert text == parsed.fields[name]
+    for name, partials in streamed.partials.items():
         assert partials[-1] == parsed.fields[name]
 
 
-def _ends(told: StreamedFields) -> tuple[dict[str, str], dict[str, Any], list[str]]:
-    """What was told in the end, however it came."""
-    return told.texts, {name: partials[-1] for name, partials in told.partials.items()}, told.ended
+def _ends(streamed: StreamedFields) -> tuple[dict[str, str], dict[str, Any], list[str]]:
+    """Return the final texts, partial values and ended fields of a stream."""
+    return streamed.texts, {name: partials[-1] for name, partials in streamed.partials.items()}, streamed.ended
 
 
 class Person(pydantic.BaseModel):
@@ -265,17 +265,17 @@ _CALLING = [
 
 
 def acting(plan: Plan, source: Source) -> None:
-    """Any answer of a model that may call: what is told of its calls and its outputs is what the whole answer has."""
+    """Stream an answer that may have calls: emitted calls and outputs equal those of the whole answer."""
     cuts = source.cuts()
     text = some_text(source, [*_CALLING, *LAYOUT_BITS * 2, *JSON_BITS, "words", " ", "\n", "<think>", "</think>"])
     tools = (sigwire.Tool(double),)
-    told = stream_fields(plan, in_pieces(text, cuts), tools)
+    streamed = stream_fields(plan, in_chunks(text, cuts), tools)
     parsed, choice = read_whole(plan, text, tools)
-    assert told.calls == list(choice.tool_calls)
-    assert _ends(stream_fields(plan, list(text), tools)) == _ends(told)
-    for name, said in told.texts.items() if parsed else ():
+    assert streamed.calls == list(choice.tool_calls)
+    assert _ends(stream_fields(plan, list(text), tools)) == _ends(streamed)
+    for name, text in streamed.texts.items() if parsed else ():
         assert parsed is not None
-        assert name not in parsed.fields or said == parsed.fields[name]
+        assert name not in parsed.fields or text == parsed.fields[name]
 
 
 # --- signatures ----------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ _SIGNATURE_BITS = [
 
 
 def signature(source: Source) -> None:
-    """A signature's text: fields, or the one error of its own."""
+    """Parse a signature's text: fields or a ``SignatureError``."""
     text = some_text(source, [*_SIGNATURE_BITS, " ", "\n"])
     try:
         inputs, outputs = parse_signature(text, TypeScope())
@@ -301,7 +301,7 @@ TARGETS: Mapping[str, Callable[[Source], None]] = {
     **{f"calls_{name}": _of(name) for name in dict.fromkeys(grammar.name for grammar in dialects())},
     **{f"fields_{name}": partial(fields, adapter.plan(SIGNATURE)) for name, adapter in ADAPTERS.items()},
     **{f"acting_{name}": partial(acting, adapter.plan(Acting)) for name, adapter in ADAPTERS.items()},
-    "growing_json": growing_json,
+    "partial_json": partial_json,
     "json": json_text,
     "literals": literals,
     "signature": signature,

@@ -1,4 +1,4 @@
-"""What type checkers see of the door for DSPy programs. Checked by mypy and pyright (strict), never run."""
+"""Types that type checkers infer for sigwire.dspy. Checked by mypy and pyright (strict), never run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers know of modules: checked by mypy and pyright, never run.
+"""Types that type checkers infer for modules. Checked by mypy and pyright (strict), never run.
 
 A line that must be an error carries both checkers' ignore comments; both report an ignore that is not needed.
 """

@@ -54,7 +54,7 @@ director directed direct | actor actress star stars starring starred cast featur
 written writer | highest maximum max top | lowest minimum min | schedule appointment | lawyer attorney | gps
 coordinate | gcd divisor | lcm multiple | hcf divisor | dollar usd | euro eur | pound gbp | yen jpy | spending spent
 spend | earning revenue
-"""
+""".split("|")
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?:s|t|re|ll|ve|d|m)\b)?|\d+(?:\.\d+)?|[^\w\s]", re.UNICODE)
 _SENTENCE = re.compile(r"(?<=[^\s.][.!?;])\s+(?=[A-Z\d\"'])|\n+")
@@ -88,7 +88,7 @@ def _plain_stem(word: str) -> str:
 
 
 _SYNONYMS: dict[str, str] = {}
-for _group in _SYNONYM_GROUPS.split("|"):
+for _group in _SYNONYM_GROUPS:
     _first, *_others = map(_plain_stem, _group.split())
     for _stem in (_first, *_others):
         _SYNONYMS.setdefault(_stem, _SYNONYMS.get(_first, _first))
