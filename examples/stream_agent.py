@@ -182,7 +182,7 @@ def faults(streaming: Streaming, outcome: Outcome, reference: Outcome, expected:
 
 
 def stream_all(runs: Callable[[], Iterator[Streaming]], shop: Shop, reference: Outcome | None) -> tuple[Outcome, int]:
-    """Run each and compare it with the reference, by default the first run. Return the reference and the number of wrong runs."""
+    """Compare each run with the reference (default: the first run). Return the reference and the number of wrong runs."""
     (row,) = shop.sql(EXPECTED)
     wrong = 0
     first = reference

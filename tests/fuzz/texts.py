@@ -81,17 +81,17 @@ def written(source: Source, fragments: Sequence[str]) -> str:
     """Return a text of partly damaged fragments, or any text."""
     if source.below(4) == 0:
         return source.rest().decode("utf-8", "surrogatepass" if source.below(2) else "replace")
-    pieces: list[str] = []
-    while source and len(pieces) < 24:
-        piece = source.choose(fragments)
+    parts: list[str] = []
+    while source and len(parts) < 24:
+        part = source.choose(fragments)
         damage = source.below(6)
         if damage == 0:
-            piece = piece[: source.below(len(piece) + 1)]
+            part = part[: source.below(len(part) + 1)]
         elif damage == 1:
-            at = source.below(len(piece) + 1)
-            piece = piece[:at] + chr(source.below(0x3000)) + piece[at + source.below(2) :]
-        pieces.append(piece)
-    return "".join(pieces)
+            at = source.below(len(part) + 1)
+            part = part[:at] + chr(source.below(0x3000)) + part[at + source.below(2) :]
+        parts.append(part)
+    return "".join(parts)
 
 
 def some_text(source: Source, fragments: Sequence[str]) -> str:
@@ -124,10 +124,10 @@ def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source
     assert len(whole.text) + len(whole.reasoning) <= len(text)
 
 
-def _scanned(pieces: Sequence[str], offer: ToolCatalog, options: Mapping[str, Any]) -> ScanResult:
+def _scanned(parts: Sequence[str], offer: ToolCatalog, options: Mapping[str, Any]) -> ScanResult:
     reader = TextReader(offer, **options)
-    for piece in pieces:
-        reader.feed(piece)
+    for part in parts:
+        reader.feed(part)
     reader.close()
     return reader.scan
 
@@ -183,8 +183,8 @@ def partial_json(source: Source) -> None:
     cuts = source.cuts()
     text = some_text(source, [*JSON_BITS, *NUMBERS, '{"a": ', '["', "é", "\n", " "])
     parser, at = PartialJsonParser(), 0
-    for piece in in_chunks(text, cuts):
-        at += parser.read(piece, 0)
+    for part in in_chunks(text, cuts):
+        at += parser.read(part, 0)
         assert at <= len(text)
         parser.partial_value()
         if parser.done or parser.failed:
