@@ -1,5 +1,5 @@
 # make demo    installs what the demonstration needs and runs it (no key, no network after installation)
-# make test    installs what the tests need and runs them
+# make test    installs what the tests need and runs them, without the long suites
 # make check   lint, types, architecture
 #
 # Each target makes .venv when it is not there and installs again only when pyproject.toml changed.
@@ -15,7 +15,7 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/stream_agent.py
 
 test: $(VENV)/.installed-test
-	$(PYTHON) -m pytest -q --numprocesses auto --dist worksteal
+	$(PYTHON) -m pytest -q --numprocesses auto --dist worksteal -m "not long"
 
 check: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .

@@ -48,9 +48,9 @@ def report_over_http(port: int) -> float:
     """Return the growth over HTTP. The server counts the calls."""
     predict = predictor(port, "predict")
     before = posted(port)
-    megabytes = growth(lambda: predict(**INPUTS))
+    growth_megabytes = growth(lambda: predict(**INPUTS))
     assert posted(port) - before == WARM_UP + CALLS
-    return megabytes
+    return growth_megabytes
 
 
 def process(report: str) -> Contestant:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz.__main__ import main
@@ -14,7 +14,6 @@ from tests.fuzz.targets import KEPT, TARGETS
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=40)
 @given(data=st.binary(max_size=160))
 def test_any_input_gives_a_result_or_a_sigwire_error(name: str, data: bytes) -> None:
     TARGETS[name](Source(data))

@@ -232,9 +232,9 @@ def _read_image(block: JsonObject, family: str, names: NameMap) -> Part | None:
     source = block.get("source")
     match string_of(source, "type"):
         case "url":
-            return ImagePart(url=string_of(source, "url"))
+            return ImagePart(url=_text_of(source, "url"))
         case "base64":
-            return ImagePart(data=string_of(source, "data"), media_type=string_of(source, "media_type"))
+            return ImagePart(data=_text_of(source, "data"), media_type=_text_of(source, "media_type"))
         case _:
             return None
 
@@ -243,16 +243,22 @@ def _read_document(block: JsonObject, family: str, names: NameMap) -> Part | Non
     source, title = block.get("source"), string_of(block, "title")
     match string_of(source, "type"):
         case "url":
-            return FilePart(url=string_of(source, "url"), filename=title)
+            return FilePart(url=_text_of(source, "url"), filename=title)
         case "file":
-            return FilePart(file_id=string_of(source, "file_id"), filename=title)
+            return FilePart(file_id=_text_of(source, "file_id"), filename=title)
         case "base64":
-            return FilePart(string_of(source, "data"), filename=title, media_type=string_of(source, "media_type"))
+            return FilePart(_text_of(source, "data"), filename=title, media_type=_text_of(source, "media_type"))
         case "text":
-            data = base64.b64encode((string_of(source, "data") or "").encode("utf-8", "replace")).decode()
+            data = base64.b64encode((_text_of(source, "data") or "").encode("utf-8", "replace")).decode()
             return FilePart(data, filename=title, media_type="text/plain")
         case _:
             return None
+
+
+def _text_of(source: JsonValue, name: str) -> str | None:
+    """Return the member of an object if it is a text, also an empty one."""
+    value = source.get(name) if isinstance(source, dict) else None
+    return value if isinstance(value, str) else None
 
 
 _ASKING_READERS: Mapping[str, tuple[Callable[[JsonObject, str, NameMap], Part | None], frozenset[str]]] = {

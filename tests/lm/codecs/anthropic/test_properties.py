@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sigwire.core.capabilities import Capabilities
@@ -15,7 +15,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
-from sigwire.core.tools.calls import ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
@@ -180,6 +180,14 @@ def test_answers_put_into_history_are_sent_as_they_came(answers: list[list[dict[
     assert [blocks_of(message) for message in written if message["role"] == "assistant"] == came
 
 
+@example(
+    Request(
+        (
+            Message("assistant", (ToolCall("a", "f", {}),)),
+            Message("tool", (ToolResult("a", "f", "", media=(ImagePart(url=""),)),)),
+        )
+    )
+)
 @given(requests)
 def test_encoded_request_is_equal_when_read_and_encoded_again(request: Request) -> None:
     sent = attempt(anthropic, replace(request, options={}, response_format=None), target())
