@@ -35,10 +35,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collectstart() -> None:
+    """Pause garbage collection until the tests are collected: each pass would scan all of them, and find nothing."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Exempt the collected tests from garbage collection: each ``gc.collect()`` of a test would scan all tests."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

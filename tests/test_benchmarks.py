@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -64,6 +65,13 @@ def test_partial_value_check_accepts_prefixes_only(beginning: JsonValue, whole: 
     assert streaming.begins(beginning, whole) is is_one
 
 
+@pytest.fixture
+def no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip the garbage collection before each sample: the heap of a test run is large."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+
+
+@pytest.mark.usefixtures("no_collection")
 def test_contestants_take_turns_and_a_line_has_every_sample() -> None:
     turns: list[str] = []
     job = Job(
@@ -79,6 +87,7 @@ def test_contestants_take_turns_and_a_line_has_every_sample() -> None:
     assert line.samples == {FLOOR: [1.0, 1.0], SIGWIRE: [1.0, 1.0]}
 
 
+@pytest.mark.usefixtures("no_collection")
 def test_slow_job_gets_few_rounds() -> None:
     job = Job("x1", "a job", "", {SIGWIRE: lambda: None}, sample=lambda contestant: 1.0, most_rounds=2)
     assert len(measure(job, rounds=5).samples[SIGWIRE]) == 2

@@ -106,6 +106,7 @@ def test_a_case_fed_one_character_at_a_time_gives_the_same_as_the_whole(
             assert read_calls(case["text"], tools) == whole, case["id"]
 
 
+@pytest.mark.long
 def test_a_case_cut_in_two_gives_the_same_as_the_whole(cases: list[dict[str, Any]]) -> None:
     for number, case in enumerate(cases):
         text, tools = case["text"], tools_of(case)
@@ -114,6 +115,7 @@ def test_a_case_cut_in_two_gives_the_same_as_the_whole(cases: list[dict[str, Any
             assert read_chunks([text[:cut], text[cut:]], tools) == whole, (case["id"], cut)
 
 
+@pytest.mark.long
 def test_prefix_of_a_case_has_no_additional_call(cases: list[dict[str, Any]]) -> None:
     for number, case in enumerate(cases):
         if case["kind"] not in ("clean", "damage"):

@@ -61,6 +61,10 @@ def grows_no_faster(job: Job, size: int) -> None:
         assert large < 2.4 * small + least, (measure.__name__, small, large)
 
 
+def _long(values: Iterable[str]) -> list[Any]:
+    return [pytest.param(value, marks=pytest.mark.long) for value in values]
+
+
 def small_chunks(whole: str) -> list[str]:
     return [whole[at : at + 3] for at in range(0, len(whole), 3)]
 
@@ -100,7 +104,7 @@ def test_work_of_framing_is_linear_in_the_bytes(head: bytes, unit: bytes) -> Non
     grows_no_faster(lambda size: split(head + unit * size), 400)
 
 
-@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("name", ["anthropic", *_long(name for name in WIRES if name != "anthropic")])
 def test_work_of_reading_an_answer_is_linear_in_its_events(name: str) -> None:
     """Each event of a true stream, many times over where it stands."""
     wire = WIRES[name]
@@ -172,7 +176,7 @@ OPENINGS = [
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-@pytest.mark.parametrize("opening", OPENINGS)
+@pytest.mark.parametrize("opening", [OPENINGS[0], *_long(OPENINGS[1:])])
 def test_work_of_streaming_outputs_is_linear_in_the_answer(adapter: str, opening: str) -> None:
     plan = ADAPTERS[adapter].plan(SIGNATURE)
     for unit in UNITS:

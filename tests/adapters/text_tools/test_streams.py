@@ -226,7 +226,14 @@ def work(text: str, size: int) -> int:
     return calls
 
 
-@pytest.mark.parametrize(("head", "tail"), [("", ""), ("<think>", "x"), ("", "</think>")])
+@pytest.mark.parametrize(
+    ("head", "tail"),
+    [
+        ("", ""),
+        pytest.param("<think>", "x", marks=pytest.mark.long),
+        pytest.param("", "</think>", marks=pytest.mark.long),
+    ],
+)
 def test_hostile_texts_are_read_in_linear_work(head: str, tail: str) -> None:
     scan("<")  # the grammars are compiled once
     for chunk in HOSTILE:
