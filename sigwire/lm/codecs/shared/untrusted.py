@@ -51,7 +51,7 @@ def object_of(value: JsonValue) -> JsonObject:
 def remove_members(data: JsonObject, names: Collection[str]) -> JsonObject:
     """Return the object without these members and without those that are ``null``.
 
-    >>> without({"a": 1, "b": 2, "c": None}, {"a"})
+    >>> remove_members({"a": 1, "b": 2, "c": None}, {"a"})
     {'b': 2}
     """
     return {name: value for name, value in data.items() if name not in names and value is not None}
