@@ -13,8 +13,10 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar, cast
 
 from sigwire.core.events import StreamEvent, collect
@@ -49,7 +51,7 @@ class CompletionEffect:
         import asyncio
 
         async with asyncio.timeout(cast("float | None", self.arguments.get("timeout"))):
-            return await self.litellm.acompletion(**self.arguments)
+            return await _close_when_cancelled(self.litellm.acompletion(**self.arguments))
 
 
 class LiteLLMStream:
@@ -93,7 +95,7 @@ class LiteLLMStream:
         self._start_deadline()
         self._is_async = True
         async with asyncio.timeout(self._seconds_until_deadline()):
-            self._chunks = aiter(await self._litellm.acompletion(**self._arguments))
+            self._chunks = aiter(await _close_when_cancelled(self._litellm.acompletion(**self._arguments)))
 
     def _next(self) -> JsonValue:
         if self._is_async:
@@ -106,7 +108,7 @@ class LiteLLMStream:
         import asyncio
 
         async with asyncio.timeout(self._seconds_until_deadline()):
-            return to_json_value(await anext(self._chunks, None))
+            return to_json_value(await _close_when_cancelled(anext(self._chunks, None)))
 
     def _close(self) -> None:
         if self._is_async:
@@ -115,9 +117,7 @@ class LiteLLMStream:
             self.abort()
 
     async def _aclose(self) -> None:
-        for layer in _closable_layers(self._chunks):
-            with contextlib.suppress(Exception):  # the stream is abandoned: no caller needs the error
-                await (layer.aclose if hasattr(layer, "aclose") else layer.close)()
+        await _close_all(_closable_layers(self._chunks))
 
     def _start_deadline(self) -> None:
         self._deadline = None if self._timeout is None else time.monotonic() + self._timeout
@@ -144,11 +144,36 @@ def _must_be_cancellable(litellm: Any, arguments: JsonObject) -> bool:
     return all(row.get("provider") != prefix for row in getattr(litellm, "custom_provider_map", None) or ())
 
 
+async def _close_when_cancelled(awaitable: Awaitable[T]) -> T:
+    """Await LiteLLM. If cancelled, close the reply that it was reading, which it leaves open until collected."""
+    import asyncio
+
+    try:
+        return await awaitable
+    except asyncio.CancelledError as error:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            await _close_all(_replies_in(frame))
+        raise
+
+
+async def _close_all(layers: Iterable[Any]) -> None:
+    for layer in layers:
+        with contextlib.suppress(Exception):  # the stream is abandoned: no caller needs the error
+            await (layer.aclose if hasattr(layer, "aclose") else layer.close)()
+
+
+def _replies_in(frame: FrameType | None) -> list[Any]:
+    """Return the replies of httpx in the local variables of a function or generator. No attribute leads to them (ADR 0024)."""
+    values: Iterable[Any] = frame.f_locals.values() if frame is not None else ()
+    return [value for value in values if "is_stream_consumed" in getattr(value, "__dict__", ())]
+
+
 def _closable_layers(stream: Any) -> list[Any]:
     """Return a stream and the objects it reads from. Many of LiteLLM's iterators do not close the one below them."""
     layers = [stream]
     for layer in layers:  # grows meanwhile
         below = [getattr(layer, name, None) for name in _LAYER_NAMES]
+        below += _replies_in(getattr(layer, "ag_frame", None) or getattr(layer, "gi_frame", None))
         layers += [one for one in below if one is not None and not any(one is known for known in layers)]
     return layers
 
