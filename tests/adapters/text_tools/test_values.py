@@ -186,5 +186,7 @@ def test_style_writes_an_unreadable_call_verbatim(style: CallStyle) -> None:
 
 
 def test_unknown_style_is_refused_with_the_names() -> None:
-    with pytest.raises(InputError, match=r"'herms' \(the option text_tools\)\. Choose one of anthropic_legacy, fenced, gemma"):
+    with pytest.raises(
+        InputError, match=r"'herms' \(the option text_tools\)\. Choose one of anthropic_legacy, fenced, gemma"
+    ):
         style_named("herms")
