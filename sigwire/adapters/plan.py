@@ -135,8 +135,12 @@ class Plan:
         of one name, a ``tool_choice`` that is not offered, and a demo or turn that is no mapping.
         """
         settings: dict[str, Any] = dict(options) if options else {}
-        choice = read_tool_choice(settings.pop("tool_choice", None))
-        parallel = settings.pop("parallel_tool_calls", None)
+        choice = parallel = None
+        if settings:
+            choice, parallel = (
+                read_tool_choice(settings.pop("tool_choice", None)),
+                settings.pop("parallel_tool_calls", None),
+            )
         if parallel is None:
             parallel = self.adapter.parallel_tool_calls
         prompt = self._tool_prompt(inputs, choice)

@@ -173,6 +173,26 @@ def test_demo_is_written_again_when_changed() -> None:
     assert '"b"' in other.format({"question": "Q?"}, [names]).messages[2].text
 
 
+def test_demo_is_written_again_when_a_list_in_it_has_grown() -> None:
+    plan = ChatAdapter().plan(Signature("question -> names: list[str]"))
+    demo = Example(question="q", names=None)
+    plan.format({"question": "Q?"}, [demo])
+    demo.names = ["a"]
+    plan.format({"question": "Q?"}, [demo])
+    demo.names.append("b")
+    assert '["a","b"]' in plan.format({"question": "Q?"}, [demo]).messages[2].text
+
+
+@pytest.mark.parametrize("order", [(2, 1, 0), (0, 1), (0, 1, 2, 0)])
+def test_demos_are_written_again_when_the_list_has_changed(order: tuple[int, ...]) -> None:
+    plan = ChatAdapter().plan(QA)
+    demos = [Example(question=f"q{n}", answer=f"a{n}") for n in range(3)]
+    plan.format(ASK, demos)
+    demos = [demos[n] for n in order]
+    asked = [message.text for message in plan.format(ASK, demos).messages[1:-1:2]]
+    assert [text[-2:] for text in asked] == [demo.question for demo in demos]
+
+
 def test_demo_is_written_once_when_unchanged() -> None:
     plan = ChatAdapter().plan(QA)
     demos = [DEMO, Example(**DEMO)]

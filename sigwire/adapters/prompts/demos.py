@@ -5,14 +5,16 @@ Each demo is an exchange: a user message and the reply. The system message state
 marked; a demo without any input or any output is omitted.
 
 A written demo is cached until it changes: an ``Example`` counts its changes, values of a dict are compared by identity.
-Demos with mutable values are written every time. The cache is bounded.
+Demos with mutable values are written every time. The cache is bounded. A list of unchanged ``Example`` objects is
+recognized as a whole, so that its cost does not grow with the length of the demos.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from operator import attrgetter, is_
+from typing import NamedTuple, cast
 
 from sigwire.adapters.prompts.turns import TurnWriter, read_calls_value, read_results
 from sigwire.core.messages import Message
@@ -29,6 +31,7 @@ EXAMPLES_NOTE = "The examples above show the task. They are not part of the conv
 _NO_RESULT = "(result omitted)"
 _IMMUTABLE = (str, int, float, bool, bytes, type(None), ToolCalls)
 _MAX_DEMOS = 1024
+_version_of = attrgetter("_version")
 
 
 @dataclass(slots=True)
@@ -40,6 +43,14 @@ class _CachedDemo:
     position: int | None
     messages: tuple[Message, ...]
     complete: bool
+
+
+class _CachedDemos(NamedTuple):
+    """All demos of a call, their versions at that time, and their exchanges."""
+
+    demos: tuple[object, ...]
+    versions: list[object]
+    exchanges: list[tuple[Message, ...]]
 
 
 def examples_note(count: int) -> str:
@@ -56,7 +67,7 @@ def examples_note(count: int) -> str:
 class DemoWriter:
     """Writes the demos of one plan. ``mark`` is the first line of a complete demo."""
 
-    __slots__ = ("_cache", "_inputs", "_mark", "_outputs", "_turns")
+    __slots__ = ("_cache", "_inputs", "_last", "_mark", "_outputs", "_turns")
 
     def __init__(self, turns: TurnWriter, mark: str = "") -> None:
         visible = turns.layout.visible
@@ -65,9 +76,23 @@ class DemoWriter:
         self._inputs = tuple(spec.name for spec in visible.inputs)
         self._outputs = tuple(spec.name for spec in visible.outputs)
         self._cache: dict[int, _CachedDemo] = {}
+        self._last: _CachedDemos | None = None
 
-    def exchanges(self, demos: Iterable[object]) -> list[tuple[Message, ...]]:
+    def exchanges(self, demos: Iterable[object]) -> Sequence[tuple[Message, ...]]:
         """Return the demos as turns, incomplete ones first."""
+        demos, last = tuple(demos), self._last
+        try:
+            versions = [*map(_version_of, demos)]
+        except AttributeError:  # a dict has no version
+            return self._exchanges(demos)
+        if last is not None and versions == last.versions and all(map(is_, demos, last.demos)):
+            return last.exchanges
+        exchanges = self._exchanges(demos)
+        if all(id(demo) in self._cache for demo in demos):
+            self._last = _CachedDemos(demos, versions, exchanges)
+        return exchanges
+
+    def _exchanges(self, demos: tuple[object, ...]) -> list[tuple[Message, ...]]:
         partial: list[tuple[Message, ...]] = []
         complete: list[tuple[Message, ...]] = []
         for position, demo in enumerate(demos):
@@ -94,7 +119,9 @@ class DemoWriter:
         messages = self._messages(values, calls, complete, position) if inputs and (calls or outputs) else ()
         has_ids = bool(calls) and self._turns.native
         written = _CachedDemo(demo, _state(demo, values), position if has_ids else None, messages, complete)
-        if written.state is not None:
+        if written.state is None:
+            self._cache.pop(id(demo), None)
+        else:
             if len(self._cache) >= _MAX_DEMOS:
                 self._cache.clear()
             self._cache[id(demo)] = written

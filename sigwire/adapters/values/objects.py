@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypeAlias, cast
 
@@ -26,13 +25,20 @@ __all__ = ["FieldReadings", "ObjectCodec"]
 _Members: TypeAlias = tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]
 
 
-@dataclass(slots=True)
 class FieldReadings:
     """The result of reading a text: values by field, repairs, and problems by field ("" for the whole text)."""
 
-    values: dict[str, Any] = field(default_factory=dict[str, Any])
-    repairs: list[Repair] = field(default_factory=list[Repair])
-    problems: dict[str, str] = field(default_factory=dict[str, str])
+    __slots__ = ("problems", "repairs", "values")
+
+    def __init__(
+        self,
+        values: dict[str, Any] | None = None,
+        repairs: list[Repair] | None = None,
+        problems: dict[str, str] | None = None,
+    ) -> None:
+        self.values = {} if values is None else values
+        self.repairs = [] if repairs is None else repairs
+        self.problems = {} if problems is None else problems
 
 
 class ObjectCodec:
