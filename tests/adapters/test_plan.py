@@ -173,7 +173,7 @@ def test_demo_is_written_again_when_changed() -> None:
     assert '"b"' in other.format({"question": "Q?"}, [names]).messages[2].text
 
 
-def test_demo_is_written_again_when_a_list_in_it_has_grown() -> None:
+def test_demo_is_written_again_when_its_list_changes() -> None:
     plan = ChatAdapter().plan(Signature("question -> names: list[str]"))
     demo = Example(question="q", names=None)
     plan.format({"question": "Q?"}, [demo])
