@@ -56,7 +56,8 @@ def run(steps: Steps[T]) -> T:
             else:
                 effect = steps.send(value)
     except StopIteration as stop:
-        return cast(T, stop.value)
+        result: T = stop.value
+        return result
 
 
 def arun(steps: Steps[T]) -> CoroutineOf[T]:

@@ -351,7 +351,8 @@ def _prediction(
             reading = yield from _extracted_fields(context, reading, reasks)
         first = first or (response.choices[number], reading)
         rows.append(reading.fields)
-    choice, parsed = cast("tuple[Choice, ParsedChoice]", first)
+    assert first is not None  # ``_answer`` raises the error if no choice could be parsed
+    choice, parsed = first
     return Prediction.make(
         parsed.fields,
         signature=context.plan.signature,

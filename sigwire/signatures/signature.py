@@ -85,7 +85,8 @@ class SignatureMeta(type):
     @property
     def spec(cls) -> SignatureSpec:
         """The compiled signature, which adapters read."""
-        return cast("SignatureSpec", cls.__dict__[_SPEC])
+        spec: SignatureSpec = cls.__dict__[_SPEC]
+        return spec
 
     @property
     def instructions(cls) -> str:
