@@ -25,6 +25,7 @@ from sigwire.adapters.prompts.tool_choice import read_tool_choice
 from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, ToolPromptWriter
 from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.adapters.text_tools.styles import style_named
+from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.adapters.values.objects import FieldReadings
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
@@ -296,7 +297,7 @@ class Plan:
         for opening, closing in self.thoughts:
             if text.startswith(opening) and closing in text:
                 return text.partition(closing)[2], True
-        if self.layout.starts_outputs(text):
+        if self.layout.starts_outputs(text[lead_in_end(text) :]):
             return text, False
         for opening, closing in self.thoughts:
             before, found, after = text.partition(closing)

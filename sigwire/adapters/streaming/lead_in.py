@@ -1,7 +1,8 @@
 """``LeadInReader``: the start of the outputs in an answer, so that no draft is emitted.
 
 Equal to ``Plan``: thinking in tags before the answer is left out. If the prompt opened the thinking, only its closing tag
-shows it. An answer with any other start than a mark of its layout or an opening tag is emitted at its end.
+shows it. After a known lead-in (``values.lead_in``), an answer with any other start than a mark of its layout or an opening
+tag is emitted at its end.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 
 from sigwire.adapters.field_events import OutputReader
 from sigwire.adapters.streaming.lookahead import Lookahead
+from sigwire.adapters.values.lead_in import lead_in_end
 
 __all__ = ["LeadInReader"]
 
@@ -40,9 +42,11 @@ class LeadInReader:
 
     def _decide(self, text: str) -> None:
         content = text.lstrip()
-        opens = self._outputs.opens(content) if content else None
+        end = lead_in_end(content)
+        outputs = content[end:]
+        opens = self._outputs.opens(outputs) if outputs and end is not None else None
         if opens:
-            self._start(text)
+            self._start(outputs)
         elif (thought := next((pair for pair in self._thoughts if content.startswith(pair[0])), None)) is not None:
             self._closing = thought[1]
             self._skip_thinking(content)

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.core.json import JsonValue, loads
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError
@@ -100,7 +101,7 @@ def _read_leniently(text: str, kind: JsonKind | None) -> tuple[JsonValue, tuple[
 
 def _starts(text: str, kind: JsonKind | None) -> Iterator[int]:
     """Yield positions at which JSON may start, best first: the whole text, a fence, a line, anywhere."""
-    begin = _after_space(text, 0)
+    begin = _after_space(text, lead_in_end(text) or 0)
     opener = _OPENERS[kind]
     if opener.match(text, begin):
         yield begin

@@ -99,11 +99,10 @@ def test_field_ends_when_the_next_field_starts() -> None:
 # --- emitted at the end ---------------------------------------------------------------------------------
 
 AT_THE_END = [
-    (CHAT, "question -> answer", "Sure!\n[[ ## answer ## ]]\nOslo"),
+    (CHAT, "question -> answer", "Let me see.\n[[ ## answer ## ]]\nOslo"),
     (CHAT, "question -> answer", "Or\n[[ ## answer ## ]]\nRome?\n</think>\n[[ ## answer ## ]]\nOslo"),
     (CHAT, "question -> answer", '{"answer": "Oslo"}'),
     (CHAT, "question -> answer", "<think>Rome?\n[[ ## answer ## ]]\nOslo"),
-    (JSON, "question -> answer", "```json\n{\"answer\": \"Oslo\"}\n```"),
     (JSON, "question -> answer", "{'answer': 'Oslo'}"),
     (JSON, "question -> answer, more: str | None", '{"json": {"answer": "Oslo"}}'),
     (JSON, "question -> answer", '"Oslo"'),

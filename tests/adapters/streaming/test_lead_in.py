@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.plan import Plan
+from sigwire.adapters.streaming.field_reader import FieldReader
 from sigwire.adapters.xml import XMLAdapter
+from sigwire.core.events import FieldDelta, TextDelta
 from sigwire.core.json import dumps
 from tests.adapters.streaming.emitting import cut_at, cuts
 from tests.adapters.streaming.test_streaming import Texts, check, json_people, plan_of, texts
@@ -124,6 +127,42 @@ def test_wrapped_member_streams_the_parsed_value(
 @pytest.mark.parametrize("shape", MEMBERS)
 def test_every_wrapping_of_a_member_is_read(shape: str) -> None:
     check_cut(JSON, write_json(MEMBERS[shape](PLAIN)))
+
+
+# --- known lead-ins ------------------------------------------------------------------------------------------
+
+LEAD_INS = [
+    "Sure:\n\n", "Sure! Here is the answer you asked for:\n", "Of course.\r\n\r\n", "```\n", "```json\n", "\n```xml\n",
+    "Here are the fields:\n\n```\n", "Certainly!\n\nHere you go:\n",
+]  # fmt: skip
+each_layout = pytest.mark.parametrize("adapter", [JSON, CHAT, XML], ids=["json", "chat", "xml"])
+
+
+@each_layout
+@pytest.mark.parametrize("before", LEAD_INS)
+def test_known_lead_in_delays_no_delta(adapter: Adapter, before: str) -> None:
+    plan = plan_of(adapter, Texts)
+    plain, after = plan.layout.write({"text": "one two three", "other": "four"}), "\n```"
+    bare, wrapped = first_delta(plan, plain), first_delta(plan, before + plain + after)
+    assert wrapped == len(before) + bare
+    check(plan, before + plain + after, [*before, *plain, *after])
+
+
+def first_delta(plan: Plan, text: str) -> int:
+    """Return the number of characters that were fed when the first delta of a field was emitted."""
+    reader = FieldReader(plan)
+    return next(n for n, char in enumerate(text, 1) if any(type(e) is FieldDelta for e in reader.feed(TextDelta(char))))
+
+
+@each_layout
+@pytest.mark.parametrize("before", ["So, the user wants:\n", "Sure, let me think about it\n", "Sure: 1.\nNo:\n", "A: "])
+def test_any_other_lead_in_holds_the_fields_to_the_end(adapter: Adapter, before: str) -> None:
+    plan = plan_of(adapter, Texts)
+    draft, answer = (plan.layout.write({"text": text, "other": "x"}) for text in ("draft", "final"))
+    reader = FieldReader(plan)
+    assert list(reader.feed(TextDelta(before + draft))) == []
+    streamed = check(plan, f"{before}{draft}</think>{answer}", [before, draft, "</think>", answer])
+    assert streamed.texts["text"] == "final"
 
 
 # --- sections and tags ---------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ ADAPTERS: list[Adapter] = [ChatAdapter(), JSONAdapter(), XMLAdapter()]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
 
 MARKS = [
-    "Action:Action: {",
+    "Action:Action: {", "Sure:\n", "Here it is:\n\n", "```json\n",
     "[[ ## text ## ]]", "[[ ## other ## ]]", "[[ ## completed ## ]]", "[[ ## nobody ## ]]", "[[##text##]]", "[[", "\\",
     "\\\\", "[[ ##", "<text>", "</text>", "<\\text>", "</other>", "<nobody>", "<text", ">", "~~~tool_call", "~~~",
     "~~~tool_result", "```tool_call", "```", "```json", "<think>", "</think>", "<thinking>", "</thinking>", "null", "None",
