@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ToolDone,
         UsageUpdate,
     )
-    from sigwire.core.example import Completions, Example, Prediction
+    from sigwire.core.example import Completions, Example, Prediction, outputs_of
     from sigwire.core.messages import Message
     from sigwire.core.request import Request, ResponseFormat, ToolChoice
     from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
@@ -194,6 +194,7 @@ __all__ = [
     "inspect_history",
     "is_retryable_lm_error",
     "make_signature",
+    "outputs_of",
     "settings",
     "track_usage",
 ]
@@ -210,7 +211,7 @@ _NAMES_BY_MODULE = {
         "AskStart FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta TextDelta ToolCallDelta ToolCallEnd "
         "ToolCallStart ToolDone UsageUpdate"
     ),
-    "sigwire.core.example": "Completions Example Prediction",
+    "sigwire.core.example": "Completions Example Prediction outputs_of",
     "sigwire.core.messages": "Message",
     "sigwire.core.request": "Request ResponseFormat ToolChoice",
     "sigwire.core.response": "Choice LMWarning Repair Response Usage",

@@ -65,7 +65,7 @@ def test_the_programs_of_a_page_run(
     namespace: dict[str, Any] = {"__name__": "page"}
     for block in blocks(page):
         # Blank lines keep the page's own line numbers in tracebacks.
-        code = compile("\n" * (block.line - 1) + block.source, str(page), "exec")
+        code = compile("\n" * (block.line - 1) + block.source, str(page), "exec", dont_inherit=True)
         if block.runs:
             printed = run(code, namespace, expected_error(block.source))
             if block.prints is not None:

@@ -199,10 +199,25 @@ class ToolDone(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event of a program's stream: its value. Has no JSON form; a prediction has ``to_json``."""
+    """The last event of a program's stream: its value."""
 
     value: Any
     path: str = field(default="self", kw_only=True)
+
+    def to_json(self) -> JsonObject:
+        """Return the event as JSON: of a prediction the outputs (``outputs_of``), any other value as plain data.
+
+        Raises ``ValueError`` for a value without a JSON form. ``event_from_json`` does not read this event.
+
+        >>> from sigwire.core.example import Prediction
+        >>> Finished(Prediction(answer="4")).to_json()
+        {'type': 'finished', 'path': 'self', 'value': {'answer': '4'}}
+        """
+        from sigwire.core.example import Prediction, outputs_of
+        from sigwire.core.record import to_plain
+
+        value = outputs_of(self.value) if isinstance(self.value, Prediction) else to_plain(self.value)
+        return {"type": "finished", "path": self.path, "value": value}
 
 
 StreamEvent: TypeAlias = (

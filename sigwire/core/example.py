@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
-__all__ = ["Completions", "Example", "Prediction"]
+__all__ = ["Completions", "Example", "Prediction", "outputs_of"]
 
 
 class Example(Record):
@@ -343,3 +343,25 @@ class Completions:
 
     def __repr__(self) -> str:
         return f"Completions({dict(self.items())!r})"
+
+
+def outputs_of(prediction: object) -> JsonObject:
+    """Return the outputs of a prediction as JSON data that any JSON parser reads, for a browser or a log.
+
+    Only the outputs that the signature declares; all fields if the prediction has no signature. Models and dates are written
+    as pydantic writes them, bytes in base64; a number that JSON lacks (NaN, infinity) is ``None``. Raises ``TypeError`` if
+    ``prediction`` is no ``Prediction``, ``ValueError`` for a value without a JSON form.
+
+    >>> import datetime
+    >>> outputs_of(Prediction(on=datetime.date(2026, 1, 2), score=float("nan")))
+    {'on': '2026-01-02', 'score': None}
+    """
+    if not isinstance(prediction, Prediction):
+        raise TypeError(f"outputs_of() takes a prediction, not {type(prediction).__name__}.")
+    from pydantic_core import to_jsonable_python
+
+    declared = prediction._meta.signature
+    names = prediction.__dict__ if declared is None else (spec.name for spec in declared.spec.outputs)
+    fields = {name: to_plain(prediction.__dict__[name]) for name in names if name in prediction.__dict__}
+    outputs: JsonObject = to_jsonable_python(fields, inf_nan_mode="null")
+    return outputs

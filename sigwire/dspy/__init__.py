@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Toolbox, ToolCall, ToolCallDelta,
         ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, UnsupportedFeature,
         Usage, UsageUpdate, WebSearch, __version__, ensure_signature, inspect_history, is_retryable_lm_error,
-        make_signature, track_usage,
+        make_signature, outputs_of, track_usage,
     )  # fmt: skip
     from sigwire.dspy import streaming
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
@@ -66,7 +66,7 @@ __all__ = [
     "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult",
     "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "XMLAdapter", "__version__",
     "apply_sync_streaming", "configure", "context", "ensure_signature", "inspect_history", "is_retryable_lm_error",
-    "make_signature", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "track_usage",
+    "make_signature", "outputs_of", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "track_usage",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).

@@ -298,6 +298,8 @@ class ReAct(StepsModule, Generic[P, S]):
         plan = self._plain_plan()
         if _has_layout(plan.layout, choice.text):
             return Termination("no_calls", _parsed_fields(plan, choice), why=why)
+        if choice.text.lstrip("`json \n").startswith("{") and (fields := _parsed_fields(plan, choice)) is not None:
+            return Termination("no_calls", fields, why=why)
         if len(outputs) != 1 or outputs[0].annotation is not str or not choice.text.strip():
             return Termination("no_calls", why=why)
         try:
