@@ -50,13 +50,18 @@ def emit_decoded(
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None
     while not ended and failure is None:
-        chunk: bytes | None = yield reply.next()
+        try:
+            chunk: bytes | None = yield reply.next()
+        except (LMError, OSError):
+            if not framing.has_end_mark:
+                raise
+            chunk = None  # a connection that broke behind [DONE]
         ended, found = chunk is None, list[StreamEvent]()
         try:
             for message in framing.close() if chunk is None else framing.feed(chunk):
                 found += decoder.feed(message)
             if ended:
-                found += decoder.close()
+                found += decoder.close(end_mark=framing.has_end_mark)
         except LMError as error:  # Events decoded before the error are emitted first.
             failure = error
         events += found

@@ -31,6 +31,8 @@ from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider, Fault, Gate, Raw, Streamed
+from tests.lm.calls import ask
+from tests.lm.loopback import Host, Reply
 
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
@@ -184,6 +186,40 @@ def test_stream_without_its_end_is_an_error(wire: str, read: Read) -> None:
         read(model(provider, wire), HI)
     assert caught.value.retryable
     assert "one" in caught.value.partial.choices[0].text
+
+
+CHUNK = b'data: {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "Hi there"}}]}\n\n'
+USED = b'data: {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {}}], "usage": {"prompt_tokens": 3}}\n\n'
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["complete", "connection breaks behind the mark"])
+def test_end_mark_ends_a_stream_without_finish_reason(cut: bool, read: Read, serve: Callable[..., Host]) -> None:
+    host = serve(Reply(CHUNK + USED + b"data: [DONE]\n\n", cut=cut))
+    response = collect(read(LM("openai/m", base_url=host.url, api_key="any"), HI))
+    assert [(choice.text, choice.finish_reason) for choice in response.choices] == [("Hi there", "stop")]
+    assert [warning.feature for warning in response.warnings] == ["finish_reason"]
+    assert response.usage.input_tokens == 3
+    assert len(host.seen) == 1
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["clean", "cut"])
+def test_stream_without_end_mark_and_finish_reason_is_an_error(
+    cut: bool, read: Read, serve: Callable[..., Host]
+) -> None:
+    host = serve(Reply(CHUNK, cut=cut))
+    with pytest.raises(LMTransportError) as caught:
+        read(LM("openai/m", base_url=host.url, api_key="any"), HI)
+    assert caught.value.retryable
+    assert caught.value.partial is not None
+    assert caught.value.partial.choices[0].text == "Hi there"
+
+
+@pytest.mark.parametrize("how", ["blocking", "awaited"])
+async def test_whole_reply_without_finish_reason_has_a_warning(how: str, serve: Callable[..., Host]) -> None:
+    host = serve({"choices": [{"message": {"content": "Hi"}, "finish_reason": None}]})
+    response = await ask(how, LM("openai/m", base_url=host.url, api_key="any"))
+    assert response.choices[0].text == "Hi"
+    assert [warning.feature for warning in response.warnings] == ["finish_reason"]
 
 
 @pytest.mark.parametrize("wire", MODELS)

@@ -19,11 +19,16 @@ ASKED = Request((Message.user("q"),))
 
 
 def told(
-    codec: StreamingCodec[Any], target: Target[Any], events: Iterable[JsonValue], request: Request = ASKED
+    codec: StreamingCodec[Any],
+    target: Target[Any],
+    events: Iterable[JsonValue],
+    request: Request = ASKED,
+    *,
+    end_mark: bool = False,
 ) -> list[StreamEvent]:
     """Return all stream events of a decoder, to the end of the answer."""
     decoder = codec.decoder(codec.encode(request, target, stream=True), target)
-    return [*(ours for event in events for ours in decoder.feed(event)), *decoder.close()]
+    return [*(ours for event in events for ours in decoder.feed(event)), *decoder.close(end_mark=end_mark)]
 
 
 def streamed(

@@ -2,7 +2,7 @@
 
 The data of an event holds its type, so hosts may omit the event's name. At its end a block is read by the same readers as
 in a whole reply. Pings and unknown events are ignored. An error may come at any time, under status 200. The stop reason
-ends an answer, not the end marker.
+ends an answer; with content, ``message_stop`` or ``[DONE]`` does as well.
 
 The input of a call is joined at the end of its block; no input means no arguments. The call of the last block is held
 back until the stop reason shows that it was not truncated.
@@ -146,6 +146,10 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
             self._message = {**self._message, "usage": counts}
         yield from self._update_usage(self._paused_usage + decode_usage(self._message))
 
+    def _message_stop(self, event: JsonObject) -> _Events:
+        self._has_end_mark = True
+        yield from ()
+
     # --- blocks
 
     def _block_start(self, event: JsonObject) -> _Events:
@@ -236,14 +240,14 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
             yield from events_of(decode(self._whole, self.sent, self.target))
             return
         yield from self._close_block()
-        if not isinstance(self._message.get("stop_reason"), str):
+        if not (string_of(self._message, "stop_reason") or (self._has_end_mark and self._blocks)):
             raise self._truncation_error()
         body: JsonObject = {**self._message, "content": self._blocks}
         self._bodies.append(body)
         bodies: JsonValue = body if len(self._bodies) == 1 else cast(JsonValue, self._bodies.copy())
         response = decode(bodies, self.sent, self.target)
         self._paused_usage = response.usage
-        self._message, self._blocks = {}, []
+        self._message, self._blocks, self._has_end_mark = {}, [], False
         yield from self._end_response(response, [self._choice])
 
     _HANDLERS: ClassVar[Mapping[str, _Handler]] = {
@@ -253,6 +257,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         "message": _buffer_reply,
         "message_delta": _message_delta,
         "message_start": _message_start,
+        "message_stop": _message_stop,
     }
     _DELTAS: ClassVar[Mapping[str, Callable[[Any, _PartialBlock, JsonObject], _Events]]] = {
         "citations_delta": _citation,

@@ -176,7 +176,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
     def _end(self) -> Iterator[StreamEvent]:
         ordered = [self._candidates[index] for index in sorted(self._candidates)]
         is_blocked = string_of(self._body.get("promptFeedback"), "blockReason") is not None
-        is_complete = all(string_of(each.members, "finishReason") for each in ordered)
+        is_complete = self._has_end_mark or all(string_of(each.members, "finishReason") for each in ordered)
         if not (is_complete if ordered else is_blocked):
             raise self._truncation_error()
         for candidate in ordered:

@@ -56,7 +56,10 @@ def decoder(sent: EncodedRequest, target: Target[ChatProfile]) -> ChatDecoder[Ch
 
 
 class ChatDecoder(StreamDecoder[D], Generic[D]):
-    """Chunks of one reply -> events. Raises ``LMError`` for an error in a chunk and for an end without a finish reason."""
+    """Chunks of one reply -> events. Raises ``LMError`` for an error in a chunk and for a reply without an end.
+
+    The finish reason, ``[DONE]`` and a chunk of usage alone each end a reply.
+    """
 
     def __init__(self, sent: EncodedRequest, target: Target[D]) -> None:
         super().__init__(sent, target)
@@ -158,7 +161,9 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         """Raise ``LMError`` if a choice or its finish reason is missing."""
         if isinstance(error := value_at(self._body, "x_groq.error"), str):
             raise self._failure({"error": error})
-        is_finished = self._has_usage or all(choice.is_finished for choice in self._choices.values())
+        is_finished = (
+            self._has_usage or self._has_end_mark or all(choice.is_finished for choice in self._choices.values())
+        )
         if not self._choices or sorted(self._choices) != list(range(len(self._choices))) or not is_finished:
             raise self._truncation_error()
 

@@ -210,6 +210,8 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
     # --- the end
 
     def _end(self) -> Iterator[StreamEvent]:
+        if self._final is None and self._has_end_mark and self._items:
+            self._final = {**self._created, "status": None}
         if self._final is None:
             raise self._truncation_error()
         yield from self._emit_text(self._cutter.close())

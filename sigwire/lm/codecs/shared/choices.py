@@ -30,25 +30,29 @@ def resolve_finish(
 
     A truncated answer keeps its reason and loses its last call if the arguments of that call do not parse. Otherwise
     calls mean ``tool_calls`` whatever the wire sent, a refusal means ``content_filter``, and an unknown reason is ``stop``
-    with text and ``error`` without.
+    with text and ``error`` without. A missing reason is a warning: the answer may be incomplete.
 
     >>> resolve_finish("stop", {"stop": "stop"}, text="", calls=[ToolCall("call_0", "f", {})])[0]
     'tool_calls'
     """
     calls = tuple(calls)
     known = table.get(reason) if isinstance(reason, str) else None
+    missing = (_NO_REASON,) if reason in (None, "") else ()
     if known in ("length", "content_filter"):
         if not calls or calls[-1].error is None:
             return known, calls, ()
         detail = f"The call of {calls[-1].name!r} was cut off ({known}) and left out."
         return known, calls[:-1], (LMWarning("tool_calls", detail),)
     if calls:
-        return "tool_calls", calls, ()
+        return "tool_calls", calls, missing
     if refusal is not None:
-        return "content_filter", calls, ()
+        return "content_filter", calls, missing
     if known is None or known == "tool_calls":  # "tool_calls" without a call is no reason
         known = "stop" if text else "error"
-    return known, calls, ()
+    return known, calls, missing
+
+
+_NO_REASON = LMWarning("finish_reason", "The provider gave no finish reason; the answer may be incomplete.")
 
 
 def number_parts(parts: Sequence[Part], taken: Iterable[str]) -> tuple[list[Part], tuple[ToolCall, ...]]:

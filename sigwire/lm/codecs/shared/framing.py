@@ -8,7 +8,8 @@ for a stream with one JSON object or array, on one line or on many.
     SSEDecoder       server-sent events: fields, comments, CR, LF or CRLF, several lines of data in one event
     LineDecoder      lines of JSON; only LF ends a line, since texts contain U+2028 and U+0085
 
-A reply that is no stream (a page of HTML) is yielded as one text, for the codec to judge. A frame that is not JSON is an
+``[DONE]`` ends the stream; nothing behind it is read. A reply that is no stream (a page of HTML) is yielded as one text,
+for the codec to judge. A frame that is not JSON is an
 ``LMTransportError``: corrupted in transit or truncated. Each byte is read a bounded number of times, and at most one event
 of at most ``LIMIT`` bytes is kept.
 """
@@ -16,6 +17,7 @@ of at most ``LIMIT`` bytes is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from pydantic_core import from_json
@@ -40,7 +42,11 @@ class FrameDecoder(Protocol):
 
     Read the iterator before the next call. It raises ``LMTransportError`` at an event that is not JSON,
     ``LMUnexpectedError`` at one that is too long: after the events before it, wherever the bytes were cut.
+    ``has_end_mark``: whether ``[DONE]`` was read.
     """
+
+    @property
+    def has_end_mark(self) -> bool: ...
 
     def feed(self, data: bytes) -> Iterator[JsonValue]: ...
 
@@ -75,6 +81,10 @@ class _SniffingDecoder:
 
     def close(self) -> Iterator[JsonValue]:
         return self._decoder.close() if self._decoder is not None else iter(())
+
+    @property
+    def has_end_mark(self) -> bool:
+        return self._decoder is not None and self._decoder.has_end_mark
 
     def _choose_decoder(self, data: bytes) -> bytes:
         """Choose a decoder if a byte decides, and return the bytes for it."""
@@ -170,9 +180,11 @@ class _SSEJsonDecoder:
     def __init__(self, limit: int) -> None:
         self._stream = SSEDecoder(limit)
         self._text = b""
-        self._has_events = False
+        self._has_events = self.has_end_mark = False
 
     def feed(self, data: bytes) -> Iterator[JsonValue]:
+        if self.has_end_mark:
+            return iter(())
         if not self._has_events:
             self._text = (self._text + data[:_EXCERPT])[:_EXCERPT]
         return self._json(self._stream.feed(data))
@@ -186,22 +198,29 @@ class _SSEJsonDecoder:
         if events:
             self._has_events, self._text = True, b""
         for event in events:
+            if self.has_end_mark:
+                return
             try:
                 value = from_json(event.data, allow_inf_nan=False)
             except ValueError:
-                yield from _parse_strictly(event)
+                yield from self._parse_strictly(event)
             else:
                 yield _as_error(event.name, value) if event.name else value
 
+    def _parse_strictly(self, event: ServerSentEvent) -> Iterable[JsonValue]:
+        """Read an end mark, an empty event, events without a blank line between them, or JSON for the strict parser."""
+        data = "\n".join(takewhile(_is_no_mark, event.data.split("\n")))
+        self.has_end_mark = len(data) < len(event.data)
+        if not data.strip():
+            return ()
+        try:
+            return (_as_error(event.name, loads(data)),)
+        except ValueError as error:
+            return _line_by_line(data, error)
 
-def _parse_strictly(event: ServerSentEvent) -> Iterable[JsonValue]:
-    """Read an end mark, an empty event, events without a blank line between them, or JSON for the strict parser only."""
-    if event.data.startswith(_DONE) or not event.data.strip():
-        return ()
-    try:
-        return (_as_error(event.name, loads(event.data)),)
-    except ValueError as error:
-        return _line_by_line(event, error)
+
+def _is_no_mark(line: str) -> bool:
+    return not line.startswith(_DONE)
 
 
 def _parse(text: str) -> JsonValue:
@@ -220,11 +239,11 @@ def _as_error(name: str, value: JsonValue) -> JsonValue:
     return value
 
 
-def _line_by_line(event: ServerSentEvent, error: ValueError) -> Iterator[JsonValue]:
+def _line_by_line(data: str, error: ValueError) -> Iterator[JsonValue]:
     """Read events without a blank line between them. Raises ``LMTransportError`` for any other text."""
-    lines = [line for line in event.data.split("\n") if line.strip() and not line.startswith(_DONE)]
+    lines = [line for line in data.split("\n") if line.strip()]
     if len(lines) < 2:
-        raise _invalid_json_error(event.data) from error
+        raise _invalid_json_error(data) from error
     return map(_json_line, lines)
 
 
@@ -266,6 +285,8 @@ class LineDecoder:
 
 class NdjsonDecoder:
     """The JSON of lines. If the first line is no JSON, the whole reply is one document, complete at its end."""
+
+    has_end_mark = False
 
     def __init__(self, limit: int) -> None:
         self._lines = LineDecoder(limit)

@@ -157,12 +157,13 @@ class Decoder(Protocol):
     """A decoder of one streamed reply: JSON events of the wire in, stream events out.
 
     ``feed`` takes the JSON of one event and raises the ``LMError`` of a failure in the stream. ``close`` ends the reply:
-    it returns the last events, and raises a retryable ``LMError`` if the reply was truncated.
+    it returns the last events, and raises a retryable ``LMError`` if the reply was truncated. ``end_mark``: whether the
+    framing read ``[DONE]``; such a reply is complete, also without a finish reason.
     """
 
     def feed(self, event: JsonValue) -> list[StreamEvent]: ...
 
-    def close(self) -> list[StreamEvent]: ...
+    def close(self, *, end_mark: bool = False) -> list[StreamEvent]: ...
 
 
 class StreamingCodec(Codec[D_contra], Protocol[D_contra]):

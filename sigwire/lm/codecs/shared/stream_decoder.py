@@ -122,6 +122,7 @@ class StreamDecoder(ABC, Generic[D]):
         self._start: ResponseStart | None = None
         self._usage: Usage | None = None
         self._used_ids = set(sent.call_ids)
+        self._has_end_mark = False  # of the framing, or an event that ends the reply without a reason
 
     def feed(self, event: JsonValue) -> list[StreamEvent]:
         """Return the stream events of one event of the wire.
@@ -130,8 +131,9 @@ class StreamDecoder(ABC, Generic[D]):
         """
         return self._emit(self._read_any(event))
 
-    def close(self) -> list[StreamEvent]:
+    def close(self, *, end_mark: bool = False) -> list[StreamEvent]:
         """Return the last events. Raises a retryable ``LMError`` if the stream was truncated."""
+        self._has_end_mark |= end_mark
         return self._emit(self._end())
 
     @abstractmethod

@@ -281,6 +281,19 @@ def test_row_68_a_stream_that_stops_before_its_stop_reason_was_cut_off(count: in
     assert caught.value.retryable
 
 
+@pytest.mark.parametrize("last", [[], end(None), [{"type": "message_stop"}]], ids=["[DONE]", "null", "message_stop"])
+def test_end_marker_completes_a_stream_without_stop_reason(last: list[JsonObject]) -> None:
+    response = ev.collect(told(anthropic, TARGET, [*TRANSCRIPT[:-2], *last], end_mark=not last))
+    (choice,) = response.choices
+    assert (choice.text, choice.tool_calls, choice.finish_reason) == ("Hi", (F, G), "tool_calls")
+    assert [warning.feature for warning in response.warnings] == ["finish_reason"]
+
+
+def test_end_marker_does_not_complete_a_stream_without_content() -> None:
+    with pytest.raises(LMTransportError, match="stopped before the end"):
+        told(anthropic, TARGET, [start(), {"type": "message_stop"}], end_mark=True)
+
+
 def test_row_67_the_end_marker_may_be_missing() -> None:
     assert streamed(anthropic, TARGET, TRANSCRIPT[:-1]) == streamed(anthropic, TARGET, TRANSCRIPT)
 

@@ -293,6 +293,14 @@ def test_row_68_a_stream_that_stops_before_its_finish_reason_was_cut_off(count: 
     assert caught.value.retryable
 
 
+def test_end_mark_completes_a_stream_without_finish_reason() -> None:
+    response = ev.collect(told(gemini, TARGET, TRANSCRIPT[:-1], end_mark=True))
+    assert [(choice.text, choice.tool_calls, choice.finish_reason) for choice in response.choices] == [
+        ("Hi", (F, G), "tool_calls")
+    ]
+    assert [warning.feature for warning in response.warnings] == ["finish_reason"]
+
+
 def test_one_candidate_without_a_finish_reason_is_a_stream_that_was_cut_off() -> None:
     with pytest.raises(LMTransportError):
         told(gemini, TARGET, [said(text("a")), said(text("b"), index=1), STOP])

@@ -533,8 +533,23 @@ def test_row_68_stream_without_all_choices_is_truncated(events: list[JsonObject]
 
 
 def test_stream_without_finish_reasons_ends_with_its_usage() -> None:
-    (choice,) = streamed(CODEC, TARGET, [{"choices": [{"delta": HM}]}, COUNTED]).choices
-    assert (choice.text, choice.finish_reason) == ("ok", "stop")
+    response = streamed(CODEC, TARGET, [{"choices": [{"delta": HM}]}, COUNTED])
+    assert [(choice.text, choice.finish_reason) for choice in response.choices] == [("ok", "stop")]
+    assert [warning.feature for warning in response.warnings] == ["finish_reason"]
+
+
+@pytest.mark.parametrize("count", [3, 5, 6, 7])
+def test_end_mark_completes_a_stream_without_finish_reason(count: int) -> None:
+    response = ev.collect(told(CODEC, TARGET, TRANSCRIPT[:count], end_mark=True))
+    (choice,) = response.choices
+    assert (choice.text, choice.finish_reason) == ("Hi", "stop" if count == 3 else "tool_calls")
+    assert [warning.feature for warning in response.warnings] == ["finish_reason"]
+
+
+@pytest.mark.parametrize("events", [[], [{}], [COUNTED]], ids=["no chunk", "an empty chunk", "usage"])
+def test_end_mark_does_not_complete_a_stream_without_a_choice(events: list[JsonObject]) -> None:
+    with pytest.raises(LMTransportError, match="stopped before the end"):
+        told(CODEC, TARGET, events, end_mark=True)
 
 
 def failed(**error: Any) -> JsonObject:

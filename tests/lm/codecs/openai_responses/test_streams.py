@@ -369,6 +369,15 @@ def test_row_68_stream_without_its_last_event_is_truncated(count: int) -> None:
     assert (caught.value.partial is None) is (count < 5)
 
 
+@pytest.mark.parametrize(("last", "errors"), [(-1, [False, False]), (15, [True])], ids=["all items", "a call is open"])
+def test_end_mark_completes_a_stream_without_its_last_event(last: int, errors: list[bool]) -> None:
+    response = ev.collect(told(CODEC, TARGET, TRANSCRIPT[:last], end_mark=True))
+    (choice,) = response.choices
+    assert (choice.text, choice.finish_reason) == ("Hi", "tool_calls")
+    assert [call.error is not None for call in choice.tool_calls] == errors
+    assert [warning.feature for warning in response.warnings] == ["finish_reason"]
+
+
 def failed(**error: Any) -> JsonObject:
     return event("failed", response={"id": "r", "status": "failed", "output": [], "error": error or None})
 

@@ -133,6 +133,30 @@ def test_row_69_every_cut_of_a_reply_gives_its_json_however_it_is_framed(
         assert read([data[:cut], data[cut:]], framing) == values
 
 
+@pytest.mark.parametrize(
+    ("data", "values"),
+    [
+        (b"data: " + ONE + b"\n\ndata: [DONE]\n\ndata: " + TWO + b"\n\n", [A]),
+        (b"data: " + ONE + b"\ndata: " + ONE + b"\ndata: [DONE]\ndata: " + TWO + b"\n\n", [A, A]),
+        (b"data: " + ONE + b"\n\ndata: [DONE]\n\ndata: garbage\n\n", [A]),
+    ],
+    ids=["an event", "a line of the same event", "garbage"],
+)
+def test_nothing_behind_the_end_mark_is_read(data: bytes, values: list[JsonValue]) -> None:
+    for cut in range(len(data) + 1):
+        decoder = make_frame_decoder("sse")
+        assert [*decoder.feed(data[:cut]), *decoder.feed(data[cut:]), *decoder.close()] == values
+        assert decoder.has_end_mark
+
+
+def test_decoder_has_no_end_mark_before_it_is_read() -> None:
+    for framing in ("sse", "ndjson"):
+        decoder = make_frame_decoder(framing)
+        assert not decoder.has_end_mark
+        assert [*decoder.feed(ONE + b"\n" if framing == "ndjson" else b"data: " + ONE + b"\n\n")] == [A]
+        assert not decoder.has_end_mark
+
+
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda of: st.lists(of, max_size=3) | st.dictionaries(st.text(), of, max_size=3),

@@ -284,7 +284,8 @@ def test_finish_reasons_settle_with_the_content(
     settled, kept, warnings = resolve_finish(reason, REASONS, text=text, calls=calls, refusal=refusal)
     assert settled == wanted
     assert kept == tuple(calls[:left])
-    assert len(warnings) == len(calls) - left
+    lost = [] if reason is not None else ["finish_reason"]
+    assert [warning.feature for warning in warnings] == ["tool_calls"] * (len(calls) - left) + lost
 
 
 def test_counts_are_read_by_the_first_path_that_has_a_number() -> None:
