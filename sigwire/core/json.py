@@ -12,10 +12,10 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Never, Self, TypeAlias
 
-__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "loads", "loads_once"]
+__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "is_too_deep", "loads", "loads_once"]
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
@@ -25,17 +25,15 @@ dumps: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators
 
 
 def loads(text: str | bytes) -> Any:
-    """Parse strict JSON. Raises ``ValueError``, also for ``NaN``, ``Infinity`` and numbers too great for a float.
+    """Parse strict JSON. Raises ``ValueError``, also for ``NaN``, ``Infinity``, numbers too great for a float, and values
+    that are nested too deeply (``is_too_deep``).
 
     >>> loads('{"a": [1, 2.0, null]}')
     {'a': [1, 2.0, None]}
     """
     if not isinstance(text, str):
         text = text.decode(json.detect_encoding(text))
-    try:
-        return _decode(text)
-    except RecursionError:
-        raise ValueError("JSON is nested too deeply") from None
+    return _decode(text)
 
 
 def loads_once(text: str) -> Any:
@@ -45,10 +43,30 @@ def loads_once(text: str) -> Any:
     Traceback (most recent call last):
     ValueError: duplicate key 'path' with different values
     """
-    try:
-        return _decode_once(text)
-    except RecursionError:
-        raise ValueError("JSON is nested too deeply") from None
+    return _decode_once(text)
+
+
+def is_too_deep(value: object) -> bool:
+    """Return True if lists and objects are nested more than 200 deep, the limit of pydantic's parser.
+
+    Code that walks such a value recursively would exceed the interpreter's limit.
+
+    >>> is_too_deep([[[]]]), is_too_deep(loads("[" * 200 + "]" * 200))
+    (False, False)
+    """
+    level = [value]
+    for _ in range(_MAX_DEPTH + 1):
+        level = [child for each in level if isinstance(each, dict | list) for child in _children(each)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: dict[Any, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
+_MAX_DEPTH = 200
 
 
 def _refuse_constant(name: str) -> Never:
@@ -82,17 +100,23 @@ def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -
 
     def read(text: str) -> Any:
         try:
-            value, end = raw_decode(text)
-        except ValueError:
-            value, end = None, 0
-        if end and (end == len(text) or not text[end:].strip(_WHITE_SPACE)):
-            return value
-        return decode(text)
+            try:
+                value, end = raw_decode(text)
+            except ValueError:
+                value, end = None, 0
+            if not end or (end < len(text) and text[end:].strip(_WHITE_SPACE)):
+                value = decode(text)
+        except RecursionError:
+            raise ValueError(_TOO_DEEP) from None
+        if text.count("[") + text.count("{") > _MAX_DEPTH and is_too_deep(value):
+            raise ValueError(_TOO_DEEP)
+        return value
 
     return read
 
 
 _WHITE_SPACE = " \t\n\r"
+_TOO_DEEP = "JSON is nested too deeply"
 _decode = _decoder()
 _decode_once = _decoder(_refuse_contradiction)
 

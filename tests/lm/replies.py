@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from sigwire.core.json import JsonObject
@@ -49,7 +51,7 @@ OLLAMA: JsonObject = {
 
 
 class Double:
-    """A transport that answers and records its requests."""
+    """A transport that answers and records its requests. An answer of bytes is sent as it is, also in a stream."""
 
     def __init__(self, answer: Any = CHAT) -> None:
         self.answer = answer
@@ -59,18 +61,38 @@ class Double:
         self.requests.append(request)
         if isinstance(self.answer, BaseException):
             raise self.answer
-        return HttpReply(200, {}, json.dumps(self.answer).encode())
+        body = self.answer if isinstance(self.answer, bytes) else json.dumps(self.answer).encode()
+        return HttpReply(200, {}, body)
 
     async def asend(self, request: HttpRequest) -> HttpReply:
         return self.send(request)
 
-    def stream(self, request: HttpRequest) -> Any:
-        raise AssertionError(request)
+    @contextmanager
+    def stream(self, request: HttpRequest) -> Iterator[Any]:
+        yield _OneChunk(self.send(request).body)
 
-    astream = stream
+    @asynccontextmanager
+    async def astream(self, request: HttpRequest) -> AsyncIterator[Any]:
+        yield _OneChunk(self.send(request).body)
 
     def close(self) -> None:
         pass
 
     async def aclose(self) -> None:
         pass
+
+
+class _OneChunk:
+    """A streamed reply that arrives in one chunk."""
+
+    status = 200
+
+    def __init__(self, body: bytes) -> None:
+        self.headers: dict[str, str] = {}
+        self._body = body
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
-from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
+from sigwire.core.json import JsonObject, JsonValue, Value, dumps, is_too_deep, loads_once
 from sigwire.core.parts import MediaPart
 
 __all__ = ["CallError", "CallErrorKind", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
@@ -103,13 +103,11 @@ def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
 def _checked_object(arguments: Mapping[str, Any]) -> tuple[JsonObject | None, CallError | None]:
     """Check decoded arguments. Decoders of whole replies are less strict: ``1e999`` is infinity there, which is not JSON."""
     given = dict(arguments)
-    try:
-        problem = None if _is_finite(given) else "a number is too large"
-    except RecursionError:
-        problem = "they are nested too deeply"
-    if problem is None:
-        return given, None
-    return None, CallError("malformed_json", f"The arguments are not valid JSON: {problem}.")
+    if is_too_deep(given):
+        return None, CallError("malformed_json", "The arguments are nested too deeply.")
+    if not _is_finite(given):
+        return None, CallError("malformed_json", "The arguments are not valid JSON: a number is too large.")
+    return given, None
 
 
 def _is_finite(value: object) -> bool:

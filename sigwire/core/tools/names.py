@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 __all__ = ["NameMap", "NameRules"]
@@ -110,6 +110,11 @@ class NameMap:
     def decode(self, name: str) -> str:
         """Return the canonical name. An unknown wire name is returned unchanged; the look-up of the tool refuses it."""
         return self._canonical.get(self._rules.key(name), name)
+
+    @property
+    def wire_names(self) -> Collection[str]:
+        """The wire names of all names."""
+        return self._wire.values()
 
     def _add(self, name: str, wire: str) -> None:
         self._wire[name] = wire

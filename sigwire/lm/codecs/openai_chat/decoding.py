@@ -103,7 +103,7 @@ def decode_content(message: JsonObject, profile: ChatProfile) -> tuple[tuple[Thi
 
 
 # Without any of these fields, the content of a message is all of its text, and there is no reasoning.
-_EXTRA_FIELDS = frozenset({"audio", "reasoning", "reasoning_content", "reasoning_details"})
+_EXTRA_FIELDS = frozenset({"audio", "extra_content", "reasoning", "reasoning_content", "reasoning_details"})
 
 # A missing end tag: the answer was truncated inside the reasoning.
 _THINK = re.compile(r"\s*<think>(.*?)(?:</think>\s*|\Z)", re.DOTALL)
@@ -143,13 +143,13 @@ def _decode_citation(annotation: JsonObject) -> JsonObject:
 
 
 def _decode_extras(message: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]) -> tuple[Part, ...]:
-    """Return what a later request repeats unchanged: reasoning details, and audio by its id."""
+    """Return what a later request repeats unchanged: reasoning details, Gemini's signature, and audio by its id."""
     if message.keys().isdisjoint(_EXTRA_FIELDS):
         return ()
-    extras: list[Part] = []
     family = target.profile.family
-    if details := objects_of(message.get("reasoning_details")):
-        extras.append(OpaquePart(family, {"reasoning_details": list(details)}))
+    details, signed = list[JsonValue](objects_of(message.get("reasoning_details"))), message.get("extra_content")
+    repeated: JsonObject = {"reasoning_details": details, "extra_content": object_of(signed)}
+    extras: list[Part] = [OpaquePart(family, {name: value}) for name, value in repeated.items() if value]
     audio = message.get("audio")
     if isinstance(audio, dict) and (data := string_of(audio, "data")):
         extras.append(AudioPart(data, string_of(sent.body.get("audio"), "format") or "wav"))

@@ -5,7 +5,7 @@ rules: no index, one index for all calls, ids or names repeated in every fragmen
 border. A fragment starts a new call, whatever its index, if
 
     the fragment and the call have different ids
-    the fragment and the call have different names
+    the fragment and the call have different names, and these are not the pieces of one offered name
     the arguments of the call are a complete object, and another object starts (a call without a name inherits it)
 
 Any other fragment continues the last call of its index, or of its id, or the last call of all.
@@ -14,7 +14,7 @@ Any other fragment continues the last call of its index, or of its id, or the la
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.lm.codecs.shared.untrusted import object_of, string_of
@@ -43,7 +43,8 @@ class PartialCall:
         """Add a fragment of this call."""
         function = _function_of(fragment)
         self.id = self.id or _id_of(fragment)
-        self.name = self.name or string_of(function, "name") or ""
+        name = string_of(function, "name") or ""
+        self.name += name if name != self.name else ""
         given = function.get("arguments", function.get("input"))
         if isinstance(given, str):
             self._object = ""
@@ -53,14 +54,28 @@ class PartialCall:
             self.deltas.append(dumps(given))
         self._fields |= {name: value for name, value in fragment.items() if name not in _MODELLED and value is not None}
 
-    def can_add(self, fragment: JsonObject) -> bool:
-        """Return True if the fragment can continue this call."""
+    def can_add(self, fragment: JsonObject, names: Collection[str]) -> bool:
+        """Return True if the fragment can continue this call. ``names``: the offered names."""
         function = _function_of(fragment)
         call_id, name, given = _id_of(fragment), string_of(function, "name"), function.get("arguments")
-        if (call_id and self.id and call_id != self.id) or (name and self.name and name != self.name):
+        if call_id and self.id and call_id != self.id:
+            return False
+        if name and self.name and name != self.name and not self._can_extend_name(name, names):
             return False
         starts = isinstance(given, dict) or (isinstance(given, str) and given.lstrip().startswith("{"))
         return not (starts and self._depth.is_complete(self.deltas))
+
+    def _can_extend_name(self, piece: str, names: Collection[str]) -> bool:
+        """Return True if a piece continues the name: some hosts stream names in pieces. An offered name is another call."""
+        if self.deltas or not names or piece not in names:
+            return not self.deltas and bool(names)
+        return self.name not in names and any(name.startswith(self.name + piece) for name in names)
+
+    def has_name(self, names: Collection[str]) -> bool:
+        """Return True if the name is complete: it has arguments behind it, or no offered name is longer."""
+        if self.deltas or not names or not self.name:
+            return self.name != ""
+        return self.name in names and not any(name.startswith(self.name) and name != self.name for name in names)
 
     def wire_call(self) -> JsonObject:
         """Return the call in the shape of a reply that is not streamed."""
@@ -83,14 +98,15 @@ def _id_of(fragment: JsonObject) -> str:
 class PartialCalls:
     """The calls of one choice, in the order of their first fragments.
 
-    >>> calls = PartialCalls()
+    >>> calls = PartialCalls(["f", "g"])
     >>> for name, text in ("f", '{"x"'), ("", ": 1}"), ("g", "{}"):
     ...     call = calls.add({"index": 0, "function": {"name": name, "arguments": text}})
     >>> [(call.name, "".join(call.deltas)) for call in calls]
     [('f', '{"x": 1}'), ('g', '{}')]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
         self._calls: list[PartialCall] = []
         self._last: dict[int | str | None, PartialCall] = {}  # by index, by id, and of all (None)
 
@@ -102,7 +118,7 @@ class PartialCalls:
         index = fragment.get("index")
         key = index if isinstance(index, int) else _id_of(fragment) or None
         call = self._last.get(key)
-        if call is None or not call.can_add(fragment):
+        if call is None or not call.can_add(fragment, self.names):
             before, call = call, PartialCall(len(self._calls))
             call.name = before.name if before is not None and not _function_of(fragment).get("name") else ""
             self._calls.append(call)

@@ -6,7 +6,8 @@ lists are concatenated, objects are merged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
@@ -26,9 +27,9 @@ _StartCall: TypeAlias = Callable[[PartialCall], tuple[str, str]]
 class PartialChoice:
     """One choice of a stream: ``read`` yields the events of a chunk, ``wire_choice`` returns the joined choice."""
 
-    def __init__(self, number: int, profile: ChatProfile, start_call: _StartCall) -> None:
+    def __init__(self, number: int, profile: ChatProfile, names: Collection[str], start_call: _StartCall) -> None:
         self.number = number
-        self._calls = PartialCalls()
+        self._calls = PartialCalls(names)
         self._profile, self._start_call = profile, start_call
         self._fields: JsonObject = {}  # of the choice
         self._message: JsonObject = {}  # fields of the message that have no reader
@@ -81,6 +82,8 @@ class PartialChoice:
         for kind, text in self._tags.close() if self._tags else ():
             yield from self._emit_reasoning(text, "tags") if kind == "thinking" else self._emit_text(text)
         yield from self.end_reasoning()
+        for call in self._calls:
+            yield from self._start_named(call)
 
     def wire_choice(self) -> JsonObject:
         """Return the choice in the shape that ``decode`` reads."""
@@ -192,16 +195,21 @@ class PartialChoice:
                 yield PartEnd(part, self.number)
 
     def _emit_call(self, call: PartialCall) -> Iterator[StreamEvent]:
-        """Yield the start of a call once its name is known, then the arguments that no event has yet."""
-        if not call.name:
-            return
+        """Yield the start of a call once its name is complete, then the arguments that no event has yet."""
         if call.emitted < 0:
-            yield from self.end_reasoning()
-            yield ToolCallStart(call.position, *self._start_call(call), self.number)
-            call.emitted = 0
+            if not call.has_name(self._calls.names):
+                return
+            for each in islice(self._calls, call.position + 1):  # a call before it is complete
+                yield from self._start_named(each)
         for delta in call.deltas[call.emitted :]:
             yield ToolCallDelta(call.position, delta, self.number)
         call.emitted = len(call.deltas)
+
+    def _start_named(self, call: PartialCall) -> Iterator[StreamEvent]:
+        if call.name and call.emitted < 0:
+            yield from self.end_reasoning()
+            yield ToolCallStart(call.position, *self._start_call(call), self.number)
+            call.emitted = 0
 
     _READERS: ClassVar[Mapping[str, Callable[[Any, JsonValue], Iterator[StreamEvent]]]] = {
         "reasoning_content": _read_reasoning_content,

@@ -135,7 +135,9 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
 
     def _partial_choice(self, number: int) -> PartialChoice:
         if number not in self._choices:
-            self._choices[number] = PartialChoice(number, self.target.profile, self._start_call)
+            self._choices[number] = PartialChoice(
+                number, self.target.profile, self.sent.names.wire_names, self._start_call
+            )
         return self._choices[number]
 
     def _start_call(self, call: PartialCall) -> tuple[str, str]:

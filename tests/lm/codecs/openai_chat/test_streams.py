@@ -19,7 +19,17 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import LMInvalidRequestError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatProfile
+from sigwire.lm.codecs.openai_chat.profiles import (
+    COMPATIBLE,
+    DEEPSEEK,
+    GEMINI_CHAT,
+    GROQ,
+    MISTRAL,
+    OPENAI,
+    OPENROUTER,
+    VLLM,
+    ChatProfile,
+)
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
@@ -30,6 +40,12 @@ TARGET = Target("openai", "m", OPENAI)
 
 def at(profile: ChatProfile) -> Target[ChatProfile]:
     return Target(profile.family, "m", profile)
+
+
+def f() -> None: ...
+def get() -> None: ...
+def weather() -> None: ...
+def get_weather() -> None: ...
 
 
 # --- chunks of the wire
@@ -503,6 +519,60 @@ def test_new_fields_in_a_chunk_with_text_are_kept() -> None:
     assert response.raw["service_tier"] == "flex"
     assert isinstance(response.choices[0].raw, dict)
     assert response.choices[0].raw["message"] == {"role": "assistant", "channel": "final", "content": "abcdef"}
+
+
+SIGNED: JsonObject = {"google": {"thought_signature": "AAEC"}}
+
+
+@pytest.mark.parametrize("profile", [GEMINI_CHAT, COMPATIBLE], ids=["gemini-chat", "compatible"])
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_signature_of_a_message_is_sent_back(profile: ChatProfile, is_streamed: bool) -> None:
+    if is_streamed:
+        response = streamed(CODEC, at(profile), [chunk({"content": "Hi"}), chunk({"extra_content": SIGNED}, "stop")])
+    else:
+        body: JsonObject = {
+            "choices": [{"message": {"content": "Hi", "extra_content": SIGNED}, "finish_reason": "stop"}]
+        }
+        response = CODEC.decode(body, sent_to(CODEC, at(profile)), at(profile))
+    history = (*ASKED.messages, response.choices[0].message(), Message.user("on"))
+    sent: Any = CODEC.encode(Request(history), at(profile)).body
+    assert sent["messages"][1] == {"role": "assistant", "content": "Hi", "extra_content": SIGNED}
+    assert "AAEC" not in str(CODEC.encode(Request(history), TARGET).body)
+
+
+NAMED = Request((Message.user("q"),), tuple(Tool(named).spec for named in (f, get, get_weather, weather)))
+
+
+@pytest.mark.parametrize("name", ["get", "weather", "get_weather", "get_wether"])
+@pytest.mark.parametrize("arguments", ["", '{"x":1}'])
+@pytest.mark.parametrize("call_id", ["call_a", None])
+def test_name_in_pieces_is_the_name_of_one_call(name: str, arguments: str, call_id: str | None) -> None:
+    for cut in range(1, len(name)):
+        first = fragment("", name[:cut], index=0, **({"id": call_id, "type": "function"} if call_id else {}))
+        rest = [fragment(None, name[cut:], index=0), *([fragment(arguments, index=0)] if arguments else [])]
+        events = told(CODEC, TARGET, [first, *rest, finish_chunk("tool_calls")], NAMED)
+        (choice,) = ev.collect(events).choices
+        assert choice.tool_calls == (ToolCall.read(call_id or "call_0", name, arguments),)
+        starts = [event for event in events if isinstance(event, ev.ToolCallStart)]
+        assert starts == [ev.ToolCallStart(0, call_id or "call_0", name)]
+        assert events.index(starts[0]) < min(at for at, event in enumerate(events) if isinstance(event, CALL_EVENTS))
+
+
+CALL_EVENTS = (ev.ToolCallDelta, ev.ToolCallEnd)
+
+
+def test_offered_names_in_a_row_are_two_calls() -> None:
+    for names in (["f", "get"], ["get", "weather"], ["get_weather", "get"]):
+        events = told(CODEC, TARGET, [*(fragment("", name, index=0) for name in names), finish_chunk()], NAMED)
+        assert [call.name for call in ev.collect(events).choices[0].tool_calls] == names
+        assert [event.name for event in events if isinstance(event, ev.ToolCallStart)] == names
+
+
+def test_offered_name_starts_its_call_at_once() -> None:
+    decoder = CODEC.decoder(CODEC.encode(NAMED, TARGET, stream=True), TARGET)
+    assert [*decoder.feed(fragment("", "weather", index=0))][-1] == ev.ToolCallStart(0, "call_0", "weather")
+    assert [*decoder.feed(fragment("", "get", index=1))] == []  # it may become get_weather
+    assert [*decoder.feed(fragment("{", index=1))] == [ev.ToolCallStart(1, "call_1", "get"), ev.ToolCallDelta(1, "{")]
 
 
 # --- complete and truncated streams
