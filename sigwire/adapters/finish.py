@@ -1,15 +1,17 @@
-"""The end of a choice: the error that its finish reason requires, and calls that the token limit truncated. Pure."""
+"""The end of a choice: the error that its finish reason requires, truncated calls, and the ids of calls. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from operator import is_
 
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, LMWarning
-from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.errors import ContentFiltered, EmptyResponse, MalformedToolCall, OutputTruncated, Refused
 
-__all__ = ["check_finish_reason", "drop_truncated_call", "truncated_error", "with_calls"]
+__all__ = ["check_finish_reason", "drop_truncated_call", "truncated_error", "with_calls", "with_unique_ids"]
 
 _EMPTY = "The model returned no text and no tool calls. Ask again, or look at choice.raw for the provider's reason."
 _ONLY_CALLS = (
@@ -23,6 +25,23 @@ _MALFORMED = (
 _TRUNCATED = (
     "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
 )
+
+
+def with_unique_ids(choices: tuple[Choice, ...], taken: Iterable[str]) -> tuple[Choice, ...]:
+    """Return the choices with call ids that are new to the conversation, whose ids are ``taken``."""
+    if not any(choice.tool_calls for choice in choices):
+        return choices
+    unique = tuple(_with_unique_ids(choice, taken) for choice in choices)
+    return choices if all(map(is_, unique, choices)) else unique
+
+
+def _with_unique_ids(choice: Choice, taken: Iterable[str]) -> Choice:
+    calls = number_calls(choice.tool_calls, taken)
+    if calls is choice.tool_calls:
+        return choice
+    remaining = iter(calls)
+    parts = tuple(next(remaining, part) if isinstance(part, ToolCall) else part for part in choice.parts)
+    return replace(choice, tool_calls=calls, parts=parts)
 
 
 def check_finish_reason(choice: Choice, *, has_calls: bool = False) -> None:

@@ -16,7 +16,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from sigwire.adapters.finish import check_finish_reason, drop_truncated_call, truncated_error, with_calls
+from sigwire.adapters.finish import (
+    check_finish_reason,
+    drop_truncated_call,
+    truncated_error,
+    with_calls,
+    with_unique_ids,
+)
 from sigwire.adapters.options import AdapterOptions, ToolsMode, check_tool_choice
 from sigwire.adapters.prompts.demos import EXAMPLE, EXAMPLES_NOTE, DemoWriter, examples_note
 from sigwire.adapters.prompts.history import HistoryWriter
@@ -184,10 +190,12 @@ class Plan:
         """Return the response with text calls moved out of the text into ``tool_calls``, and the plan's warnings.
 
         ``tools`` are the offered ones; if there are none, no text is read for calls. ``taken`` are call ids that the
-        conversation uses. The text of a provider that runs its own tools is never read for calls.
+        conversation uses: a call that repeats one gets another id. The text of a provider that runs its own tools is never
+        read for calls.
         """
         warnings = list(self.warnings)
-        choices = self._read_text_calls(response.choices, tuple(tools), taken, warnings)
+        choices = with_unique_ids(response.choices, taken)
+        choices = self._read_text_calls(choices, tuple(tools), taken, warnings)
         if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
             choices = tuple(drop_truncated_call(choice, warnings) for choice in choices)
         if not warnings and choices is response.choices:

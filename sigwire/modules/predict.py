@@ -255,12 +255,12 @@ class Predict(PredictorCalls[P, S], Predictor):
 class _CallContext:
     """The parts of one call that all its requests share."""
 
-    __slots__ = ("_field_reader", "_used_ids", "attempts", "lm", "module", "plan", "tools")
+    __slots__ = ("_field_reader", "attempts", "lm", "module", "plan", "tools", "used_ids")
 
     def __init__(
         self, module: object, lm: LanguageModel, plan: Plan, tools: tuple[Tool, ...] = (), used_ids: Iterable[str] = ()
     ) -> None:
-        self.module, self.lm, self.plan, self.tools, self._used_ids = module, lm, plan, tools, used_ids
+        self.module, self.lm, self.plan, self.tools, self.used_ids = module, lm, plan, tools, used_ids
         self.attempts: list[Attempt] = []
         self._field_reader: FieldReader | None = None
 
@@ -268,7 +268,7 @@ class _CallContext:
         """Return a new reader of a streamed response."""
         from sigwire.adapters.streaming import FieldReader
 
-        self._field_reader = FieldReader(self.plan, self.tools, path, turn, self._used_ids)
+        self._field_reader = FieldReader(self.plan, self.tools, path, turn, self.used_ids)
         listener = submit_listener_of(self.module)
         return self._field_reader if listener is None else listener(self._field_reader)
 
@@ -281,7 +281,7 @@ class _CallContext:
 
     def normalize(self, response: Response, checks_calls: bool) -> Response:
         """Normalize a response; ``checks_calls`` marks the calls that do not fit their tool, for a re-ask."""
-        response = self.plan.normalize(response, self.tools, taken=self._used_ids)
+        response = self.plan.normalize(response, self.tools, taken=self.used_ids)
         return self.plan.check_calls(response, self.tools) if checks_calls else response
 
     def read(self, number: int, choice: Choice) -> _Reading:
@@ -321,6 +321,7 @@ def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purp
             failure.attempts = tuple(context.attempts)
             raise failure
         choice = next(iter(response.choices), Choice())
+        context.used_ids = (*context.used_ids, *(call.id for each in response.choices for call in each.tool_calls))
         request, reasks, purpose = context.plan.reask(request, choice, failure), reasks - 1, "repair"
 
 

@@ -32,7 +32,7 @@ from sigwire.core.events import (
 )
 from sigwire.core.json import dumps
 from sigwire.core.response import Choice
-from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.calls import CallIds, ToolCall, with_call_id
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ModelError
 
@@ -118,8 +118,8 @@ class _ChoiceReader:
     """One choice of a response. ``parsed``: its parse, if its outputs needed one."""
 
     __slots__ = (
-        "_calls", "_ended", "_free_text", "_lead_in", "_plan", "_reasoning", "_scan", "_start_scan", "_text", "events",
-        "parsed"
+        "_call_ids", "_calls", "_ended", "_free_text", "_ids", "_lead_in", "_plan", "_reasoning", "_scan", "_start_scan",
+        "_text", "events", "parsed"
     )  # fmt: skip
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
@@ -135,6 +135,8 @@ class _ChoiceReader:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
+        self._ids = CallIds(taken)
+        self._call_ids: dict[int, str] = {}  # of started calls, by index
         self._ended = False
         self.parsed: _FinalParse | None = None
 
@@ -200,15 +202,22 @@ class _ChoiceReader:
 
     def _start_call(self, event: ToolCallStart) -> None:
         self._stop_scan()
-        self.events.call_start(event.index, event.id, event.name)
+        self.events.call_start(event.index, self._id_of(event.index, event.id), event.name)
 
     def _feed_call(self, event: ToolCallDelta) -> None:
         self.events.call_delta(event.index, event.arguments)
 
     def _end_call(self, event: ToolCallEnd) -> None:
         self._stop_scan()
-        self._calls.append(event.call)
-        self.events.call_end(event.index, event.call)
+        call = with_call_id(event.call, self._id_of(event.index, event.call.id))
+        self._calls.append(call)
+        self.events.call_end(event.index, call)
+
+    def _id_of(self, index: int, call_id: str) -> str:
+        """Return the unique id of a native call; ``normalize`` gives the calls of the response the same ids."""
+        if index not in self._call_ids:
+            self._call_ids[index] = self._ids.unique(call_id)
+        return self._call_ids[index]
 
     def _end_part(self, event: PartEnd) -> None:
         if is_tool_trace(event.part):

@@ -13,7 +13,7 @@ from sigwire.adapters.text_tools.scan.output_buffer import TextEvent
 from sigwire.adapters.text_tools.scan.quotation import ThinkingState
 from sigwire.adapters.text_tools.scan.scanner import CallScanner
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
-from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.core.tools.calls import CallIds, ToolCall, with_call_id
 
 __all__ = ["ScanResult", "TextReader", "read_calls"]
 
@@ -55,7 +55,7 @@ class TextReader:
     ([], 'hermes')
     """
 
-    __slots__ = ("_collected", "_pending", "_pending_length", "_scanner", "_steps", "_taken")
+    __slots__ = ("_collected", "_ids", "_pending", "_pending_length", "_scanner", "_steps")
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class TextReader:
         catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
         self._scanner = CallScanner(_grammars_for(grammars), catalog, thinking=thinking, whole_message=whole_message)
         self._steps = self._scanner.steps() if catalog.tools else None
-        self._taken = set(taken)
+        self._ids = CallIds(taken)
         self._collected: list[TextEvent] = []
         self._pending: list[str] = []
         self._pending_length = 0
@@ -108,10 +108,7 @@ class TextReader:
         return numbered
 
     def _with_id(self, event: ToolCallEnd) -> ToolCallEnd:
-        call = event.call if event.call.id not in self._taken else replace(event.call, id="")
-        (call,) = number_calls([call], self._taken)
-        self._taken.add(call.id)
-        return replace(event, call=call)
+        return replace(event, call=with_call_id(event.call, self._ids.unique(event.call.id)))
 
     @property
     def scan(self) -> ScanResult:

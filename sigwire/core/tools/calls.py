@@ -14,7 +14,10 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, is_too_deep, loads_once
 from sigwire.core.parts import MediaPart
 
-__all__ = ["CallError", "CallErrorKind", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
+__all__ = [
+    "CallError", "CallErrorKind", "CallIds", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls",
+    "with_call_id",
+]  # fmt: skip
 
 CallErrorKind: TypeAlias = Literal["malformed_json", "not_an_object", "unknown_tool", "schema_mismatch"]
 
@@ -134,27 +137,45 @@ def _text_of(value: object) -> str:
         return repr(value)
 
 
-def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[ToolCall, ...]:
-    """Set the id of each call without one to the first unused ``call_<n>``, unique among the calls and the ids ``taken``.
+class CallIds:
+    """Makes the ids of calls unique in their order: a missing id, and one that is in use, becomes ``call_<n>``.
 
-    >>> [call.id for call in number_calls([ToolCall("", "f", {}), ToolCall("x", "f", {})], taken=["call_0"])]
-    ['call_1', 'x']
+    Streams and whole answers number their calls by this class, so one call has one id in all events and results.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken: Iterable[str] = taken  # read at the first call: it may be the history of a long conversation
+        self._used: set[str] | None = None
+        self._number = 0
+
+    def unique(self, call_id: str) -> str:
+        """Return the id for the next call, and use it."""
+        used = self._used = set(self._taken) if self._used is None else self._used
+        while not call_id or call_id in used:
+            call_id, self._number = f"call_{self._number}", self._number + 1
+        used.add(call_id)
+        return call_id
+
+
+def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[ToolCall, ...]:
+    """Return the calls with ids that are unique among them and among the ids ``taken`` (``CallIds``).
+
+    >>> [call.id for call in number_calls([ToolCall(id, "f", {}) for id in ("", "x", "x")], taken=["call_0"])]
+    ['call_1', 'x', 'call_2']
     """
     calls = tuple(calls)
-    ids = [call.id for call in calls]
-    if all(ids):
+    if not calls:
         return calls
-    used = {*ids, *taken}
-    numbered: list[ToolCall] = []
-    n = 0
-    for call in calls:
-        if not call.id:
-            while f"call_{n}" in used:
-                n += 1
-            used.add(f"call_{n}")
-            call = ToolCall(f"call_{n}", call.name, call.arguments, call.raw_arguments, call.error, call.provider_data)
-        numbered.append(call)
-    return tuple(numbered)
+    given, ids = [call.id for call in calls], CallIds(taken)
+    unique = [ids.unique(call_id) for call_id in given]
+    return calls if unique == given else tuple(map(with_call_id, calls, unique))
+
+
+def with_call_id(call: ToolCall, call_id: str) -> ToolCall:
+    """Return the call with this id. (``replace`` is slow.)"""
+    if call.id == call_id:
+        return call
+    return ToolCall(call_id, call.name, call.arguments, call.raw_arguments, call.error, call.provider_data)
 
 
 class ToolCalls(Sequence[ToolCall]):

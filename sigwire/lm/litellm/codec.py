@@ -172,8 +172,8 @@ class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
     def _usage_of(self, body: JsonObject) -> Usage:
         return usage_of(body.get("usage"), tables.USAGE)
 
-    def _start_call(self, call: PartialCall) -> tuple[str, str]:
-        return self._assign_call_id(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
+    def _start_call(self, call: PartialCall, choice: int) -> tuple[str, str]:
+        return self._assign_call_id(call.id.partition(_SIGNED_ID)[0], choice), self.sent.names.decode(call.name)
 
 
 def _complete_choice(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:

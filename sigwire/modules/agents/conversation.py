@@ -6,14 +6,12 @@ and call ids are unique in the conversation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence, Set
-from dataclasses import replace
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message, Part
 from sigwire.core.record import FieldValues, to_plain
-from sigwire.core.response import Choice
-from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [
@@ -21,43 +19,15 @@ __all__ = [
     "answer_open_calls",
     "answer_text",
     "as_text",
-    "assistant_message",
     "interrupted_result",
     "latest_inputs",
     "shorten_history",
-    "with_fresh_ids",
     "without_outputs",
 ]
 
 INTERRUPTED = "The call was interrupted. It may or may not have taken effect."
 _REMOVED = "[Result removed to save space: {} characters]"
 _LARGE_RESULT = 200  # characters
-
-
-def with_fresh_ids(calls: Sequence[ToolCall], used: Set[str]) -> tuple[ToolCall, ...]:
-    """Return calls with ids that are new to the conversation: an id that is used or missing is replaced.
-
-    >>> [call.id for call in with_fresh_ids([ToolCall("a", "f", {}), ToolCall("a", "f", {})], {"call_0"})]
-    ['a', 'call_1']
-    """
-    ids = [call.id for call in calls]
-    if all(ids) and len(set(ids)) == len(ids) and used.isdisjoint(ids):
-        return tuple(calls)
-    seen = set(used)
-    kept: list[ToolCall] = []
-    for call in calls:
-        kept.append(replace(call, id="") if call.id in seen else call)
-        seen.add(call.id)
-    return number_calls(kept, seen)
-
-
-def assistant_message(choice: Choice, calls: Sequence[ToolCall]) -> Message:
-    """Return the message of a choice, with ``calls`` instead of its own calls."""
-    if tuple(calls) == choice.tool_calls:
-        return choice.message()
-    waiting = iter(calls)
-    parts = tuple(next(waiting) if isinstance(part, ToolCall) else part for part in choice.parts)
-    return replace(choice, tool_calls=tuple(calls), parts=parts).message()
 
 
 def answer_open_calls(history: History) -> History:

@@ -220,7 +220,7 @@ class ReAct(StepsModule, Generic[P, S]):
         except _UNREADABLE as error:
             return state.add_unreadable(error, time.perf_counter() - started)
         choice = meta_of(prediction).choice or Choice()
-        calls = conversation.with_fresh_ids(choice.tool_calls, state.used_ids)
+        calls = choice.tool_calls
         state.add_choice(choice, calls)
         if not calls:
             state.add_step(choice, time.perf_counter() - started)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from sigwire.adapters.finish import with_calls
 from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.json import Value
@@ -21,7 +22,6 @@ from sigwire.effects.emitting import Emit
 from sigwire.errors import EmptyResponse, InputError, LMError, MalformedToolCall, ModelError, OutputTruncated
 from sigwire.modules.agents import conversation
 from sigwire.modules.agents.toolbox import ToolRun
-from sigwire.modules.inputs import UsedCallIds
 from sigwire.modules.predict import meta_of
 from sigwire.modules.program_stream import EventPath
 from sigwire.signatures.types.history import AnyTurn, History, Turn
@@ -104,7 +104,6 @@ class RunState:
         self.inputs = inputs
         self.steps: list[ReActStep] = []
         self.attempts: list[Attempt] = []
-        self.used_ids = set(UsedCallIds(history))
         self.prediction: Prediction | None = None
         self.end: Termination | None = None
         self.tool_runs: list[ToolRun] = []
@@ -117,11 +116,10 @@ class RunState:
         self.history = self.history.append(message)
 
     def add_choice(self, choice: Choice, calls: tuple[ToolCall, ...]) -> None:
-        """Add a response of the model; ``calls`` are its calls with unique ids."""
+        """Add a response of the model. ``calls``: its calls that are run."""
         self._unreadable = 0
         self.tool_runs, self._choice, self._open_calls = [], choice, calls
-        self.used_ids.update(call.id for call in calls)
-        message = conversation.assistant_message(choice, calls)
+        message = (choice if calls == choice.tool_calls else with_calls(choice, choice.text, calls)).message()
         if message.parts:
             self.add_message(message)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult, number_calls
+from sigwire.core.tools.calls import CallError, CallIds, ToolCall, ToolCalls, ToolResult, number_calls
 from tests.strategies import any_text, json_objects, json_values, tool_calls
 
 # --- calls: reading arguments --------------------------------------------------------------------------
@@ -110,14 +110,40 @@ def test_arguments_text_reads_as_equal_arguments(arguments: dict[str, Any]) -> N
 ids = st.sampled_from(["", "call_0", "call_1", "call_2", "x"])
 
 
+@pytest.mark.parametrize(
+    ("given_ids", "taken", "wanted"),
+    [
+        (["a", "b"], set[str](), ["a", "b"]),
+        (["a", "b"], {"c"}, ["a", "b"]),
+        (["a", "b"], {"b"}, ["a", "call_0"]),
+        (["a", "a"], {"call_0"}, ["a", "call_1"]),
+        (["", "a"], {"call_0"}, ["call_1", "a"]),
+        (["", "call_0"], set[str](), ["call_0", "call_1"]),
+        ([], {"a"}, []),
+    ],
+)
+def test_number_calls_replaces_used_and_missing_ids_only(
+    given_ids: list[str], taken: set[str], wanted: list[str]
+) -> None:
+    assert [call.id for call in number_calls([ToolCall(id, "f", {}) for id in given_ids], taken)] == wanted
+
+
 @given(st.lists(ids, max_size=8), st.sets(ids))
 def test_number_calls_makes_unique_ids(given_ids: list[str], taken: set[str]) -> None:
     calls = [ToolCall(id, "f", {"n": n}) for n, id in enumerate(given_ids)]
     numbered = number_calls(calls, taken)
-    made = [new.id for old, new in zip(calls, numbered, strict=True) if not old.id]
+    made = [call.id for call in numbered]
     assert len(set(made)) == len(made)
-    assert not set(made) & (taken | set(given_ids) | {""})
-    assert [new.id for old, new in zip(calls, numbered, strict=True) if old.id] == [id for id in given_ids if id]
+    assert not set(made) & (taken | {""})
+    first_uses = [id and id not in taken and id not in made[:at] for at, id in enumerate(given_ids)]
+    assert all(new == old for new, old, is_free in zip(made, given_ids, first_uses, strict=True) if is_free)
+
+
+@given(st.lists(ids, max_size=8), st.sets(ids))
+def test_calls_that_arrive_one_by_one_get_the_ids_of_the_whole_answer(given_ids: list[str], taken: set[str]) -> None:
+    one_by_one = CallIds(taken)
+    calls = [ToolCall(id, "f", {}) for id in given_ids]
+    assert [one_by_one.unique(call.id) for call in calls] == [call.id for call in number_calls(calls, taken)]
 
 
 @given(st.lists(tool_calls, max_size=4))

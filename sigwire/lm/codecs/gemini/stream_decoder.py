@@ -54,7 +54,7 @@ class _PartialCandidate:
         self.text_fields: JsonObject | None = None  # of an open text part, besides its text
         self.deltas: list[str] = []
         self.call: FragmentedCall | None = None
-        self.call_ids: set[str] = set()
+        self.functions: dict[str, JsonObject] = {}  # of calls, by id
 
     def body(self) -> JsonObject:
         """Return the candidate as in a whole reply."""
@@ -143,11 +143,12 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             yield from self._read_fragment(candidate, candidate.call, wire)
             return
         call_id = string_of(function, "id")
-        if call_id is not None and call_id in candidate.call_ids:
+        if call_id is not None and candidate.functions.get(call_id) == function:
             return  # some proxies repeat calls
-        candidate.call_ids |= {call_id} if call_id else set()
+        candidate.functions |= {call_id: function} if call_id else {}
         yield from self._end_part(candidate)
-        numbered, name = self._assign_call_id(call_id), self.sent.names.decode(string_of(function, "name") or "")
+        numbered = self._assign_call_id(call_id, candidate.events.number)
+        name = self.sent.names.decode(string_of(function, "name") or "")
         yield from candidate.events.start_call(numbered, name)
         if is_fragment(function):
             candidate.call = FragmentedCall(numbered)

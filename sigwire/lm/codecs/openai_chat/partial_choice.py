@@ -20,8 +20,8 @@ from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
 __all__ = ["PartialChoice"]
 
-_StartCall: TypeAlias = Callable[[PartialCall], tuple[str, str]]
-"""Return the id and the name for the event that starts a call."""
+_StartCall: TypeAlias = Callable[[PartialCall, int], tuple[str, str]]
+"""Return the id and the name for the event that starts a call of a choice."""
 
 
 class PartialChoice:
@@ -208,7 +208,7 @@ class PartialChoice:
     def _start_named(self, call: PartialCall) -> Iterator[StreamEvent]:
         if call.name and call.emitted < 0:
             yield from self.end_reasoning()
-            yield ToolCallStart(call.position, *self._start_call(call), self.number)
+            yield ToolCallStart(call.position, *self._start_call(call, self.number), self.number)
             call.emitted = 0
 
     _READERS: ClassVar[Mapping[str, Callable[[Any, JsonValue], Iterator[StreamEvent]]]] = {

@@ -140,8 +140,8 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
             )
         return self._choices[number]
 
-    def _start_call(self, call: PartialCall) -> tuple[str, str]:
-        return self._assign_call_id(call.id), self.sent.names.decode(call.name)
+    def _start_call(self, call: PartialCall, choice: int) -> tuple[str, str]:
+        return self._assign_call_id(call.id, choice), self.sent.names.decode(call.name)
 
     # --- the end
 

@@ -10,14 +10,14 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, LMWarning, Response
-from sigwire.core.tools.calls import CallError, ToolCall, number_calls
+from sigwire.core.tools.calls import CallError, ToolCall
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_responses.items import is_message, split_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
+from sigwire.lm.codecs.shared.choices import number_parts, resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, remove_members, string_of
@@ -51,7 +51,7 @@ def _decode_choice(
     body: JsonObject, sent: EncodedRequest, target: Target[ResponsesProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     items = objects_of(body["output"])
-    parts = _with_call_ids(_decode_items(items, sent.names, target.profile.family), sent.call_ids)
+    parts, _ = number_parts(list(_decode_items(items, sent.names, target.profile.family)), sent.call_ids)
     parts, is_stopped = _stop_parts(sent.stop, parts)
     text = "".join([part.text for part in parts if isinstance(part, TextPart)])
     calls = [part for part in parts if isinstance(part, ToolCall)]
@@ -96,12 +96,6 @@ def _stop_parts(stops: Sequence[str], parts: list[Part]) -> tuple[list[Part], bo
         if end is not None:
             return [*parts[:number], *([TextPart(part.text[:end])] if end else [])], True
     return parts, False
-
-
-def _with_call_ids(parts: Iterable[Part], taken: Iterable[str]) -> list[Part]:
-    parts = list(parts)
-    calls = iter(number_calls((part for part in parts if isinstance(part, ToolCall)), taken))
-    return [next(calls) if isinstance(part, ToolCall) else part for part in parts]
 
 
 # --- items of replies and of requests

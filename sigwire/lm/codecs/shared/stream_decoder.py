@@ -11,6 +11,7 @@ back while the call may turn out to be truncated.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Generic, TypeVar
@@ -33,7 +34,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.calls import CallIds, ToolCall
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
 
@@ -121,7 +122,7 @@ class StreamDecoder(ABC, Generic[D]):
         self._emitted: list[StreamEvent] = []
         self._start: ResponseStart | None = None
         self._usage: Usage | None = None
-        self._used_ids = set(sent.call_ids)
+        self._call_ids = defaultdict[int, CallIds](lambda: CallIds(sent.call_ids))  # by choice
         self._has_end_mark = False  # of the framing, or an event that ends the reply without a reason
 
     def feed(self, event: JsonValue) -> list[StreamEvent]:
@@ -162,14 +163,9 @@ class StreamDecoder(ABC, Generic[D]):
             self._usage = usage
             yield UsageUpdate(usage)
 
-    def _assign_call_id(self, call_id: str | None) -> str:
-        """Return the call's id, or the first free synthetic id for a call without one."""
-        number = 0
-        while not call_id:
-            candidate, number = f"call_{number}", number + 1
-            call_id = candidate if candidate not in self._used_ids else None
-        self._used_ids.add(call_id)
-        return call_id
+    def _assign_call_id(self, call_id: str | None, choice: int = 0) -> str:
+        """Return the id of a choice's next call: its own, unless that is missing or in use."""
+        return self._call_ids[choice].unique(call_id or "")
 
     def _end_response(self, response: Response, choices: Iterable[ChoiceEvents]) -> Iterator[StreamEvent]:
         """Yield the ends of the choices and of the response, as decode() returned them."""
