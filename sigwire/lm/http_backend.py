@@ -235,9 +235,7 @@ class HttpBackend:
         if route is None:
             codec, profile = wire.load(foreign_host=foreign)
             row, name = self._provider, self._name
-            target: Target[WireProfile] = Target(
-                row.prefix, name, profile, self._capabilities, row.rule_for(name).facts
-            )
+            target: Target[WireProfile] = Target(row.prefix, name, profile, self._capabilities, row.facts_of(name))
             route = self._routes[tools, foreign] = _WireRoute(
                 codec, target, wire, getattr(codec, "continuation", _no_continuation)
             )

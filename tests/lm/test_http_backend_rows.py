@@ -7,6 +7,7 @@ send, and some do, are raw bodies.
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,9 +18,10 @@ import pytest
 
 from sigwire.core.events import collect
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Response
-from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import (
     ContextWindowExceededError,
@@ -538,3 +540,50 @@ async def test_registered_row_sends_its_own_key(how: str, monkeypatch: pytest.Mo
     (sent,) = provider.requests
     assert isinstance(sent.body, dict)
     assert (sent.path, sent.body["model"]) == ("/v1/chat/completions", "some-model")
+
+
+# --- call ids of Mistral's models, on every host
+
+MISTRAL_HOSTS: dict[str, dict[str, Any]] = {
+    "vllm/mistralai/Mistral-Small-3.2-24B": {},
+    "llamacpp/Ministral-8B-Instruct": {},
+    "lmstudio/devstral-small": {},
+    "together/mistralai/Mixtral-8x7B-Instruct-v0.1": {},
+    "openrouter/mistralai/magistral-medium": {},
+    "openai/open-mixtral-8x22b": {"base_url": "http://127.0.0.1:9/v1"},
+    "mistral/mistral-large-latest": {},
+}
+
+
+@pytest.mark.parametrize("call_id", ["call_0", "call_x7Kq0000000000000000", "123456789"])
+@pytest.mark.parametrize("name", MISTRAL_HOSTS)
+def test_mistral_models_get_ids_of_nine_characters_on_every_host(name: str, call_id: str) -> None:
+    turns: list[Message] = [Message.user("q")]
+    bodies: list[Any] = []
+    for turn in range(3):
+        calls = [ToolCall(f"{call_id}{n or ''}", "f", {"turn": turn}) for n in range(2)]
+        turns += [Message.assistant("", calls), Message.tool(*(ToolResult(call.id, "f", "ok") for call in calls))]
+        sent = taken(name, Request(tuple(turns), (TOOL,)), api_key="any", **MISTRAL_HOSTS[name])
+        bodies.append(json.loads(sent.body))
+    messages = bodies[-1]["messages"]
+    ids = [call["id"] for message in messages for call in message.get("tool_calls", ())]
+    assert all(re.fullmatch("[a-zA-Z0-9]{9}", each) for each in ids)
+    assert len(set(ids)) == 6
+    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
+    assert all(body["messages"] == messages[: len(body["messages"])] for body in bodies)
+
+
+@pytest.mark.parametrize("name", ["vllm/qwen3-8b", "together/meta-llama/Llama-3.3-70B", "llamacpp/m"])
+def test_ids_of_other_models_are_sent_unchanged(name: str) -> None:
+    called = Message.assistant("", [ToolCall("call_0", "f", {})])
+    request = Request((Message.user("q"), called, Message.tool(ToolResult("call_0", "f", "ok"))), (TOOL,))
+    assert json.loads(taken(name, request, api_key="any").body)["messages"][2]["tool_call_id"] == "call_0"
+
+
+@pytest.mark.parametrize("name", ["vllm/gemma-3", "llamacpp/gemma-3", "lmstudio/gemma-3"])
+def test_two_user_turns_are_one_on_hosts_with_chat_templates(name: str) -> None:
+    turns = (Message.user("one"), Message.user("two"), Message.assistant("three"), Message.user("four"))
+    sent = json.loads(taken(name, Request(turns), api_key="any").body)["messages"]
+    assert [(message["role"], message["content"]) for message in sent] == [
+        ("user", "one\n\ntwo"), ("assistant", "three"), ("user", "four"),
+    ]  # fmt: skip

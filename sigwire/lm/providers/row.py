@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMError
+from sigwire.lm.codecs.shared.call_ids import MISTRAL_IDS
 from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 
 __all__ = ["NO_THINKING", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
@@ -123,6 +124,9 @@ class ModelRule:
 
 
 _DEFAULT_RULE = ModelRule(names=("*",))
+_MISTRAL = ModelRule.of(
+    "*mistral* *mixtral* *ministral* *magistral* *codestral* *devstral* *mathstral* *pixtral* *voxtral*"
+)
 NO_THINKING = ModelFacts(thinking="none")
 
 
@@ -194,6 +198,15 @@ class Provider:
     def rule_for(self, model: str) -> ModelRule:
         """Return the rule that counts for a model."""
         return next((rule for rule in self.rules if rule.fits(model)), _DEFAULT_RULE)
+
+    def facts_of(self, model: str) -> ModelFacts:
+        """Return the limits of a model.
+
+        >>> Provider(prefix="acme").facts_of("mistralai/Devstral-Small").call_ids.exact
+        9
+        """
+        facts = self.rule_for(model).facts
+        return replace(facts, call_ids=MISTRAL_IDS) if _MISTRAL.fits(model) else facts
 
     def lists_model(self, model: str) -> bool:
         """Return True if a rule names the model.

@@ -54,7 +54,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     profile = target.profile
-    history = normalize_history(request.messages, profile.history_rules)
+    history = normalize_history(request.messages, target.history_rules)
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
@@ -250,9 +250,8 @@ def _encode_tools(
     body: JsonObject = {"tools": [*encode_functions(sent, _encode_tool)]}
     if choice is not None:
         body["tool_choice"] = choice
-    wanted = profile.parallel if parallel is None else parallel
-    if wanted is not None:
-        body["parallel_tool_calls"] = wanted
+    if parallel is not None:
+        body["parallel_tool_calls"] = parallel
     return body, warnings
 
 
@@ -273,7 +272,7 @@ def _encode_choice(
     if mode == "required" and not (profile.forced_choice and can_force(is_reasoning, target)):
         detail = f"{target.label} cannot be forced to call a tool; the model chooses."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
-    if tools.forced_name:
+    if tools.forced_name and profile.named_choice:
         return {"type": "function", "function": {"name": tools.forced_name}}, False, ()
     if not tools.allowed or not profile.allowed_tools:
         return profile.required if mode == "required" else mode, bool(tools.allowed), ()

@@ -12,7 +12,7 @@ from typing import Literal
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.call_ids import CallIdRules
+from sigwire.lm.codecs.shared.call_ids import MISTRAL_IDS
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Drop, Option, Place
@@ -51,9 +51,9 @@ class ChatProfile(WireProfile):
 
     ``options``: rows that replace those of the wire's table, None for an option that the host rejects.
     ``required``: its name for a forced call. ``none``: how calls are forbidden, by that word or by sending no tools.
-    ``forced_choice``: whether a call can be forced. ``allowed_tools``: whether the choice can name several tools; if not,
-    only those are sent. ``parallel``: the default of ``parallel_tool_calls`` in a request with tools. ``structured``: the
-    output formats of the host; ``structured_with_tools``: whether tools may be sent with them. ``many``: whether the host
+    ``forced_choice``: whether a call can be forced. ``named_choice``, ``allowed_tools``: whether the choice can name one
+    tool, several tools; if not, only those are sent. ``structured``: the output formats of the host;
+    ``structured_with_tools``: whether tools may be sent with them. ``many``: whether the host
     takes ``n``. ``media``: kinds of media in user turns. ``text_lists``: whether content may be a list of text parts
     only. ``reasoning``: the names of the reasoning options. ``replay``: the field of reasoning in history ("chunk": a
     content part). ``broken_arguments``: whether arguments of a call may be invalid JSON. ``think_tags``: whether the text
@@ -70,8 +70,8 @@ class ChatProfile(WireProfile):
     required: str = "required"
     none: Literal["word", "drop"] = "word"
     forced_choice: bool = True
+    named_choice: bool = True
     allowed_tools: bool = True
-    parallel: bool | None = None
     structured: tuple[Literal["json_schema", "json_object"], ...] = ("json_schema", "json_object")
     structured_with_tools: bool = True
     many: bool = True
@@ -90,7 +90,8 @@ class ChatProfile(WireProfile):
 
 _CAP: Mapping[str, Option | None] = {"max_tokens": Place("max_tokens")}
 _LOCAL: Mapping[str, Option | None] = {**_CAP, "top_k": Place("top_k"), "service_tier": None, "metadata": None}
-_ONE_SYSTEM = HistoryRules(result_media="user", system="front")  # chat templates fail on a second system turn
+# Chat templates of models fail on a second system turn, and on two user turns in a row.
+_TEMPLATE = HistoryRules(result_media="user", system="front", merge=frozenset({"user"}))
 
 OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
@@ -116,7 +117,7 @@ MISTRAL = replace(
     COMPATIBLE,
     family="mistral",
     options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
-    history_rules=HistoryRules(result_media="user", ids=CallIdRules(allowed="A-Za-z0-9", exact=9)),
+    history_rules=HistoryRules(result_media="user", ids=MISTRAL_IDS),
     required="any",
     none="drop",
     text_lists=True,
@@ -163,21 +164,22 @@ VLLM = replace(
     COMPATIBLE,
     family="vllm",
     options=_LOCAL,
-    history_rules=_ONE_SYSTEM,
+    history_rules=_TEMPLATE,
     reasoning=ReasoningNames(
         efforts=("off", "low", "medium", "high"), off={"chat_template_kwargs": {"enable_thinking": False}}
     ),
     think_tags=True,
 )
 LLAMACPP = replace(
-    COMPATIBLE, family="llamacpp", options=_LOCAL, history_rules=_ONE_SYSTEM, parallel=True, think_tags=True
+    COMPATIBLE, family="llamacpp", options=_LOCAL, history_rules=_TEMPLATE, named_choice=False, think_tags=True
 )
 LM_STUDIO = replace(
     COMPATIBLE,
     family="lmstudio",
     options=_LOCAL,
-    history_rules=_ONE_SYSTEM,
+    history_rules=_TEMPLATE,
     none="drop",
+    named_choice=False,  # an object is an error of the host
     reasoning=ReasoningNames(efforts=("off", "low", "medium", "high", "xhigh")),
     think_tags=True,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sigwire.core.messages import Message, Part
 from sigwire.core.tools.calls import ToolCall, ToolResult
 
-__all__ = ["CallIdRules", "are_valid_ids", "rewrite_call_ids"]
+__all__ = ["MISTRAL_IDS", "CallIdRules", "are_valid_ids", "rewrite_call_ids"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ class CallIdRules:
         suffix = f"_{attempt + 1}" if attempt else ""
         return (clean[: self.max_length - len(suffix)] if self.max_length else clean) + suffix
 
+
+MISTRAL_IDS = CallIdRules(allowed="A-Za-z0-9", exact=9)
+"""Mistral's API and the chat templates of Mistral's models refuse any other id."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -349,10 +349,19 @@ def _merge_roles(turns: Iterable[Message], roles: frozenset[Role]) -> list[Messa
     merged: list[Message] = []
     for turn in turns:
         if merged and turn.role in roles and merged[-1].role == turn.role:
-            merged[-1] = Message(turn.role, merged[-1].parts + turn.parts)
+            merged[-1] = Message(turn.role, _join_parts(merged[-1].parts, turn.parts))
         else:
             merged.append(turn)
     return merged
+
+
+def _join_parts(first: tuple[Part, ...], second: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return the parts of both turns; a blank line separates two texts."""
+    match first, second:
+        case (*before, TextPart(end)), (TextPart(start), *after):
+            return (*before, TextPart(f"{end}\n\n{start}"), *after)
+        case _:
+            return first + second
 
 
 def _start_with_user(turns: list[Message], text: str, warnings: list[LMWarning]) -> list[Message]:

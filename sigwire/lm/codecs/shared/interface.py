@@ -14,6 +14,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning, Response
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.errors import LMError
+from sigwire.lm.codecs.shared.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.schema import AS_IS, SchemaRules
 
@@ -64,8 +65,8 @@ class ModelFacts:
     whether system turns are accepted inside the conversation. ``signed_calls``: whether calls in history need the
     provider's signature. ``prefill``: whether the model continues an assistant turn at the end of the history.
     ``media_in_results``: whether tool results may hold images, on a wire that allows them. ``cache_breakpoints``:
-    whether explicit cache marks are accepted. ``default_max_tokens``: sent if the wire requires a limit and the caller
-    gave none.
+    whether explicit cache marks are accepted. ``call_ids``: the call ids that the model's chat template accepts, on every
+    host. ``default_max_tokens``: sent if the wire requires a limit and the caller gave none.
     """
 
     sampling: Literal["always", "unless_reasoning", "never"] = "always"
@@ -83,6 +84,7 @@ class ModelFacts:
     prefill: bool = True
     media_in_results: bool = True
     cache_breakpoints: bool = False
+    call_ids: CallIdRules | None = None
     default_max_tokens: int = 4096
 
 
@@ -103,9 +105,10 @@ class Target(Generic[D]):
 
     @property
     def history_rules(self) -> HistoryRules:
-        """The profile's rules; a model without media in results gets them in a user turn."""
-        rules = self.profile.history_rules
-        return rules if self.facts.media_in_results else replace(rules, result_media="user")
+        """The profile's rules with the model's ids; a model without media in results gets them in a user turn."""
+        rules, facts = self.profile.history_rules, self.facts
+        rules = rules if facts.call_ids is None else replace(rules, ids=facts.call_ids)
+        return rules if facts.media_in_results else replace(rules, result_media="user")
 
 
 class EncodedRequest(NamedTuple):

@@ -105,12 +105,27 @@ OFFERS: dict[str, tuple[Target[ChatProfile], Request, JsonObject, list[str]]] = 
     ),
     "row 32 parallel off without tools": (target(), Request(parallel_tool_calls=False), {}, []),
     "row 33 choice without tools": (target(), Request(tool_choice=ToolChoice.REQUIRED), {}, []),
-    "llama.cpp needs the field for parallel calls": (
+    "row 32 parallel calls are not requested from llama.cpp": (
         target(LLAMACPP),
         Request(tools=(TOOL,)),
+        {"tools": [TOOL]},
+        [],
+    ),
+    "row 32 parallel on": (
+        target(LLAMACPP),
+        Request(tools=(TOOL,), parallel_tool_calls=True),
         {"tools": [TOOL], "parallel_tool_calls": True},
         [],
     ),
+    **{
+        f"row 29 named choice on a host that ignores names, {to.family}": (
+            target(to),
+            Request(tools=(TOOL, OTHER, THIRD), tool_choice=ToolChoice.named("f")),
+            {"tools": [TOOL], "tool_choice": "required"},
+            list[str](),
+        )
+        for to in (LLAMACPP, LM_STUDIO)
+    },
 }
 
 

@@ -203,13 +203,13 @@ TURNS: dict[str, tuple[HistoryRules, list[Message], list[Message], list[str]]] =
     "neighbours are merged": (
         HistoryRules(merge=frozenset({"user"})),
         [ASKED, ASKED, Message.assistant("a"), Message.assistant("b")],
-        [Message("user", ASKED.parts * 2), Message.assistant("a"), Message.assistant("b")],
+        [Message.user("q\n\nq"), Message.assistant("a"), Message.assistant("b")],
         [],
     ),
     "user turns with results between them are not merged": (
         HistoryRules(merge=frozenset({"user", "assistant"})),
         [ASKED, CALLED, Message.tool(RA), ASKED, ASKED],
-        [ASKED, CALLED, Message.tool(RA), Message("user", ASKED.parts * 2)],
+        [ASKED, CALLED, Message.tool(RA), Message.user("q\n\nq")],
         [],
     ),
     "a user turn comes first": (
