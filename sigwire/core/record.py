@@ -167,7 +167,7 @@ class Record:
         return new_record(cls, dict(fields), None if keys is None else frozenset(keys))
 
     def get_lm_usage(self) -> dict[str, FieldValue]:
-        """Return tokens by model: those of ``set_lm_usage``, else of the attempts of this record, else ``{}``."""
+        """Return tokens by model (``Usage.counts``): those of ``set_lm_usage``, else of the attempts, else ``{}``."""
         meta = self._meta
         if meta.lm_usage is not None:
             return meta.lm_usage
@@ -177,7 +177,7 @@ class Record:
         for attempt in meta.attempts or (meta.response,):
             model = attempt.model or ""
             totals[model] = totals[model] + attempt.usage if model in totals else attempt.usage
-        return {model: usage.to_json() for model, usage in totals.items()}
+        return {model: usage.counts() for model, usage in totals.items()}
 
     def set_lm_usage(self, usage: FieldValues) -> None:
         """Store tokens by model."""

@@ -27,7 +27,7 @@ class Usage(Value):
     """Tokens, as integers; ``None`` is unknown, not zero. In a sum, a count known on one side only is that count.
 
     ``input_tokens`` and ``output_tokens`` are totals, which include cached, cache-write and reasoning tokens. ``cost`` is
-    in US dollars, if the provider sent it.
+    in US dollars, if the provider sent it. ``prompt_tokens`` and ``completion_tokens`` are the totals by OpenAI's names.
 
     >>> Usage(input_tokens=3, output_tokens=1) + Usage(input_tokens=4)
     Usage(input_tokens=7, output_tokens=1, cached_tokens=None, cache_write_tokens=None, reasoning_tokens=None, cost=None)
@@ -45,6 +45,25 @@ class Usage(Value):
         """Input and output tokens."""
         total: int | None = _add(self.input_tokens, self.output_tokens)
         return total
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Input tokens."""
+        return self.input_tokens
+
+    @property
+    def completion_tokens(self) -> int | None:
+        """Output tokens."""
+        return self.output_tokens
+
+    def counts(self) -> dict[str, Any]:
+        """Return the known counts by name, OpenAI's names included.
+
+        >>> Usage(input_tokens=3).counts()
+        {'input_tokens': 3, 'prompt_tokens': 3, 'total_tokens': 3}
+        """
+        aliases = {name: getattr(self, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+        return {**self.to_json(), **{name: count for name, count in aliases.items() if count is not None}}
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*map(_add, _counts(self), _counts(other)))

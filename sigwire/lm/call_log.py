@@ -51,7 +51,7 @@ class CallRecord:
                 "kwargs": storable_options(kwargs),
                 "response": self.response,
                 "outputs": encode_outputs(self.response),
-                "usage": usage.to_json(),
+                "usage": usage.counts(),
                 "cost": usage.cost,
                 "timestamp": self.time.isoformat(),
                 "uuid": str(uuid.uuid4()),

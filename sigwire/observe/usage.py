@@ -19,7 +19,7 @@ _Counts: TypeAlias = Mapping[str, Any]
 
 
 class UsageTracker:
-    """Usage by model. ``usage_data[model]`` has one entry a request.
+    """Usage by model. ``usage_data[model]`` has one entry a request, with the names of ``Usage.counts``.
 
     >>> tracker = UsageTracker()
     >>> tracker.add_usage("m", {"input_tokens": 3, "details": {"cached": 1}})
@@ -33,7 +33,7 @@ class UsageTracker:
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any]) -> None:
         """Count the usage of one request. Thread-safe."""
-        entry: _Counts = usage.to_json() if isinstance(usage, Usage) else dict(usage)
+        entry: _Counts = usage.counts() if isinstance(usage, Usage) else dict(usage)
         if entry:
             self.usage_data.setdefault(model, []).append(entry)
 
@@ -73,7 +73,7 @@ def track_usage() -> Generator[UsageTracker]:
     >>> with track_usage() as tracker:
     ...     record_usage("m", Usage(input_tokens=3))
     >>> tracker.get_total_tokens()
-    {'m': {'input_tokens': 3}}
+    {'m': {'input_tokens': 3, 'prompt_tokens': 3, 'total_tokens': 3}}
     """
     tracker = UsageTracker()
     before = _open.get()

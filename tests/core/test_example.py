@@ -218,7 +218,9 @@ def test_metadata_is_read_by_attribute_and_fields_win() -> None:
         response.warnings,
         (Attempt(),),
     )
-    assert prediction.get_lm_usage() == {"m": {"input_tokens": 1, "output_tokens": 2}}
+    assert prediction.get_lm_usage() == {
+        "m": {"input_tokens": 1, "output_tokens": 2, "prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    }
     assert prediction.toDict() == {"answer": 4}
     assert prediction.copy(answer=5).response is response
     prediction.response = "a field"

@@ -39,8 +39,11 @@ def test_models_are_counted_separately_and_unknown_usage_is_ignored() -> None:
         record_usage("a", Usage(input_tokens=1))
         record_usage("b", Usage(input_tokens=2, cost=0.5))
         record_usage("c", Usage())
-    assert tracker.get_total_tokens() == {"a": {"input_tokens": 1}, "b": {"input_tokens": 2, "cost": 0.5}}
-    assert tracker.usage_data["a"] == [{"input_tokens": 1}]
+    assert tracker.get_total_tokens() == {
+        "a": {"input_tokens": 1, "prompt_tokens": 1, "total_tokens": 1},
+        "b": {"input_tokens": 2, "prompt_tokens": 2, "total_tokens": 2, "cost": 0.5},
+    }
+    assert tracker.usage_data["a"] == [{"input_tokens": 1, "prompt_tokens": 1, "total_tokens": 1}]
 
 
 def test_outer_tracker_counts_the_usage_of_an_inner_tracker() -> None:
@@ -50,8 +53,8 @@ def test_outer_tracker_counts_the_usage_of_an_inner_tracker() -> None:
             record_usage("m", Usage(input_tokens=2))
         record_usage("m", Usage(input_tokens=4))
     record_usage("m", Usage(input_tokens=8))
-    assert inner.get_total_tokens() == {"m": {"input_tokens": 2}}
-    assert outer.get_total_tokens() == {"m": {"input_tokens": 7}}
+    assert inner.get_total_tokens() == {"m": Usage(2).counts()}
+    assert outer.get_total_tokens() == {"m": Usage(7).counts()}
 
 
 async def test_tracker_counts_usage_of_tasks_and_threads() -> None:
@@ -62,7 +65,7 @@ async def test_tracker_counts_usage_of_tasks_and_threads() -> None:
         await asyncio.gather(task(), task(), asyncio.to_thread(record_usage, "m", Usage(input_tokens=1)))
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(bind(lambda n: record_usage("m", Usage(output_tokens=n))), [1] * 50))
-    assert tracker.get_total_tokens() == {"m": {"input_tokens": 3, "output_tokens": 50}}
+    assert tracker.get_total_tokens() == {"m": Usage(3, 50).counts()}
 
 
 async def test_direct_calls_and_calls_of_modules_are_counted_once() -> None:
@@ -73,4 +76,4 @@ async def test_direct_calls_and_calls_of_modules_are_counted_once() -> None:
         await lm.acall("hello")
         predict(question="?")
         await predict.acall(question="?")
-    assert tracker.get_total_tokens() == {"fake": {"input_tokens": 4}}
+    assert tracker.get_total_tokens() == {"fake": Usage(4).counts()}
