@@ -9,6 +9,7 @@
     │   ├── InputError                  a call's inputs do not fit its signature
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── EventLoopError              a wait for an event loop that cannot go on
+    │   ├── OverrideError               a subclass overrides a method that calls would bypass
     │   ├── UnsupportedFeature          the model or provider lacks the feature
     │   │   └── UnsupportedOption         the wire has no such option
     │   └── StateError                  a saved program does not fit the program that loads it
@@ -52,7 +53,7 @@ __all__ = [
     "JsonReadError", "LMAuthenticationError", "LMBillingError", "LMContentFilteredError", "LMError",
     "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
     "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState",
-    "ModelError", "OutputTruncated", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError",
+    "ModelError", "OutputTruncated", "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError",
     "ToolDefinitionError", "ToolFailed", "ToolSignal", "UnsupportedFeature", "UnsupportedOption", "ValueReadError",
     "is_retryable_lm_error",
 ]  # fmt: skip
@@ -105,6 +106,10 @@ class ToolDefinitionError(CallerError, ValueError):
 
 class EventLoopError(CallerError, RuntimeError):
     """A wait would never end: the event loop is blocked by the waiting code, closed, or stopped."""
+
+
+class OverrideError(CallerError, TypeError):
+    """A subclass overrides a method of sigwire that some calls would bypass; the message names what to override."""
 
 
 class UnsupportedFeature(CallerError, ValueError):

@@ -20,6 +20,7 @@ from sigwire.errors import (
     LMNotConfigured,
     MissingState,
     ModelError,
+    OverrideError,
     SigwireError,
     ToolSignal,
     is_retryable_lm_error,
@@ -68,8 +69,10 @@ def test_every_error_belongs_to_one_group(name: str) -> None:
 
 def test_caller_errors_are_value_errors() -> None:
     leaves = [cls for cls in CLASSES.values() if issubclass(cls, CallerError) and cls is not CallerError]
-    assert [cls for cls in leaves if not issubclass(cls, ValueError)] == [EventLoopError]  # no value is at fault there
+    # No value is at fault when an event loop or a class is.
+    assert {cls for cls in leaves if not issubclass(cls, ValueError)} == {EventLoopError, OverrideError}
     assert issubclass(EventLoopError, RuntimeError)
+    assert issubclass(OverrideError, TypeError)
 
 
 LM_ERRORS = sorted((cls for cls in CLASSES.values() if issubclass(cls, LMError)), key=lambda cls: cls.__name__)

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from sigwire.adapters.options import AdapterOptions, ToolsMode
 from sigwire.adapters.plan import Plan, PlanSetup
@@ -22,6 +22,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
+from sigwire.overriding import check_overrides
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass
 
@@ -30,6 +31,12 @@ __all__ = ["Adapter"]
 _HIDDEN_ROLES = frozenset({"tools", "tool_calls", "history"})
 _NO_CAPABILITIES = Capabilities()
 _MAX_PLANS = 256
+# Methods that an adapter of DSPy overrides.
+_DSPY_HOOKS = (
+    "__call__", "acall", "format_assistant_message_content", "format_conversation_history", "format_demos",
+    "format_field_description", "format_field_structure", "format_field_with_value", "format_finetune_data",
+    "format_system_message", "format_task_description", "format_user_message_content",
+)  # fmt: skip
 _PlanKey: TypeAlias = tuple[int, Capabilities]
 
 
@@ -47,10 +54,19 @@ class Adapter(AdapterOptions, ABC):
     written as text, in whatever form, count only in a message that is nothing else; for tools that can do harm.
     """
 
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("format", "normalize", "parse", *_DSPY_HOOKS),
+        "override layout, whose Layout writes and reads the fields, or make_plan, whose Plan formats, normalizes and parses",
+    )
+
     native_tools: bool | None = None
     types: TypeStyle = "compact"
     callbacks: Sequence[Any] | None = field(default=None, repr=False, compare=False)
     _plans: dict[_PlanKey, Plan] = field(default_factory=dict[_PlanKey, Plan], init=False, repr=False, compare=False)
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        check_overrides(cls)
 
     def __post_init__(self) -> None:
         style_named(self.text_tools)

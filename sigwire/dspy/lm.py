@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
@@ -29,7 +29,7 @@ __all__ = ["LM", "BaseLM", "DummyLM"]
 class BaseLM(base.BaseLM):
     """Base of language models that takes DSPy's arguments in DSPy's order.
 
-    Without ``capabilities`` the ``supports_...`` properties give them; a subclass may override these.
+    Without ``capabilities`` the ``supports_...`` properties and ``supported_params`` give them; a subclass may override these.
 
     >>> class Able(BaseLM):
     ...     supports_function_calling = True
@@ -59,6 +59,7 @@ class BaseLM(base.BaseLM):
             native_tools=self.supports_function_calling,
             parallel_tool_calls=self.supports_function_calling,
             json_schema=self.supports_response_schema,
+            json_object="response_format" in self.supported_params,
             reasoning=self.supports_reasoning,
         )
 
@@ -96,6 +97,11 @@ class LM(BaseLM, client.LM):
     >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"]
     ('responses', True, 3)
     """
+
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("supports_function_calling", "supports_reasoning", "supports_response_schema", "supported_params"),
+        "pass capabilities=Capabilities(...) to the constructor",
+    )
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ ToolCalls    from_dict_list, ToolCall, format
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from sigwire.core import tools as core
 from sigwire.core.json import JsonObject, JsonValue
@@ -27,6 +27,10 @@ class Tool(core.Tool):
     """
 
     __slots__ = ()
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("desc", "func", "args", "arg_types", "arg_desc", "has_kwargs", "format_as_litellm_function_call"),
+        "pass func, desc, args, arg_types and arg_desc to the constructor, or override spec",
+    )
 
     def __init__(
         self,

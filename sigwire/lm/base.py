@@ -8,24 +8,26 @@
     __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts (acall: awaited)
 
 The other form is derived: an awaited call of ``forward`` runs it in a thread, so that the event loop stays free; a blocking
-call of ``aforward`` runs it on an event loop of sigwire's.
+call of ``aforward`` runs it on an event loop of sigwire's. Every call goes through these methods, ``__call__`` around
+``forward``, also in subclasses of ``LM`` and ``FakeLM``, where ``super()`` asks the model itself.
 """
 
 from __future__ import annotations
 
 import copy
-import importlib
+import inspect
 import re
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import aclosing
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias, cast
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Response
+from sigwire.core.response import Response, Usage
 from sigwire.effects.emitting import Emit, Returned, astream, stream
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
@@ -35,13 +37,16 @@ from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, 
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_usage
+from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
 __all__ = ["BaseLM", "LanguageModel"]
 
-_Forward: TypeAlias = Callable[..., Any]
+_Entry: TypeAlias = tuple[str, str]
+_ENTRIES: tuple[_Entry, ...] = (("__call__", "acall"), ("forward", "aforward"))
+"""The methods that a subclass may override, blocking and awaited; the outer entry first."""
 
 
 class LanguageModel(Protocol):
@@ -86,6 +91,14 @@ class BaseLM:
     ['HELLO']
     """
 
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("respond", "arespond", "stream", "astream", "steps"),
+        "define forward(self, prompt=None, messages=None, **kwargs) and aforward, or __call__ and acall; or write a class "
+        "with respond, arespond, model and capabilities around a model, which needs no base class",
+    )
+    _entries: ClassVar[Sequence[_Entry]] = ()  # those that a subclass overrides, the outer one first
+    _overrides: ClassVar[frozenset[str]] = frozenset()
+
     history_size: int = 50
     model_type: str = "chat"  # an entry of ``history``
     _capabilities: Capabilities | None = None
@@ -116,6 +129,12 @@ class BaseLM:
         self.history = CallLog(self.history_size)
         self._capabilities = capabilities
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_overrides(cls)
+        names = {name for entry in _ENTRIES for name in entry if getattr(cls, name) is not getattr(BaseLM, name)}
+        cls._overrides, cls._entries = frozenset(names), [entry for entry in _ENTRIES if not names.isdisjoint(entry)]
+
     # --- calls
 
     def respond(self, request: Request) -> Response:
@@ -135,13 +154,25 @@ class BaseLM:
         ``reasoning_content``, ``logprobs`` and ``citations`` that the choice has. Raises ``InputError`` without prompt and
         messages.
         """
-        return self._outputs(run(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))
+        if "__call__" not in self._overrides and "acall" in self._overrides:
+            return block_on(self.acall(prompt, messages, **kwargs))
+        return run(self._called_steps(_request(prompt, messages, **kwargs), prompt))
 
     async def acall(
         self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
     ) -> list[Any]:
         """``lm(...)``, awaited."""
-        return self._outputs(await arun(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))
+        if "acall" not in self._overrides and "__call__" in self._overrides:
+            return await to_thread(self, prompt, messages, **kwargs)
+        return await arun(self._called_steps(_request(prompt, messages, **kwargs), prompt))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask the model itself, without call log and callbacks: for ``super().forward(...)``. Returns a ``Response``."""
+        return run(self._steps(_request(*args, **kwargs), streamed=False))
+
+    async def aforward(self, *args: Any, **kwargs: Any) -> Any:
+        """``forward``, awaited."""
+        return await arun(self._steps(_request(*args, **kwargs), streamed=False))
 
     def stream(self, request: Request) -> Generator[StreamEvent, None, Response]:
         """Answer a request, blocking, and yield its events as they arrive; the generator's value is the response.
@@ -165,58 +196,48 @@ class BaseLM:
 
     def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
         """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""
+        return self._logged_steps(request, prompt, streamed, self._entries)
+
+    def _logged_steps(
+        self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[_Entry]
+    ) -> Steps[Response]:
         with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
-            response = yield from self._steps(request, streamed=streamed)
+            response = yield from self._entry_steps(request, streamed, entries)
             if self.history.size:
                 self.history.add(CallRecord(self.model, self.model_type, request, response, prompt))
             end(response)
         return response
 
-    def _outputs(self, response: Response) -> list[Any]:
+    def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
+        """Return the steps of ``lm(...)``. Inside an overridden ``__call__`` they are part of the call around them."""
+        entries = [entry for entry in self._entries if "forward" in entry]
+        around = _running_call.get()
+        if around is not None and around.lm is self:
+            return around.keep((yield from self._entry_steps(request, False, entries)))
+        response = yield from self._logged_steps(request, prompt, False, entries)
         record_usage(self.model, response.usage)  # a module's request is counted by the module
         return encode_outputs(response)
 
-    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
-        """Answer without log and callbacks. Backends of sigwire override it; this one emits a whole answer at its end."""
-        response: Response = yield FunctionEffect(partial(self._answer, request), partial(self._aanswer, request))
+    def _entry_steps(self, request: Request, streamed: bool, entries: Sequence[_Entry]) -> Steps[Response]:
+        """Answer by the outermost of the entries that a subclass overrides, or by the model itself."""
+        if not entries:
+            return self._steps(request, streamed=streamed)
+        return self._overridden_steps(_OverriddenCall(self, entries[0], request), streamed)
+
+    def _overridden_steps(self, call: _OverriddenCall, streamed: bool) -> Steps[Response]:
+        response: Response = yield FunctionEffect(call.run, call.arun)
         if streamed:
             from sigwire.core.events import events_of  # only streams need events
 
             yield Emit(*events_of(response))
         return response
 
-    def _answer(self, request: Request) -> Response:
-        messages, kwargs = encode_call(request)
-        if forward := self._custom_forward("forward"):
-            answer = forward(messages=messages, **kwargs)
-        elif aforward := self._custom_forward("aforward"):
-            answer = block_on(aforward(messages=messages, **kwargs))
-        else:
-            answer = self._call_custom_forward()(messages=messages, **kwargs)
-        return decode_answer(answer, model=self.model)
-
-    async def _aanswer(self, request: Request) -> Response:
-        messages, kwargs = encode_call(request)
-        if awaited := self._custom_forward("aforward") or self._custom_forward("acall"):
-            answer = await awaited(messages=messages, **kwargs)
-        else:
-            answer = await to_thread(
-                self._custom_forward("forward") or self._call_custom_forward(), messages=messages, **kwargs
-            )
-        return decode_answer(answer, model=self.model)
-
-    def _custom_forward(self, name: str) -> _Forward | None:
-        """Return the method if a subclass defines it."""
-        defined = getattr(type(self), name, None)
-        return getattr(self, name) if defined is not None and defined is not getattr(BaseLM, name, None) else None
-
-    def _call_custom_forward(self) -> _Forward:
-        if type(self).__call__ is BaseLM.__call__:
-            raise ConfigurationError(
-                f"{type(self).__name__} cannot answer (calling {self.model!r}). Define forward(self, prompt=None, "
-                "messages=None, **kwargs) or aforward; return an object or dict with choices[i].message.content."
-            )
-        return self
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        """Answer without log and callbacks. Models of sigwire override it."""
+        raise ConfigurationError(
+            f"{type(self).__name__} cannot answer (calling {self.model!r}). Define forward(self, prompt=None, "
+            "messages=None, **kwargs) or aforward; return an object or dict with choices[i].message.content."
+        )
 
     # --- properties
 
@@ -314,6 +335,8 @@ class BaseLM:
                 "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
             )
         target = _class_named(str(state.get("class") or ""), cls, allow_unsafe_lm_state)
+        if target is not cls:  # its own load_state, if it has one
+            return target.load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
         if not allow_unsafe_lm_state:
             options = {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
         try:
@@ -324,6 +347,57 @@ class BaseLM:
                 "Save it again with lm.dump_state()."
             ) from error
 
+
+class _OverriddenCall:
+    """One call of an entry that a subclass overrides. ``super()`` inside of it adds the model's responses."""
+
+    def __init__(self, lm: BaseLM, entry: _Entry, request: Request) -> None:
+        self.lm, self._entry = lm, entry
+        self._messages, self._kwargs = encode_call(request)
+        self._kept: list[tuple[list[Any], Response]] = []
+
+    def run(self) -> Response:
+        blocking, awaited = self._entry
+        with self._running():
+            answer = self._call(blocking if blocking in self.lm._overrides else awaited)
+            return self._response(block_on(_result_of(answer)) if inspect.isawaitable(answer) else answer)
+
+    async def arun(self) -> Response:
+        blocking, awaited = self._entry
+        with self._running():
+            is_blocking = awaited not in self.lm._overrides
+            answer = await to_thread(self._call, blocking) if is_blocking else self._call(awaited)
+            return self._response(await answer if inspect.isawaitable(answer) else answer)
+
+    def _call(self, name: str) -> Any:
+        return getattr(self.lm, name)(messages=self._messages, **self._kwargs)
+
+    @contextmanager
+    def _running(self) -> Generator[None]:
+        token = _running_call.set(self if "__call__" in self._entry else None)
+        try:
+            yield
+        finally:
+            _running_call.reset(token)
+
+    def keep(self, response: Response) -> list[Any]:
+        """Return the outputs of a response, which is kept until the call returns: outputs are only a part of it."""
+        self._kept.append((encode_outputs(response), response))
+        return self._kept[-1][0]
+
+    def _response(self, answer: object) -> Response:
+        decoded = next((response for outputs, response in self._kept if outputs is answer), None)
+        decoded = decoded or decode_answer(answer, model=self.lm.model)
+        if not self._kept:
+            return decoded
+        return replace(decoded, usage=sum((response.usage for _, response in self._kept), Usage()))
+
+
+async def _result_of(answer: Awaitable[Any]) -> Any:
+    return await answer
+
+
+_running_call: ContextVar[_OverriddenCall | None] = ContextVar("sigwire_overridden_call", default=None)
 
 # Keys of a state that are no options: ``class`` names the model's class, the others cannot be JSON.
 _NO_OPTIONS = frozenset({"class", "callbacks", "capabilities"})
@@ -353,8 +427,12 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
             f"The saved language model has the class {path!r}, and loading it would import code (loading its state). "
             "Pass allow_unsafe_lm_state=True if you trust the file, or call load_state on that class."
         )
-    module, _, name = path.rpartition(".")
-    found = getattr(importlib.import_module(module), name, None)
+    from pkgutil import resolve_name  # only states need it
+
+    try:
+        found = resolve_name(path)  # also a class inside a class
+    except (AttributeError, ImportError, ValueError):
+        found = None
     if not (isinstance(found, type) and issubclass(found, BaseLM)):
         raise StateError(f"{path!r} is no language model class (loading its state). Check the file's 'class'.")
     return found
@@ -367,7 +445,9 @@ def _inputs(request: Request, prompt: str | None) -> dict[str, object]:
 
 
 def _request(
-    prompt: str | None, messages: Iterable[Message | Mapping[str, object]] | None, kwargs: Mapping[str, Any]
+    prompt: str | None = None,
+    messages: Iterable[Message | Mapping[str, object]] | None = None,
+    **kwargs: Any,
 ) -> Request:
     if messages is None and prompt is None:
         raise InputError(

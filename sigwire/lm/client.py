@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
@@ -53,6 +53,10 @@ class LM(BaseLM):
     >>> LM("openai/gpt-5-mini", api_key="a secret", base_url="https://llm.example/v1")
     LM('openai/gpt-5-mini', base_url='https://llm.example/v1', api_key=***)
     """
+
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("base_url", "capabilities", "timeout"), "pass it to the constructor, which the backend reads"
+    )
 
     def __init__(
         self,

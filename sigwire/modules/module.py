@@ -14,7 +14,7 @@ Callbacks, usage totals and call records cost nothing unless the settings or the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
@@ -24,7 +24,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import ConfigurationError, StateError
+from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.modules.ask import recording_calls
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
@@ -32,6 +32,7 @@ from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import UsageTracker, track_usage
+from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
@@ -64,6 +65,12 @@ class Module(Walkable):
     _compiled: bool
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
+    _fixed: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("__call__", "acall", "stream", "astream", "call_steps"), "define forward, and aforward for awaited calls"
+        ),
+        "deepcopy": "define __deepcopy__",
+    }
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
@@ -82,10 +89,16 @@ class Module(Walkable):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
+        check_overrides(cls)
         nearest = next((base for base in cls.__mro__ if any(name in vars(base) for name in _ENTRIES)), cls)
         found = {name for name in _ENTRIES if name in vars(nearest)}
         if "forward" in found and inspect.iscoroutinefunction(vars(nearest)["forward"]):
             found = {*found - {"forward"}, "async forward"}
+        if len(found) > 1 and "steps" in found and nearest.__module__ != __name__:  # StepsModule has all
+            raise OverrideError(
+                f"{nearest.__name__} defines steps and {max(found - {'steps'})}, and calls would bypass the latter "
+                "(creating the class). Define one of them."
+            )
         cls._entries = frozenset(found)
 
     # --- calls ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, cast, overload
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
@@ -122,6 +122,8 @@ class Predict(PredictorCalls[P, S], Predictor):
     '4'
     """
 
+    _fixed: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
+
     def __init__(
         self,
         signature: str | Signature | Callable[P, S],
@@ -133,7 +135,7 @@ class Predict(PredictorCalls[P, S], Predictor):
     ) -> None:
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
-        self.config: dict[str, object] = _without_old_names(config)
+        self.config: dict[str, object] = _check_config(config)
         self.max_reasks = max_reasks
         self.lm: Any = lm
         self.demos: list[Any] = []
@@ -200,7 +202,7 @@ class Predict(PredictorCalls[P, S], Predictor):
             return None, _check_reasks(self.max_reasks)
         if config is not None and not isinstance(config, Mapping):
             raise InputError(f"config is a dict of request options, not {type(config).__name__} (calling Predict).")
-        options = _without_old_names({**self.config, **cast(FieldValues, config or {})})
+        options = _check_config({**self.config, **cast(FieldValues, config or {})})
         if "prediction" in specials:
             options["prediction"] = specials["prediction"]
         reasks = options.pop("max_reasks", self.max_reasks)
@@ -410,9 +412,16 @@ def default_adapter() -> Adapter:
 _default_adapter: Adapter | None = None
 
 
-def _without_old_names(config: dict[str, object]) -> dict[str, object]:
-    if "max_repairs" in config:
-        raise ConfigurationError("max_repairs is now max_reasks (calling Predict). Write max_reasks=1.")
+# Keywords that would be sent as request options, and what to write.
+_NO_OPTIONS: Mapping[str, str] = {
+    "adapter": "adapter is a setting (calling Predict). Write configure(adapter=...), or with context(adapter=...).",
+    "max_repairs": "max_repairs is now max_reasks (calling Predict). Write max_reasks=1.",
+}
+
+
+def _check_config(config: dict[str, object]) -> dict[str, object]:
+    if not config.keys().isdisjoint(_NO_OPTIONS):
+        raise ConfigurationError(_NO_OPTIONS[min(config.keys() & _NO_OPTIONS)])
     return config
 
 

@@ -12,7 +12,6 @@ import pytest
 import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import AskStart, FieldDelta
-from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
@@ -398,12 +397,12 @@ def test_callbacks_of_the_settings_are_called_in_a_stream(streamed: Callable[...
 class Chatty(BaseLM):
     """A model that sends a chunk to the consumer of the stream."""
 
-    def _answer(self, request: Request) -> Response:
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Response:
         if (stream := dspy_settings.send_stream) is not None:
             sync_send_to_stream(stream, {"token": "half"})
         return Response((Choice("[[ ## answer ## ]]\nOslo"),))
 
-    async def _aanswer(self, request: Request) -> Response:
+    async def aforward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Response:
         if (stream := dspy_settings.send_stream) is not None:
             await stream.send({"token": "half"})
         return Response((Choice("[[ ## answer ## ]]\nOslo"),))

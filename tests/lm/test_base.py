@@ -6,8 +6,9 @@ import asyncio
 import io
 import json
 import threading
+from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -275,6 +276,28 @@ def test_load_state_imports_a_foreign_class_only_when_trusted() -> None:
     with pytest.raises(StateError, match="allow_unsafe_lm_state=True"):
         BaseLM.load_state(state)
     assert isinstance(Forward.load_state(state), Forward)
+
+
+class Outer:
+    class Inner(BaseLM):
+        loaded: ClassVar[list[str]] = []
+
+        @classmethod
+        def load_state(cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
+            cls.loaded.append(str(state["model"]))
+            return super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+
+
+def test_load_state_finds_a_class_inside_a_class_and_calls_its_load_state() -> None:
+    loaded = BaseLM.load_state(Outer.Inner("m").dump_state(), allow_unsafe_lm_state=True)
+    assert isinstance(loaded, Outer.Inner)
+    assert Outer.Inner.loaded == ["m"]
+
+
+@pytest.mark.parametrize("path", ["no.such.module.LM", "tests.lm.test_base.Missing", "f.<locals>.LM"])
+def test_load_state_of_a_class_that_cannot_be_found_is_a_state_error(path: str) -> None:
+    with pytest.raises(StateError, match="is no language model class"):
+        BaseLM.load_state({"model": "m", "class": path}, allow_unsafe_lm_state=True)
 
 
 ENDPOINTS = "api_base azure_endpoint base_url endpoint host model_list proxies proxy_url server".split()

@@ -17,6 +17,7 @@ from sigwire.core.tools.calls import WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
 from sigwire.effects.loops import EventLoop, block_on, to_thread
 from sigwire.errors import InputError, ToolDefinitionError
+from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
     from sigwire.core.record import FieldValues
@@ -63,6 +64,7 @@ class Tool:
     )  # fmt: skip
 
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(("__call__", "acall"), "pass the function as handler")
 
     name: str
     description: str
@@ -114,6 +116,10 @@ class Tool:
         keep("_parameters", None if arguments else parameters)
         keep("_spec", None)
         keep("_bind", arguments.bind if arguments else None)
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        check_overrides(cls)
 
     @classmethod
     def from_function(cls, function: UserFunction, **options: Any) -> Tool:

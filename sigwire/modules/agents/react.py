@@ -21,7 +21,7 @@ continue (``AgentRun.of(error)``).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, overload
 
@@ -91,6 +91,7 @@ class ReAct(StepsModule, Generic[P, S]):
     (42, 'submit', 42)
     """
 
+    _fixed: ClassVar[Mapping[str, str]] = {"tools": "pass tools to the constructor"}
     _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
     _extract_class: ClassVar[type[ChainOfThought[..., Any]]] = ChainOfThought
 

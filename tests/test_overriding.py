@@ -1,0 +1,359 @@
+"""Each public method of each public base class: an override is used by every kind of call, or its class is refused."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import pytest
+
+import sigwire
+import sigwire.dspy as dspy
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.response import Usage
+from sigwire.core.tools.calls import ToolCall
+from sigwire.errors import CallerError, ConfigurationError, OverrideError
+from sigwire.modules.module import Module, StepsModule
+from sigwire.observe.usage import track_usage
+
+Call: TypeAlias = Callable[[Any], Any]
+
+LMS = [sigwire.BaseLM, sigwire.LM, sigwire.FakeLM, dspy.BaseLM, dspy.LM, dspy.DummyLM]
+ADAPTERS = [
+    sigwire.Adapter, sigwire.ChatAdapter, sigwire.JSONAdapter, sigwire.XMLAdapter, sigwire.TwoStepAdapter,
+    dspy.Adapter, dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, dspy.TwoStepAdapter,
+]  # fmt: skip
+MODULES = [
+    Module, StepsModule, sigwire.Predict, sigwire.ChainOfThought, sigwire.ReAct,
+    dspy.Module, dspy.Predict, dspy.ChainOfThought, dspy.ReAct,
+]  # fmt: skip
+TOOLS = [sigwire.Tool, dspy.Tool]
+
+# Methods that every call uses: the tests below override each of them.
+USED = {
+    "lm": {"__call__", "acall", "forward", "aforward", "capabilities"},
+    "adapter": {"layout", "mode", "plan", "compile", "make_plan"},
+    "module": {"forward", "aforward", "steps"},
+    "tool": {"bind", "parameters", "spec"},
+}
+# Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
+CALLED_BY_USERS = {
+    "lm": {
+        "base_url", "close", "copy", "dump_state", "get_convo", "history_size", "inspect_history", "load_state",
+        "remaining", "supported_params", "supports_function_calling", "supports_reasoning", "supports_response_schema",
+    },
+    "adapter": set[str](),
+    "module": {
+        "abatch", "batch", "dump_state", "get_config", "get_lm", "history", "inspect_history", "load", "load_state",
+        "map_named_predictors", "named_parameters", "named_predictors", "named_sub_modules", "parameters", "predictors",
+        "prepare_state", "reset", "reset_copy", "save", "set_lm", "update_config",
+    },
+    "tool": {"from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "to_json", "web_search"},
+}  # fmt: skip
+KINDS: list[tuple[str, type]] = [
+    *(("lm", base) for base in LMS),
+    *(("adapter", base) for base in ADAPTERS),
+    *(("module", base) for base in MODULES),
+    *(("tool", base) for base in TOOLS),
+]
+
+
+def subclass(base: type, **methods: Any) -> Any:
+    return type("Mine", (base,), {"__module__": "mine", **methods})
+
+
+def public_methods(base: type) -> list[str]:
+    """The methods and properties of a class that a subclass can override; slots are no methods."""
+    found: list[str] = []
+    for name in (*(name for name in dir(base) if not name.startswith("_")), "__call__"):
+        value = inspect.getattr_static(base, name, None)
+        if isinstance(value, (classmethod, staticmethod, property)) or inspect.isfunction(value):
+            found.append(name)
+    return found
+
+
+def test_each_public_method_is_used_by_calls_or_refused() -> None:
+    open_ends: list[str] = []
+    for kind, base in KINDS:
+        for name in public_methods(base):
+            try:
+                subclass(base, **{name: inspect.getattr_static(base, name)})
+            except OverrideError:
+                continue
+            if name not in USED[kind] | CALLED_BY_USERS[kind]:
+                open_ends.append(f"{base.__module__}.{base.__name__}.{name}")
+    assert open_ends == []
+
+
+REFUSED: list[tuple[type, str]] = [
+    (sigwire.BaseLM, "respond"),
+    (sigwire.LM, "astream"),
+    (sigwire.LM, "capabilities"),
+    (sigwire.LM, "base_url"),
+    (dspy.LM, "supports_function_calling"),
+    (sigwire.FakeLM, "steps"),
+    (sigwire.ChatAdapter, "format"),
+    (sigwire.JSONAdapter, "parse"),
+    (sigwire.XMLAdapter, "normalize"),
+    (sigwire.ChatAdapter, "format_demos"),
+    (sigwire.ChatAdapter, "__call__"),
+    (dspy.TwoStepAdapter, "format_system_message"),
+    (Module, "__call__"),
+    (dspy.Module, "acall"),
+    (sigwire.Predict, "stream"),
+    (sigwire.ReAct, "tools"),
+    (sigwire.Tool, "acall"),
+    (dspy.Tool, "args"),
+]
+
+
+@pytest.mark.parametrize(("base", "name"), REFUSED)
+def test_method_that_calls_bypass_is_refused_when_the_class_is_made(base: type, name: str) -> None:
+    with pytest.raises(TypeError, match=rf"Mine overrides '{name}'.*Instead, ") as caught:
+        subclass(base, **{name: lambda self: None})
+    assert isinstance(caught.value, CallerError)
+
+
+def test_override_by_a_mixin_is_refused() -> None:
+    mixin = type("Mixin", (), {"respond": lambda self, request: request})
+    with pytest.raises(OverrideError, match="'respond' of BaseLM"):
+        type("Mine", (mixin, sigwire.LM), {})
+
+
+def test_module_with_steps_and_forward_is_refused() -> None:
+    with pytest.raises(OverrideError, match="steps and forward"):
+        subclass(sigwire.Predict, steps=lambda self: None, forward=lambda self: None)
+
+
+# --- every kind of call --------------------------------------------------------------------------------
+
+QA = "question -> answer"
+
+
+async def _astreamed(module: Any, **inputs: Any) -> Any:
+    events = [event async for event in module.astream(**inputs)]
+    return events[-1].value
+
+
+async def _awaited(module: Any, **inputs: Any) -> Any:
+    return await module.acall(**inputs)
+
+
+def _streamed(module: Any, **inputs: Any) -> Any:
+    return [*module.stream(**inputs)][-1].value
+
+
+async def _abatched(module: Any, **inputs: Any) -> Any:
+    return (await module.abatch([inputs]))[0]
+
+
+CALLS: Mapping[str, Callable[..., Any]] = {
+    "sync": lambda module, **inputs: module(**inputs),
+    "async": _awaited,
+    "stream": _streamed,
+    "astream": _astreamed,
+    "batch": lambda module, **inputs: module.batch([inputs])[0],
+    "abatch": _abatched,
+}
+
+
+@pytest.fixture(params=CALLS)
+def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """A call of a module in one of the six ways."""
+    made = CALLS[request.param]
+
+    async def called(module: Any, **inputs: Any) -> Any:
+        result = made(module, **inputs)
+        return await result if inspect.isawaitable(result) else result
+
+    return called
+
+
+def overriding(base: type, name: str, seen: list[str]) -> Any:
+    """A subclass whose method notes its name and calls ``super()``."""
+
+    def blocking(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(name)
+        return getattr(super(made, self), name)(*args, **kwargs)
+
+    async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.append(name)
+        return await getattr(super(made, self), name)(*args, **kwargs)
+
+    def read(self: Any) -> Any:
+        seen.append(name)
+        return getattr(super(made, self), name)
+
+    is_property = isinstance(inspect.getattr_static(base, name), property)
+    made = subclass(
+        base, **{name: property(read) if is_property else awaited if name in ("acall", "aforward") else blocking}
+    )
+    return made
+
+
+def fields(request: Any) -> dict[str, str]:
+    return {"answer": "Oslo", "reasoning": "A capital."}
+
+
+MODELS: list[tuple[type, Callable[[Any], Any]]] = [
+    (sigwire.LM, lambda made: made("offline/lexical")),
+    (sigwire.FakeLM, lambda made: made(fields, usage=Usage(3, 4))),
+    (dspy.LM, lambda made: made("offline/lexical")),
+    (dspy.DummyLM, lambda made: made([{"answer": "Oslo"}] * 9)),
+]
+ENTRIES = ["__call__", "acall", "forward", "aforward"]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize(("base", "make"), MODELS, ids=lambda value: getattr(value, "__module__", ""))
+async def test_overridden_entry_of_a_model_is_used_by_every_call(
+    base: type, make: Call, name: str, call: Callable[..., Any]
+) -> None:
+    seen: list[str] = []
+    lm = make(overriding(base, name, seen))
+    result = await call(sigwire.Predict(QA, lm=lm), question="The capital of Norway is Oslo?")
+    assert isinstance(result.answer, str)
+    assert seen == [name]
+    assert len(lm.history) == 1
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+async def test_overridden_entry_of_a_model_is_used_by_direct_calls_and_by_agents(name: str) -> None:
+    seen: list[str] = []
+    lm = overriding(sigwire.FakeLM, name, seen)([ToolCall("a", "submit", {"answer": "Oslo"}), "one", "two"])
+    agent = sigwire.ReAct(QA, tools={"double": lambda n: 2 * n})
+    agent.set_lm(lm)
+    assert agent(question="?").answer == "Oslo"
+    assert (lm("hi"), await lm.acall("hi")) == (["one"], ["two"])
+    assert seen == [name] * 3
+    assert len(lm.history) == 3
+
+
+async def test_overridden_call_keeps_the_response_of_the_model(call: Callable[..., Any]) -> None:
+    lm = overriding(sigwire.FakeLM, "__call__", [])(fields, usage=Usage(3, 4))
+    with track_usage() as tracker:
+        result = await call(sigwire.Predict(QA, lm=lm), question="?")
+    assert result.usage == Usage(3, 4)
+    assert len(tracker.usage_data["fake"]) == 1
+
+
+def test_overridden_call_may_ask_twice_and_change_the_answer() -> None:
+    class Twice(sigwire.FakeLM):
+        def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+            first, second = super().__call__(*args, **kwargs), super().__call__(*args, **kwargs)
+            return [first[0].replace("one", second[0])]
+
+    lm = Twice(["[[ ## answer ## ]]\none", "two"], usage=Usage(3, 4))
+    result = sigwire.Predict(QA, lm=lm)(question="?")
+    assert (result.answer, result.usage) == ("two", Usage(6, 8))
+
+
+def test_inner_entry_is_used_inside_the_outer_entry() -> None:
+    seen: list[str] = []
+
+    class Both(sigwire.BaseLM):
+        def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
+            seen.append("call")
+            return super().__call__(*args, **kwargs)
+
+        def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+            seen.append("forward")
+            return ["[[ ## answer ## ]]\nOslo"]
+
+    assert sigwire.Predict(QA, lm=Both("m"))(question="?").answer == "Oslo"
+    assert seen == ["call", "forward"]
+
+
+@pytest.mark.parametrize("base", [sigwire.BaseLM, sigwire.LM, dspy.BaseLM])
+async def test_async_forward_is_awaited(base: type, call: Callable[..., Any]) -> None:
+    async def forward(self: Any, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        return ["[[ ## answer ## ]]\nOslo"]
+
+    lm = subclass(base, forward=forward)("offline/lexical")
+    assert (await call(sigwire.Predict(QA, lm=lm), question="?")).answer == "Oslo"
+
+
+@pytest.mark.parametrize("base", [sigwire.BaseLM, dspy.BaseLM])
+async def test_overridden_capabilities_are_used_by_every_call(base: type, call: Callable[..., Any]) -> None:
+    lm = subclass(
+        base, capabilities=property(lambda self: Capabilities(json_object=True)),
+        forward=lambda self, prompt=None, messages=None, **kwargs: ['{"answer": "Oslo"}'],
+    )("m")  # fmt: skip
+    with sigwire.context(adapter=sigwire.JSONAdapter()):
+        result = await call(sigwire.Predict(QA, lm=lm), question="?")
+    assert (result.answer, result.mode) == ("Oslo", "native_json")
+
+
+def test_supported_params_of_a_dspy_model_decide_its_json_mode() -> None:
+    lm = subclass(dspy.BaseLM, supported_params={"response_format"})("m")
+    assert lm.capabilities.json_object
+
+
+# --- adapters, modules, tools ------------------------------------------------------------------------------
+
+
+def adapter_of(base: type, name: str, seen: list[str]) -> Any:
+    made = overriding(base, name, seen)
+    if issubclass(base, sigwire.TwoStepAdapter):
+        return made(sigwire.FakeLM(fields))
+    return made()
+
+
+@pytest.mark.parametrize("base", [base for base in ADAPTERS if not inspect.isabstract(base)])
+async def test_overridden_method_of_an_adapter_is_used_by_every_call(base: type, call: Callable[..., Any]) -> None:
+    lm = sigwire.FakeLM(fields, adapter=object.__new__(base))
+    for name in USED["adapter"]:
+        seen: list[str] = []
+        with sigwire.context(adapter=adapter_of(base, name, seen)):
+            assert (await call(sigwire.Predict(QA, lm=lm), question="?")).answer == "Oslo"
+        assert set(seen) == {name}
+
+
+@pytest.mark.parametrize("name", sorted(USED["module"]))
+@pytest.mark.parametrize("base", [base for base in MODULES if hasattr(base, "steps") and base is not StepsModule])
+@pytest.mark.parametrize("nested", [False, True])
+async def test_overridden_entry_of_a_module_is_used_by_every_call(
+    base: type, name: str, nested: bool, call: Callable[..., Any]
+) -> None:
+    seen: list[str] = []
+    module = overriding(base, name, seen)(QA)
+    module.set_lm(sigwire.FakeLM(fields))
+
+    class Outer(Module):
+        def __init__(self) -> None:
+            self.inner = module
+
+        def forward(self, question: str) -> Any:
+            return self.inner(question=question)
+
+    assert (await call(Outer() if nested else module, question="?")).answer == "Oslo"
+    assert seen == [name]
+
+
+@pytest.mark.parametrize("name", sorted(USED["tool"]))
+@pytest.mark.parametrize("base", TOOLS)
+async def test_overridden_method_of_a_tool_is_used_by_every_run(
+    base: type, name: str, call: Callable[..., Any]
+) -> None:
+    seen: list[str] = []
+    tool = overriding(base, name, seen)(lambda n: 2 * n, name="double", description="Double.")
+    agent = sigwire.ReAct(QA, tools=[tool])
+    answers = [ToolCall("a", "double", {"n": 2}), ToolCall("b", "submit", {"answer": "4"})]
+    agent.set_lm(sigwire.FakeLM(answers))
+    assert (await call(agent, question="?")).answer == "4"
+    assert name in seen
+
+
+# --- arguments of the wrong object ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [sigwire.Predict, sigwire.ChainOfThought, sigwire.ReAct, dspy.ReAct])
+def test_adapter_of_a_module_is_refused_with_the_setting_to_use(kind: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"configure\(adapter=\.\.\.\)"):
+        kind(QA, adapter=sigwire.ChatAdapter())
+
+
+def test_adapter_in_the_config_of_a_call_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"configure\(adapter=\.\.\.\)"):
+        sigwire.Predict(QA, lm=sigwire.FakeLM(fields))(question="?", config={"adapter": sigwire.ChatAdapter()})
