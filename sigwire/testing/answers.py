@@ -14,11 +14,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request
-from sigwire.core.response import Choice, Response
+from sigwire.core.response import Choice, FinishReason, Response
 from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.base import LanguageModel
@@ -47,7 +47,8 @@ class Fault:
     """An error reply of the provider, by its ``kind``.
 
     ``status``, ``message`` and ``code`` replace those that the wire has for the kind. ``retry_after``: seconds, sent in the
-    form of the wire. ``param``: the path of the wrong value in the request body.
+    form of the wire. ``param``: the path of the wrong value in the request body. Raises ``ConfigurationError`` for an unknown
+    kind.
 
     >>> Fault("rate_limit", retry_after=2).kind
     'rate_limit'
@@ -59,6 +60,9 @@ class Fault:
     code: str | None = None
     retry_after: float | None = None
     param: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_name("kind", self.kind, FaultKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,8 @@ class ScriptedAnswer(NamedTuple):
 class Script:
     """Answers in order; a function or a language model in their place answers every request.
 
+    Raises ``ConfigurationError`` for an answer that no wire can send. If a function returns one, the reply is a server error.
+
     >>> script = Script(["Hello"])
     >>> script.next(Request()).reply.choices[0].text
     'Hello'
@@ -181,7 +187,7 @@ class Script:
         elif callable(answers):
             self._source = answers
         else:
-            self._queue.extend(cast(Any, answers))  # a list is not a language model: type checkers cannot see it
+            self.add(*cast(Any, answers))  # a list is not a language model: type checkers cannot see it
 
     @property
     def remaining(self) -> int:
@@ -190,6 +196,8 @@ class Script:
 
     def add(self, *answers: Answer) -> None:
         """Append answers."""
+        for answer in answers:
+            _check(answer)
         with self._lock:
             self._queue.extend(answers)
 
@@ -247,14 +255,32 @@ def _without_ids(choice: Choice) -> Choice:
     return replace(choice, tool_calls=tuple(replace(call, id="") for call in choice.tool_calls), parts=parts)
 
 
+def _check(answer: Answer) -> None:
+    while isinstance(answer, Streamed):
+        answer = answer.answer
+    if not callable(answer):
+        _reply(answer)
+
+
+def _check_name(field: str, name: str, names: Any) -> None:
+    if name not in get_args(names):
+        advice = " A refusal is Choice(refusal='...')." if name == "refusal" else ""
+        raise ConfigurationError(
+            f"{field}={name!r} does not exist (scripting a fake provider). Use one of {', '.join(get_args(names))}.{advice}"
+        )
+
+
 def _reply(answer: Answer) -> Reply:
+    if isinstance(answer, Response):
+        for choice in answer.choices:
+            _check_name("finish_reason", choice.finish_reason, FinishReason)
     if isinstance(answer, Response | Fault | Raw | Events):
         return answer
     if isinstance(answer, LMError):
         return Fault(
             _FAULT_OF.get(answer.code, "server"), answer.message, answer.status, retry_after=answer.retry_after
         )
-    return Response((_choice(answer),))
+    return _reply(Response((_choice(answer),)))
 
 
 def _choice(answer: object) -> Choice:

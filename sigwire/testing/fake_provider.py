@@ -201,8 +201,12 @@ class FakeProvider:
             return _Handled(_error_reply(wire, reply, request_id), parsed)
         try:
             return self._reply_to(wire, parsed, reply, how or self._streamed, request_id)
-        except ConfigurationError as error:
-            return _Handled(_error_reply(wire, Fault("server", str(error)), request_id), parsed)
+        except Exception as error:  # values of the user's script: a server answers and keeps running
+            explained = isinstance(error, ConfigurationError)
+            text = (
+                str(error) if explained else f"The scripted answer cannot be written: {type(error).__name__}: {error}"
+            )
+            return _Handled(_error_reply(wire, Fault("server", text), request_id), parsed)
 
     def _reply_to(
         self, wire: FakeWire, parsed: ParsedRequest, reply: Response | Events, how: Streamed, request_id: str
@@ -224,7 +228,9 @@ class FakeProvider:
     ) -> list[JsonObject | str | bytes]:
         if isinstance(reply, Events):
             return list(reply.items)
-        return [*wire.split(wire.write(reply, parsed, self._ids), parsed, cutter(how.cut, how.seed))]
+        body = wire.write(reply, parsed, self._ids)
+        dumps(body)  # an answer that is not JSON is an error before the stream starts
+        return [*wire.split(body, parsed, cutter(how.cut, how.seed))]
 
     def _read(self, wire: FakeWire, exchange: ReceivedRequest) -> ParsedRequest:
         key = wire.key(exchange)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.errors import ConfigurationError, LMRateLimitError
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.errors import ConfigurationError, LMRateLimitError, LMServerError
 from sigwire.lm.client import LM
-from sigwire.testing import FakeProvider, Fault, Raw
+from sigwire.testing import FakeProvider, Fault, Raw, Streamed
 
 HI = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 KEY = {"Authorization": "Bearer secret"}
@@ -63,11 +66,55 @@ def test_raising_script_function_is_a_server_error_with_its_error() -> None:
     assert "KeyError" in body["error"]["message"]
 
 
-def test_invalid_script_item_is_a_server_error_that_lists_the_valid_kinds() -> None:
-    with FakeProvider([3]) as provider:  # type: ignore[list-item]
+INVALID: list[tuple[Any, str]] = [
+    (3, "cannot answer with int .* Use a text, ToolCalls"),
+    (
+        Choice("Hi", finish_reason="refusal"),
+        "finish_reason='refusal' does not exist .* Use one of stop, .*Choice\\(refusal=",
+    ),  # type: ignore[arg-type]
+    (Response((Choice("a"), Choice("b", finish_reason="end_turn"))), "finish_reason='end_turn' does not exist"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("answer", "message"), INVALID, ids=["type", "choice", "response"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
+def test_invalid_script_item_is_refused_when_it_is_written(answer: Any, message: str, streamed: bool) -> None:
+    item = Streamed(answer) if streamed else answer
+    with pytest.raises(ConfigurationError, match=message):
+        FakeProvider(["fine", item])
+    with pytest.raises(ConfigurationError, match=message):
+        FakeProvider().script.add(item)
+
+
+@pytest.mark.parametrize(("answer", "message"), INVALID, ids=["type", "choice", "response"])
+def test_invalid_answer_of_a_function_is_a_server_error_that_lists_the_valid_values(answer: Any, message: str) -> None:
+    with FakeProvider(lambda request: answer) as provider:
         status, body, _ = post(provider.url("openai"))
     assert status == 500
-    assert "cannot answer with int" in body["error"]["message"]
+    assert re.search(message, body["error"]["message"])
+
+
+def test_fault_of_an_unknown_kind_is_refused_with_the_known_kinds() -> None:
+    with pytest.raises(ConfigurationError, match=r"kind='telex' does not exist .* Use one of auth, bad_request"):
+        Fault("telex")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
+def test_answer_that_a_wire_cannot_write_is_a_server_error_with_the_cause(wire: str, stream: bool) -> None:
+    unwritable = Response((Choice("Hi"),), Usage(input_tokens=object()))  # type: ignore[arg-type]
+    with FakeProvider([unwritable, "fine"]) as provider:
+        lm = LM(
+            {"openai-responses": "openai/m", "gemini": "gemini/gemini-3-flash"}.get(wire, f"{wire}/m"),
+            base_url=provider.url(wire),
+            api_key="any",
+            num_retries=0,
+            **({"wire": "responses"} if wire == "openai-responses" else {}),
+        )
+        asked = Request((Message.user("Hi"),))
+        with pytest.raises(LMServerError, match="scripted answer cannot be written: TypeError"):
+            list(lm.stream(asked)) if stream else lm.respond(asked)
+        assert lm.respond(asked).choices[0].text == "fine"
 
 
 def test_errors_of_sigwire_are_faults_of_the_same_kind() -> None:

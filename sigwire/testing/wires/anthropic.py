@@ -44,6 +44,8 @@ FIELDS = frozenset(
     """cache_control container context_management diagnostics inference_geo max_tokens mcp_servers messages metadata model
     output_config service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p""".split()
 )
+# The former name of ``output_config.format`` is accepted with its beta header.
+OUTPUT_FORMAT_BETA = "structured-outputs-2025-11-13"
 SAMPLING = ("temperature", "top_k", "top_p")
 VERSIONS = frozenset({"2023-06-01", "2026-10-21"})
 BLOCKS: Mapping[str, frozenset[str]] = {
@@ -103,7 +105,7 @@ class Anthropic(FakeWire):
         return key
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
-        body.fields(FIELDS)
+        body.fields(FIELDS | {"output_format"} if OUTPUT_FORMAT_BETA in _betas(exchange) else FIELDS)
         model = body["model"].text()
         limit = body["max_tokens"].integer(0)
         if exchange.headers["anthropic-version"] != "2023-06-01" and (sampling := [n for n in SAMPLING if body.has(n)]):
@@ -112,7 +114,7 @@ class Anthropic(FakeWire):
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
         messages = (*_system(body.get("system")), *_messages(body["messages"]))
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
-        request = Request(messages, tools, choice, parallel, _format(body.get("output_config")), options)
+        request = Request(messages, tools, choice, parallel, _format(body), options)
         streamed = (stream := body.get("stream")) and stream.flag()
         return ParsedRequest(model, request, SSEFraming(named=True, alive=PING) if streamed else None)
 
@@ -170,12 +172,16 @@ class Anthropic(FakeWire):
 _TYPES: Mapping[str, str] = {"array": "list", "object": "dictionary"}
 
 
+def _betas(exchange: ReceivedRequest) -> list[str]:
+    return [name.strip() for name in exchange.headers.get("anthropic-beta", "").split(",")]
+
+
 # --- writing -----------------------------------------------------------------------------------------
 
 
 def _block(part: Part, ids: IdSequence) -> JsonValue:
     if isinstance(part, TextPart):
-        return {"type": "text", "text": part.text, "citations": None}
+        return {"type": "text", "text": part.text}
     if isinstance(part, ToolCall):
         return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments_of(part)}
     if isinstance(part, ThinkingPart):
@@ -421,8 +427,12 @@ def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> tup
     return ToolChoice.named(name), parallel
 
 
-def _format(node: RequestNode | None) -> ResponseFormat | None:
-    if node is None or (wanted := node.get("format")) is None:
+def _format(body: RequestNode) -> ResponseFormat | None:
+    config, former = body.get("output_config"), body.get("output_format")
+    wanted = config.get("format") if config else None
+    if wanted and former:
+        raise former.wrong("Cannot specify both output_format and output_config.format.")
+    if (wanted := wanted or former) is None:
         return None
     wanted.fields({"type", "schema"})
     wanted["type"].text({"json_schema"})

@@ -1,8 +1,8 @@
 """Chat completions of OpenAI-compatible hosts: OpenAI's rules for turns and tools, other field names.
 
 Mistral, DeepSeek, OpenRouter and local servers accept fields that OpenAI does not know, and rename some. One address serves
-all of them: unknown fields and thinking in the history are ignored, no key is required, and every stream has the token
-counts.
+all of them: unknown fields and thinking in the history are ignored, no key is required, every stream has the token counts,
+and reasoning is in ``reasoning_content``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject
 from sigwire.testing.request_node import RequestNode
@@ -29,6 +29,8 @@ class CompatibleChat(OpenAIChat):
     name = "compatible"
     base = "/compatible/v1"
     route = re.compile(r"/compatible/v1/chat/completions")
+    finish_reasons: ClassVar[Mapping[str, str]] = {}  # OpenRouter sends "error"
+    reasoning = "reasoning_content"
 
     def key(self, exchange: ReceivedRequest) -> str | None:
         return bearer(exchange)  # local servers require no key

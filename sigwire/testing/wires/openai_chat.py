@@ -1,7 +1,7 @@
 """The fake provider's OpenAI chat completions wire.
 
 read     every call answered directly after its turn, known results, arguments as JSON text, valid names and formats
-write    one choice for each candidate; reasoning is not returned, as at OpenAI
+write    one choice for each candidate; OpenAI returns no reasoning, compatible hosts return it
 split    the chunks of that answer (``openai_chat_stream``)
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import AudioPart, FilePart, TextPart
+from sigwire.core.parts import AudioPart, FilePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -56,6 +56,8 @@ class OpenAIChat(OpenAIWire):
 
     name = "openai"
     route = re.compile(r"/v1/chat/completions")
+    finish_reasons: ClassVar[Mapping[str, str]] = {"error": "stop"}  # those that OpenAI has no name for
+    reasoning: ClassVar[str | None] = None  # the field of a message
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         body.fields(FIELDS)
@@ -85,7 +87,7 @@ class OpenAIChat(OpenAIWire):
             "object": "chat.completion",
             "created": 1767225600,
             "model": response.model or parsed.model,
-            "choices": [_choice(choice, index, parsed, ids) for index, choice in enumerate(response.choices)],
+            "choices": [self._choice(choice, index, parsed, ids) for index, choice in enumerate(response.choices)],
             "usage": {
                 "prompt_tokens": usage.input_tokens,
                 "completion_tokens": usage.output_tokens,
@@ -100,34 +102,36 @@ class OpenAIChat(OpenAIWire):
     def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return chunks(body, cut, usage=parsed.usage, padded=parsed.padded)
 
+    def _choice(self, choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
+        parts = parts_of(choice, ids, "call_")
+        calls = [_written_call(part) for part in parts if isinstance(part, ToolCall)]
+        text = _text_of(parts, TextPart)
+        message: JsonObject = {
+            "role": "assistant",
+            "content": text or (None if calls or choice.refusal is not None else ""),
+            "refusal": choice.refusal,
+            "annotations": list(choice.citations),
+        }
+        if self.reasoning and (thought := _text_of(parts, ThinkingPart)):
+            message[self.reasoning] = thought
+        if calls:
+            message["tool_calls"] = calls
+        reason = "stop" if choice.refusal is not None else choice.finish_reason
+        tokens = tokens_of(choice, parsed)
+        return {
+            "index": index,
+            "message": message,
+            "logprobs": {"content": tokens, "refusal": None} if tokens else None,
+            "finish_reason": "tool_calls" if calls and reason == "stop" else self.finish_reasons.get(reason, reason),
+        }
 
-# --- writing -----------------------------------------------------------------------------------------
+
+def _text_of(parts: tuple[Part, ...], kind: type[TextPart | ThinkingPart]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, kind))
 
 
-def _choice(choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
-    parts = parts_of(choice, ids, "call_")
-    text = "".join(part.text for part in parts if isinstance(part, TextPart))
-    calls: list[JsonValue] = [
-        {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments_text}}
-        for part in parts
-        if isinstance(part, ToolCall)
-    ]
-    message: JsonObject = {
-        "role": "assistant",
-        "content": text or (None if calls or choice.refusal is not None else ""),
-        "refusal": choice.refusal,
-        "annotations": list(choice.citations),
-    }
-    if calls:
-        message["tool_calls"] = calls
-    reason = "stop" if choice.refusal is not None else choice.finish_reason
-    tokens = tokens_of(choice, parsed)
-    return {
-        "index": index,
-        "message": message,
-        "logprobs": {"content": tokens, "refusal": None} if tokens else None,
-        "finish_reason": "tool_calls" if calls and reason == "stop" else reason,
-    }
+def _written_call(call: ToolCall) -> JsonValue:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
 # --- reading -----------------------------------------------------------------------------------------

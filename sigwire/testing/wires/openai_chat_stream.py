@@ -1,7 +1,7 @@
 """The chunks of a chat completion: the answer's body, cut into the deltas that OpenAI sends.
 
-Per choice: the role, then text, refusal and calls (a call's name before its arguments), then the finish reason. Chunks of
-several choices alternate. Requested token counts are the last chunk, which has no choice.
+Per choice: the role, then reasoning (of compatible hosts), text, refusal and calls (a call's name before its arguments), then
+the finish reason. Chunks of several choices alternate. Requested token counts are the last chunk, which has no choice.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def _choice(choice: Any, cut: Cutter) -> Iterator[JsonObject]:
     message, logprobs = choice["message"], choice["logprobs"]
     tokens: list[Any] = logprobs["content"] if logprobs else []
     yield _chunk(choice, {"role": "assistant", "content": None if message["content"] is None else "", "refusal": None})
+    for text in cut(message.get("reasoning_content", "")):
+        yield _chunk(choice, {"reasoning_content": text})
     texts = cut(message["content"] or "")
     for text, share in zip(texts, tokens_by_text(tokens, texts), strict=True):
         yield _chunk(choice, {"content": text}, {"content": share, "refusal": None} if tokens else None)

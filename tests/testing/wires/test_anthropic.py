@@ -9,7 +9,7 @@ import pytest
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart, ThinkingPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing import FakeProvider, Fault
@@ -126,6 +126,40 @@ def test_structured_output_parses_into_the_packages_model(provider: FakeProvider
     request = provider.requests[0].request
     assert request is not None
     assert request.response_format is not None
+
+
+FORMER = {"output_format": {"type": "json_schema", "schema": {"type": "object", "additionalProperties": False}}}
+BETA = {"anthropic-beta": "other-2025-01-01, structured-outputs-2025-11-13"}
+
+
+def test_output_format_is_read_with_its_beta_header(provider: FakeProvider, client: Any) -> None:
+    provider.script.add("{}")
+    ask(client, extra_body=FORMER, extra_headers=BETA)
+    request = provider.requests[0].request
+    assert request is not None
+    assert request.response_format == ResponseFormat(FORMER["output_format"]["schema"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "message"),
+    [
+        ({}, {}, "output_format: Extra inputs are not permitted"),
+        (BETA, {"output_config": {"format": FORMER["output_format"]}}, "Cannot specify both"),
+    ],
+    ids=["no beta header", "both names"],
+)
+def test_output_format_is_refused(client: Any, headers: Any, body: Any, message: str) -> None:
+    with pytest.raises(anthropic.BadRequestError, match=message):
+        ask(client, extra_body={**FORMER, **body}, extra_headers=headers)
+
+
+def test_text_block_has_citations_only_if_the_answer_has_some(provider: FakeProvider, client: Any) -> None:
+    citation: Any = {"type": "char_location", "cited_text": "a"}
+    provider.script.add("Hi", Choice("Hi", citations=(citation,)))
+    for _ in range(2):
+        ask(client)
+    blocks = [sent.answer["content"] for sent in provider.requests]  # type: ignore[index,call-overload]
+    assert blocks == [[{"type": "text", "text": "Hi"}], [{"type": "text", "text": "Hi", "citations": [citation]}]]
 
 
 async def test_async_client_receives_the_answer() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import ThinkingPart
 from sigwire.core.request import Request, ToolChoice
+from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import LMAuthenticationError, LMInvalidRequestError
 from sigwire.lm.client import LM
-from sigwire.testing import FakeProvider
+from sigwire.testing import FakeProvider, Streamed
 
 HOSTS = [
     "mistral/mistral-large-latest",
@@ -95,6 +98,28 @@ def test_compatible_host_applies_the_rules_of_openai() -> None:
         with pytest.raises(LMAuthenticationError):
             model_at(provider, "vllm/m").respond(Request((ASKED,)))
     assert [sent.status for sent in provider.requests] == [400, 401]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@EVERY_HOST
+def test_reasoning_of_the_script_is_sent_to_every_host(model: str, streamed: bool) -> None:
+    with FakeProvider([Choice("So: 4", reasoning="Two sums")]) as provider:
+        lm, asked = model_at(provider, model), Request((ASKED,))
+        (choice,) = (collect(lm.stream(asked)) if streamed else lm.respond(asked)).choices
+    assert (choice.reasoning, choice.text) == ("Two sums", "So: 4")
+
+
+@pytest.mark.parametrize("wire", ["openai", "azure", "compatible"])
+def test_only_compatible_hosts_send_reasoning_content(wire: str) -> None:
+    answer = Choice("", (ToolCall("", "add", {}),), "Two sums")
+    with FakeProvider([answer, Streamed(answer, cut=4)]) as provider:
+        url = provider.url(wire) + ("/openai/v1" if wire == "azure" else "")
+        lm = LM("vllm/m", base_url=url, api_key="any", num_retries=0)
+        lm.respond(Request((ASKED,), (TOOL,)))
+        list(lm.stream(Request((ASKED,), (TOOL,))))
+    whole, streamed = [json.dumps(sent.answer) for sent in provider.requests]
+    assert ('"reasoning_content": "Two sums"' in whole) is (wire == "compatible")
+    assert re.findall('"reasoning_content": "(.*?)"', streamed) == (["Two ", "sums"] if wire == "compatible" else [])
 
 
 def test_official_package_receives_the_fields_of_a_compatible_host() -> None:

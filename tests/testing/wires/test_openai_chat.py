@@ -110,6 +110,11 @@ def test_refused_and_truncated_answers_have_their_finish_reasons(provider: FakeP
     assert chat(client).choices[0].finish_reason == "length"
 
 
+def test_finish_reason_without_a_name_at_openai_is_stop(provider: FakeProvider, client: Any) -> None:
+    provider.script.add(Choice("Hi", finish_reason="error"))
+    assert chat(client).choices[0].finish_reason == "stop"
+
+
 def test_structured_output_parses_into_the_packages_model(provider: FakeProvider, client: Any) -> None:
     from pydantic import BaseModel
 
