@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sigwire.core import events as ev
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
@@ -81,10 +82,14 @@ messages = st.builds(
 tool_choices = st.builds(
     ToolChoice, st.sampled_from(["auto", "required", "none"]), st.lists(names, max_size=2).map(tuple)
 )
+tool_specs: st.SearchStrategy[JsonObject] = st.builds(
+    lambda fields, name, schema: {"type": "function", "function": {**fields, "name": f"f{name}", "parameters": schema}},
+    json_objects, names, json_objects,
+)  # fmt: skip
 requests = st.builds(
     Request,
     st.lists(messages, max_size=2).map(tuple),
-    st.lists(json_objects, max_size=2).map(tuple),
+    st.lists(tool_specs, max_size=2).map(tuple),
     st.none() | tool_choices,
     st.none() | st.booleans(),
     st.none() | st.builds(ResponseFormat, st.none() | json_objects, texts),

@@ -27,7 +27,6 @@ from sigwire.adapters.options import AdapterOptions, ToolsMode, check_tool_choic
 from sigwire.adapters.prompts.demos import EXAMPLE, EXAMPLES_NOTE, DemoWriter, examples_note
 from sigwire.adapters.prompts.history import HistoryWriter
 from sigwire.adapters.prompts.layout import ABSENT, Layout
-from sigwire.adapters.prompts.tool_choice import read_tool_choice
 from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, ToolPromptWriter
 from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.adapters.text_tools.styles import style_named
@@ -41,6 +40,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.choice import read_tool_choice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
 from sigwire.signatures.fields import FieldSpec

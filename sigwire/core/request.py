@@ -58,7 +58,8 @@ class ResponseFormat(Value):
 class Request(Value):
     """The input of one model call. If ``tool_choice`` or ``parallel_tool_calls`` is ``None``, the provider decides.
 
-    ``tools`` may be a ``MemoTuple``, if its specs never change: codecs then encode the specs once.
+    ``tools`` are read from any public form of a tool (``core.tools.specs``); others raise ``ToolDefinitionError``. They may
+    be a ``MemoTuple``, if its specs never change: codecs then encode the specs once.
 
     >>> request = Request((Message.user("Hi"),), options={"temperature": 0.0})
     >>> Request.from_json(request.to_json()) == request
@@ -71,6 +72,14 @@ class Request(Value):
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     options: JsonObject = field(default_factory=dict[str, JsonValue])
+
+    def __post_init__(self) -> None:
+        if not self.tools:
+            return
+        from sigwire.core.tools.specs import are_specs, read_tools  # lazy: a program without tools must not load it
+
+        if not memoized(self.tools, are_specs):
+            object.__setattr__(self, "tools", read_tools(self.tools))
 
 
 class MemoTuple(tuple[T, ...]):

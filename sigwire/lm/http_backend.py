@@ -332,7 +332,7 @@ def _tool_kind(request: Request) -> _ToolKind:
 
 
 def _kind_of_tools(tools: tuple[JsonObject, ...]) -> _ToolKind:
-    return "functions" if all(tool.get("type", "function") == "function" for tool in tools) else "builtin"
+    return "functions" if all(tool["type"] == "function" for tool in tools) else "builtin"
 
 
 @functools.lru_cache(maxsize=256)

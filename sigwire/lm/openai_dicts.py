@@ -21,6 +21,7 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, Thinkin
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.choice import read_tool_choice
 from sigwire.errors import InputError, LMUnexpectedError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
@@ -251,31 +252,16 @@ def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: M
     ToolChoice(mode='auto', allowed=())
     """
     options: dict[str, Any] = dict(kwargs)
-    tools: Iterable[object] = options.pop("tools", None) or ()
+    tools = options.pop("tools", None) or ()
     choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
     return Request(
         decode_messages(messages),
-        tuple(cast(JsonObject, tool if isinstance(tool, dict) else _get(tool, "spec")) for tool in tools),
-        _decode_tool_choice(choice),
+        tools if isinstance(tools, tuple) else tuple(tools),
+        read_tool_choice(choice),
         options.pop("parallel_tool_calls", None),
         _decode_response_format(wanted),
         options,
     )
-
-
-_MODES: Mapping[str, ToolChoice] = {mode.mode: mode for mode in (ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE)}
-
-
-def _decode_tool_choice(choice: object) -> ToolChoice | None:
-    if choice is None or isinstance(choice, ToolChoice):
-        return choice
-    if isinstance(choice, str):
-        return _MODES.get(choice) or ToolChoice.named(choice)
-    allowed = _get(choice, "allowed_tools")
-    if allowed is None:
-        return ToolChoice.named(str(_get(_get(choice, "function"), "name")))
-    names = tuple(str(_get(_get(tool, "function"), "name")) for tool in _get(allowed, "tools") or ())
-    return ToolChoice(_get(allowed, "mode", "auto"), names)
 
 
 def _decode_response_format(wanted: object) -> ResponseFormat | None:
@@ -286,8 +272,10 @@ def _decode_response_format(wanted: object) -> ResponseFormat | None:
             f"response_format is {type(wanted).__name__} (decoding the call). Use {{'type': 'json_object'}} or "
             "{'type': 'json_schema', 'json_schema': {'name': ..., 'schema': {...}}}."
         )
-    described = _get(cast("Mapping[str, object]", wanted), "json_schema")
-    return ResponseFormat(described.get("schema"), described.get("name", "response")) if described else ResponseFormat()
+    if wanted.get("type") == "text":
+        return None
+    described = _get(wanted, "json_schema", wanted)  # the form of Responses has its members beside the type
+    return ResponseFormat(described.get("schema"), described.get("name", "response"))
 
 
 # --- responses

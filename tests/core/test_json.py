@@ -48,7 +48,7 @@ def test_decoded_value_encodes_to_the_same_json(value: Value) -> None:
 
 TUPLES = [
     (ToolChoice.named("search"), {"mode": "required", "allowed": ["search"]}),
-    (Request(tools=({"a": 1},)), {"tools": [{"a": 1}]}),
+    (Request(tools=({"type": "a"},)), {"tools": [{"type": "a"}]}),
     (Choice(citations=({"url": "x"},)), {"citations": [{"url": "x"}]}),
     (WebSearch(allowed_domains=("a.org",)), {"type": "web_search", "allowed_domains": ["a.org"]}),
 ]

@@ -113,7 +113,7 @@ class Tool:
         keep("is_async", handler is not None and is_async_function(handler))
         keep("metadata", dict(metadata or {}))
         keep("_arguments", arguments)
-        keep("_parameters", None if arguments else parameters)
+        keep("_parameters", None if arguments else parameters or None)  # {} means no arguments
         keep("_spec", None)
         keep("_bind", arguments.bind if arguments else None)
 

@@ -35,7 +35,8 @@ from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Drop, Option, require_feature
-from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.codecs.shared.tools import provider_data, search_settings
+from sigwire.lm.codecs.shared.untrusted import object_of
 from sigwire.lm.litellm import tables
 from sigwire.lm.litellm.tables import LiteLLMProfile
 from sigwire.lm.secrets import redact_key
@@ -128,16 +129,15 @@ def _split_web_search(
     if not searches:
         return request, {}, ()
     require_feature(target.profile.web_search, "a built-in web search", target, "Use a function tool of your own.")
-    settings = searches[0].get("web_search")
-    settings = settings if isinstance(settings, dict) else {}
+    settings = search_settings(object_of(searches[0].get("web_search")), tables.SEARCH, target)
     for limit in ("allowed_domains", "blocked_domains"):
-        require_feature(not settings.get(limit), f"{limit} of a web search", target, "Name them in the question.")
-    options: JsonObject = {}
+        require_feature(limit not in settings, f"{limit} of a web search", target, "Name them in the question.")
+    options: JsonObject = {name: settings[name] for name in settings if name == "search_context_size"}
     if isinstance(place := settings.get("user_location"), dict):
         near: JsonObject = {name: value for name, value in place.items() if name != "type"}
         options["user_location"] = {"type": "approximate", "approximate": near}
     lost = f"{target.provider}/{target.model} cannot limit how often the web is searched."
-    warnings = (LMWarning("max_uses", lost),) if settings.get("max_uses") is not None else ()
+    warnings = (LMWarning("max_uses", lost),) if "max_uses" in settings else ()
     functions = tuple(tool for tool in request.tools if tool.get("type") != "web_search")
     return replace(request, tools=functions), {"web_search_options": options}, warnings
 

@@ -27,7 +27,7 @@ from sigwire.lm.codecs.shared.options import Option, Place
 
 __all__ = [
     "DROPPED_OPTIONS", "EFFORTS", "ERRORS", "LITELLM", "MARKS_CACHE", "NO_KEY", "PROFILES", "REFUSED_OPTIONS",
-    "REFUSED_RELEASES", "SIGNS_TEXT", "THINKING_BUDGET", "USAGE", "LiteLLMProfile",
+    "REFUSED_RELEASES", "SEARCH", "SIGNS_TEXT", "THINKING_BUDGET", "USAGE", "LiteLLMProfile",
 ]  # fmt: skip
 
 REFUSED_RELEASES = frozenset({"1.82.7", "1.82.8"})
@@ -45,6 +45,7 @@ class LiteLLMProfile(ChatProfile):
     """
 
     family: str = "litellm"
+    tool_fields: frozenset[str] = frozenset({"cache_control", "strict"})
     # ``metadata`` is for LiteLLM's callbacks; the provider does not receive it.
     options: Mapping[str, Option | None] = field(
         default_factory=lambda: {"max_tokens": Place("max_tokens"), "top_k": Place("top_k"), "metadata": None}
@@ -69,6 +70,9 @@ PROFILES: Mapping[str, LiteLLMProfile] = {
     "ollama_chat": replace(LITELLM, forced_choice=False, media=frozenset({"image"})),
 }
 """Upstreams that differ from ``LITELLM``."""
+
+SEARCH = frozenset({"allowed_domains", "blocked_domains", "max_uses", "search_context_size", "user_location"})
+"""The settings of a web search that are passed on, refused, or dropped with a warning."""
 
 MARKS_CACHE = frozenset({"anthropic", "bedrock"})
 """Upstreams that cache the prompt up to a mark."""

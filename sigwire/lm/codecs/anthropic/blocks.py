@@ -16,7 +16,7 @@ from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import require_media
 from sigwire.lm.codecs.shared.options import require_feature
-from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = [
@@ -102,10 +102,8 @@ def _encode_part(part: Part, role: Role, names: NameMap, target: Target[Messages
 
 
 def _encode_call(call: ToolCall, names: NameMap, profile: MessagesProfile) -> JsonObject:
-    # The wire accepts an object only; text that is none (a broken call of another provider) becomes a value in it.
-    arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
-    wire: JsonObject = {"type": "tool_use", "id": call.id, "name": names.encode(call.name), "input": arguments}
-    return {**wire, **provider_data(call, profile.family)}
+    wire: JsonObject = {"type": "tool_use", "id": call.id, "name": names.encode(call.name)}
+    return {**wire, "input": object_arguments(call), **provider_data(call, profile.family)}
 
 
 def _encode_thinking(part: ThinkingPart) -> JsonObject:
@@ -161,10 +159,12 @@ _SPELLINGS: Mapping[str, str] = {"image/jpg": "image/jpeg"}
 
 
 def _image_source(part: ImagePart, target: Target[MessagesProfile]) -> JsonObject:
+    if part.file_id is not None:
+        return {"type": "file", "file_id": part.file_id}
     if part.url is not None:
         return {"type": "url", "url": part.url}
     if not part.data:
-        raise InputError("An image needs a url or data.")
+        raise InputError("An image needs a url or data, or a file_id.")
     media_type = _SPELLINGS.get(part.media_type or "", part.media_type or "image/png")
     require_feature(media_type in _IMAGE_TYPES, f"an image as {media_type!r}", target, "Convert it to PNG or JPEG.")
     return {"type": "base64", "media_type": media_type, "data": part.data}

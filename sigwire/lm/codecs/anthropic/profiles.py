@@ -38,6 +38,9 @@ OUTPUT_SCHEMA = SchemaRules(
 NAMES = NameRules(max_length=128)
 _OBJECT_ROOT = SchemaRules(root="object")
 _HISTORY = HistoryRules(ids=CallIdRules(), system="front")
+_TOOL_FIELDS = frozenset(
+    "allowed_callers cache_control defer_loading eager_input_streaming input_examples strict".split()
+)
 NO_SAMPLING_SINCE = "2026-10-21"
 
 
@@ -57,6 +60,7 @@ class MessagesProfile(WireProfile):
     tool_schema: SchemaRules = _OBJECT_ROOT
     output_schema: SchemaRules = OUTPUT_SCHEMA
     history_rules: HistoryRules = _HISTORY
+    tool_fields: frozenset[str] = _TOOL_FIELDS
     version: str = "2023-06-01"
     media: frozenset[str] = frozenset({"image", "file"})
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "xhigh", "max")
@@ -74,6 +78,7 @@ class MessagesProfile(WireProfile):
 ANTHROPIC = MessagesProfile()
 COMPATIBLE_MESSAGES = MessagesProfile(
     family="anthropic-compatible",
+    tool_fields=frozenset[str](),
     signed_thinking=False,
     temperature_or_top_p=False,
     cache_control=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -13,7 +13,7 @@ from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.thinking import ThinkingParameters, forces_call
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import require_feature, target_warning
-from sigwire.lm.codecs.shared.tools import OfferedTools, encode_functions
+from sigwire.lm.codecs.shared.tools import OfferedTools, encode_functions, in_order, search_settings
 
 __all__ = ["encode_tools"]
 
@@ -31,28 +31,19 @@ def encode_tools(
     choice, narrowed = _encode_choice(tools, thinking, target, warnings)
     if request.parallel_tool_calls is False and tools.choice != "none":
         choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
-    wires = _encode_offered(tools, request, target)
+    builtin = (_encode_builtin(*tool, target) for tool in tools.builtin)
+    wires = in_order(request, encode_functions(tools.functions, _encode_function), builtin)
     sent = [wire for wire in wires if not narrowed or wire.get("name") in tools.allowed]
     return {"tools": cast(JsonValue, sent), **({} if choice is None else {"tool_choice": choice})}
 
 
-def _encode_offered(tools: OfferedTools, request: Request, target: Target[MessagesProfile]) -> Iterator[JsonObject]:
-    functions, builtin = iter(encode_functions(tools.functions, _encode_function)), iter(tools.builtin)
-    for tool in request.tools:
-        if tool.get("type", "function") != "function":
-            yield _encode_builtin(*next(builtin), target)
-            continue
-        function = next(functions)
-        extra = tool.get(target.profile.family)
-        yield {**function, **extra} if isinstance(extra, dict) else function
-
-
-def _encode_function(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+def _encode_function(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:
     described: JsonObject = {"description": description} if description else {}
-    return {"name": name, **described, "input_schema": parameters or {"type": "object", "properties": {}}}
+    return {"name": name, **described, "input_schema": parameters or {"type": "object", "properties": {}}, **fields}
 
 
-_DATED_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120
+# code_execution_20260120; a few have a name without a date
+_TYPE = re.compile(r"\w+_\d{8}|mcp_toolset|tool_search_tool_(?:bm25|regex)")
 
 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
@@ -61,12 +52,12 @@ def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesProf
         require_feature(search is not None, "web search", target, "Use a function tool instead.")
         return _encode_web_search(cast(str, search), settings, target)
     instead = "It has web_search and dated types such as code_execution_20260120. Or use a function tool."
-    require_feature(_DATED_TYPE.fullmatch(kind) is not None, f"the built-in tool {kind!r}", target, instead)
+    require_feature(_TYPE.fullmatch(kind) is not None, f"the built-in tool {kind!r}", target, instead)
     return {"type": kind, **settings}
 
 
 def _encode_web_search(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
-    given: JsonObject = {name: value for name, value in settings.items() if value}
+    given = search_settings(settings, _SEARCH, target)
     both = "allowed_domains" in given and "blocked_domains" in given
     require_feature(not both, "allowed_domains together with blocked_domains", target, "Give one of the two.")
     if isinstance(place := given.get("user_location"), dict):
@@ -74,6 +65,10 @@ def _encode_web_search(kind: str, settings: JsonObject, target: Target[MessagesP
     return {"type": kind, "name": "web_search", **given}
 
 
+_SEARCH = frozenset(
+    "allowed_callers allowed_domains blocked_domains cache_control defer_loading max_uses response_inclusion strict "
+    "user_location".split()
+)
 _CHOICES: Mapping[str, str] = {"auto": "auto", "required": "any", "none": "none"}
 
 

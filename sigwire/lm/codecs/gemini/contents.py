@@ -19,7 +19,7 @@ from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import require_feature
-from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 
 __all__ = ["encode_contents", "encode_system"]
 
@@ -138,9 +138,7 @@ def _encode_thinking(part: ThinkingPart, wires: list[JsonObject], *, is_seal: bo
 
 
 def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:
-    # The wire accepts an object only; text that is none (a broken call of another provider) becomes a value in it.
-    arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
-    function: JsonObject = {**_sent_id(call.id), "name": names.encode(call.name), "args": arguments}
+    function: JsonObject = {**_sent_id(call.id), "name": names.encode(call.name), "args": object_arguments(call)}
     return {"functionCall": function, **provider_data(call, family)}
 
 

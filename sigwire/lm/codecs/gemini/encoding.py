@@ -29,7 +29,14 @@ from sigwire.lm.codecs.shared.options import (
 )
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, budget_for, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offered_tools
+from sigwire.lm.codecs.shared.tools import (
+    OfferedTools,
+    can_force,
+    encode_functions,
+    name_map,
+    offered_tools,
+    search_settings,
+)
 
 __all__ = ["alternative", "encode"]
 
@@ -229,11 +236,11 @@ def _encode_choice(
     return {"mode": native, "allowedFunctionNames": list(tools.allowed)}, False, ()
 
 
-def _encode_function(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+def _encode_function(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:
     function: JsonObject = {"name": name, "description": description} if description else {"name": name}
     if parameters is not None and not _is_empty(parameters):
         function["parametersJsonSchema"] = parameters
-    return function
+    return {**function, **fields}
 
 
 def _is_empty(schema: JsonObject) -> bool:
@@ -248,12 +255,18 @@ def _encode_builtin(
     require_feature(bool(key), f"the built-in tool {kind!r}", target, f"It has {', '.join(sorted(BUILTIN))}.")
     if kind != "web_search":
         return {key: settings}, ()
-    allowed, blocked = settings.get("allowed_domains"), settings.get("blocked_domains")
-    require_feature(not allowed, "a web search limited to domains", target, "Name them in the question.")
-    can_exclude = target.profile.exclude_domains or not blocked
-    require_feature(can_exclude, "a web search without some domains", target, "Vertex AI has one.")
-    lost = [name for name in ("max_uses", "user_location") if settings.get(name)]
+    given = search_settings(settings, _SEARCH, target)
+    require_feature(
+        "allowed_domains" not in given, "a web search limited to domains", target, "Name them in the question."
+    )
+    blocked, can_exclude = given.get("blocked_domains"), target.profile.exclude_domains
+    require_feature(can_exclude or not blocked, "a web search without some domains", target, "Vertex AI has one.")
     warnings = [
-        LMWarning("web_search", f"{target.provider} has no place for {name}; it was left out.") for name in lost
+        LMWarning("web_search", f"{target.provider} has no place for {name}; it was left out.")
+        for name in ("max_uses", "user_location")
+        if name in given
     ]
     return {key: {"excludeDomains": blocked} if blocked else {}}, tuple(warnings)
+
+
+_SEARCH = frozenset({"allowed_domains", "blocked_domains", "max_uses", "user_location"})

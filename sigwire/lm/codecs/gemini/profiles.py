@@ -58,6 +58,7 @@ class GeminiProfile(WireProfile):
     history_rules: HistoryRules = HistoryRules(system="front", first_user="")
     tool_schema: SchemaRules = replace(_OUTPUT, root="object")
     output_schema: SchemaRules = _OUTPUT
+    tool_fields: frozenset[str] = frozenset({"behavior", "response", "responseJsonSchema"})
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     efforts: tuple[str, ...] = ("low", "medium", "high")
     announce_builtin: bool = True

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sigwire.core.json import JsonValue
 from sigwire.core.response import FinishReason
+from sigwire.core.tools.specs import GEMINI_TOOLS
 from sigwire.errors import (
     LMAuthenticationError,
     LMBillingError,
@@ -53,23 +54,7 @@ OPTIONS: OptionTable = {
 }
 SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty")
 
-BUILTIN: Mapping[str, str] = {
-    "web_search": "googleSearch",
-    **{
-        kind: kind
-        for kind in (
-            "codeExecution",
-            "computerUse",
-            "enterpriseWebSearch",
-            "fileSearch",
-            "googleMaps",
-            "googleSearch",
-            "googleSearchRetrieval",
-            "retrieval",
-            "urlContext",
-        )
-    },
-}
+BUILTIN: Mapping[str, str] = {"web_search": "googleSearch", **{kind: kind for kind in sorted(GEMINI_TOOLS)}}
 """Tools that the provider runs: the canonical kind, or that of the provider, to the key in ``tools``."""
 
 MODES: Mapping[str, str] = {"auto": "AUTO", "required": "ANY", "none": "NONE"}

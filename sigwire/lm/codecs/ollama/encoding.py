@@ -38,6 +38,7 @@ from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     encode_functions,
     name_map,
+    object_arguments,
     offered_tools,
     provider_data,
     refuse_builtin_tools,
@@ -119,11 +120,11 @@ def _encode_tools(
     return {"tools": [*encode_functions(tools.allowed_functions(), _encode_tool)]}, tuple(warnings)
 
 
-def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+def _encode_tool(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:
     function: JsonObject = {"name": name, "description": description} if description else {"name": name}
     # Templates iterate over the properties, so an empty object is sent.
     function["parameters"] = {"type": "object", "properties": {}, **(parameters or {})}
-    return {"type": "function", "function": function}
+    return {"type": "function", "function": {**function, **fields}}
 
 
 # --- structured output
@@ -225,8 +226,7 @@ def _base64_of(url: str) -> str | None:
 
 
 def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:
-    arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
-    function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
+    function: JsonObject = {"name": names.encode(call.name), "arguments": object_arguments(call)}
     return merge_objects({**_id_field("id", call.id), "function": function}, provider_data(call, family))
 
 

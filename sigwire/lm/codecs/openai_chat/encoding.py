@@ -255,11 +255,15 @@ def _encode_tools(
     return body, warnings
 
 
-def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+def _encode_tool(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:
     function: JsonObject = {"name": name, "description": description} if description else {"name": name}
     if parameters is not None:
         function["parameters"] = parameters
-    return {"type": "function", "function": function}
+    if not fields:
+        return {"type": "function", "function": function}
+    outer: JsonObject = {name: fields[name] for name in fields if name == "cache_control"}
+    inner: JsonObject = {name: fields[name] for name in fields if name not in outer}
+    return {"type": "function", "function": {**function, **inner}, **outer}
 
 
 def _encode_choice(

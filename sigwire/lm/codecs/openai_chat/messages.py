@@ -16,7 +16,7 @@ from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, text_of_file
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
-from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 
 __all__ = ["encode_message", "encode_part"]
 
@@ -170,8 +170,6 @@ def _thinking_chunk(part: ThinkingPart) -> JsonObject:
 
 
 def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatProfile]) -> JsonObject:
-    arguments = call.arguments_text
-    if call.arguments is None and not target.profile.broken_arguments:
-        arguments = dumps({"invalid_arguments": arguments})  # the host's chat template fails on invalid JSON
+    arguments = call.arguments_text if target.profile.broken_arguments else dumps(object_arguments(call))
     function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function, **provider_data(call, target.profile.family)}

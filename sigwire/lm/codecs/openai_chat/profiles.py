@@ -65,6 +65,7 @@ class ChatProfile(WireProfile):
     path: str = "/chat/completions"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
+    tool_fields: frozenset[str] = frozenset({"strict"})
     history_rules: HistoryRules = HistoryRules(result_media="user")
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     required: str = "required"
@@ -142,6 +143,7 @@ DEEPSEEK = replace(
 OPENROUTER = replace(
     COMPATIBLE,
     family="openrouter",
+    tool_fields=frozenset({"cache_control", "strict"}),
     options={**_CAP, "top_k": Place("top_k")},
     text_lists=True,
     reasoning=ReasoningNames(

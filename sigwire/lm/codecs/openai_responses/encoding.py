@@ -32,7 +32,15 @@ from sigwire.lm.codecs.shared.options import (
 )
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offered_tools
+from sigwire.lm.codecs.shared.tools import (
+    OfferedTools,
+    can_force,
+    encode_functions,
+    in_order,
+    name_map,
+    offered_tools,
+)
+from sigwire.lm.codecs.shared.untrusted import object_of
 
 __all__ = ["encode"]
 
@@ -193,13 +201,13 @@ def _encode_tools(
     if not tools.functions and not tools.builtin:
         return {}, ()
     choice, narrowed, warnings = _encode_choice(tools, is_reasoning, target)
-    functions, builtin = iter(encode_functions(tools.functions, _encode_tool)), iter(tools.builtin)
-    wires: list[JsonValue] = []
-    for tool in request.tools:
-        if tool.get("type", "function") != "function":
-            wires.append(_encode_builtin(*next(builtin), target))
-        elif (function := next(functions))["name"] in tools.allowed or not narrowed:
-            wires.append(function)
+    functions = encode_functions(tools.functions, _encode_tool)
+    builtin = (_encode_builtin(*tool, target) for tool in tools.builtin)
+    wires: list[JsonValue] = [
+        wire
+        for wire in in_order(request, functions, builtin)
+        if not narrowed or wire["type"] != "function" or wire["name"] in tools.allowed
+    ]
     body: JsonObject = {"tools": wires}
     if choice is not None:
         body["tool_choice"] = choice
@@ -209,10 +217,10 @@ def _encode_tools(
     return {**body, **limit}, (*warnings, *limit_warnings)
 
 
-def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+def _encode_tool(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:
     described: JsonObject = {"description": description} if description else {}
     schema: JsonObject = {"type": "object", "properties": {}} if parameters is None else parameters
-    return {"type": "function", "name": name, **described, "parameters": schema, "strict": False}
+    return {"type": "function", "name": name, **described, "parameters": schema, "strict": False, **fields}
 
 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
@@ -227,7 +235,8 @@ def _search_settings(settings: JsonObject, target: Target[ResponsesProfile]) -> 
     has_blocked = bool(settings.get("blocked_domains"))
     require_feature(not has_blocked, "blocked domains in web search", target, "Give allowed_domains instead.")
     if domains := settings.get("allowed_domains"):
-        fields["filters"] = {"allowed_domains": list(cast("Iterable[JsonValue]", domains))}
+        domains = list(cast("Iterable[JsonValue]", domains))
+        fields["filters"] = {**object_of(fields.get("filters")), "allowed_domains": domains}
     if isinstance(location := settings.get("user_location"), dict):
         fields["user_location"] = {"type": "approximate", **location}
     return fields

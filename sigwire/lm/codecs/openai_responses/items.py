@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -19,7 +19,7 @@ from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, text_of_file
 from sigwire.lm.codecs.shared.options import unsupported_feature
-from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = [
@@ -262,7 +262,8 @@ def _encode_call(
     if _is_custom(call, target):
         given = (call.arguments or {}).get("input")
         return {**wire, **extra, "input": given if isinstance(given, str) else call.arguments_text}
-    return {**wire, "arguments": call.arguments_text, **extra}
+    arguments = call.arguments_text if target.profile.broken_arguments else dumps(object_arguments(call))
+    return {**wire, "arguments": arguments, **extra}
 
 
 def _call_item(call: ToolCall, target: Target[ResponsesProfile]) -> JsonObject:

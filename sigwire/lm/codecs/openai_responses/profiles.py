@@ -15,10 +15,11 @@ from sigwire.lm.codecs.shared.schema import SchemaRules
 __all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "OPENAI", "PROFILES", "ResponsesProfile"]
 
 
-_BUILTIN = frozenset({
-    "apply_patch", "code_interpreter", "computer_use_preview", "custom", "file_search", "image_generation",
-    "local_shell", "mcp", "shell", "tool_search", "web_search",
-})  # fmt: skip
+_BUILTIN = frozenset(
+    "apply_patch code_interpreter computer computer_use computer_use_preview custom file_search image_generation "
+    "local_shell mcp namespace programmatic_tool_calling shell tool_search web_search web_search_2025_08_26 "
+    "web_search_preview web_search_preview_2025_03_11".split()
+)
 _OBJECT_ROOT = SchemaRules(root="union")
 _NAMES = NameRules()
 
@@ -32,14 +33,15 @@ class ResponsesProfile(WireProfile):
     models that reason are asked for reasoning that can be sent again. ``efforts``: their names, weakest first.
     ``builtin``: the tools that the host runs. ``forced_choice``: whether a call can be forced. ``allowed_tools``: whether
     the choice can name several tools; if not, only those are sent. ``structured``: the output formats of the host.
-    ``media``: kinds of media in user turns. ``interleaved``: whether a turn may continue after a call; if not, its calls
-    are sent last.
+    ``media``: kinds of media in user turns. ``broken_arguments``: whether arguments of a call may be invalid JSON.
+    ``interleaved``: whether a turn may continue after a call; if not, its calls are sent last.
     """
 
     family: str = "openai-responses"
     path: str = "/responses"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
+    tool_fields: frozenset[str] = frozenset({"allowed_callers", "async", "defer_loading", "output_schema", "strict"})
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     system_role: Literal["developer", "system"] = "developer"
     store: bool | None = False
@@ -50,6 +52,7 @@ class ResponsesProfile(WireProfile):
     allowed_tools: bool = True
     structured: tuple[Literal["json_schema", "json_object"], ...] = ("json_schema", "json_object")
     media: frozenset[str] = frozenset({"image", "file"})
+    broken_arguments: bool = True
     interleaved: bool = True
 
 
@@ -62,8 +65,10 @@ COMPATIBLE = replace(
     store=None,
     encrypted_reasoning=False,
     efforts=("off", "low", "medium", "high"),
+    tool_fields=frozenset({"strict"}),
     builtin=frozenset[str](),
     allowed_tools=False,
+    broken_arguments=False,
 )
 DEEPSEEK = replace(COMPATIBLE, family="deepseek-responses", media=frozenset[str](), interleaved=False)
 

@@ -31,7 +31,7 @@ class WireProfile:
     ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
     host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that
     the host accepts. ``history_rules``: the form of history. ``tool_schema``, ``output_schema``: the JSON Schema that the
-    host accepts in each place.
+    host accepts in each place. ``tool_fields``: what a function may have beside name, description and parameters.
     """
 
     family: str
@@ -41,6 +41,7 @@ class WireProfile:
     history_rules: HistoryRules = HistoryRules()
     tool_schema: SchemaRules = AS_IS
     output_schema: SchemaRules = AS_IS
+    tool_fields: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         # A row with another family must not replay the items of the row that it replaces.

@@ -3,15 +3,18 @@
 name_map(tools, called, rules)          every tool name, mapped for the wire and back
 offered_tools(request, names, target)   the tools compiled, and the choice checked against them
 encode_functions(functions, encode)     each function in the form of the wire
+in_order(request, functions, builtin)   encoded functions and built-in tools in the order of the request
 can_force(thinks, target)               whether tool_choice can force the model to call
 refuse_builtin_tools(tools, target)     for wires without built-in tools
+search_settings(settings, fields, ...)  the settings of a web search, refused unless the wire has them
+object_arguments(call)                  arguments as an object, for wires that take no other
 provider_data(call, family)             the data of a family on a call
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from sigwire.core.json import JsonObject
@@ -29,23 +32,26 @@ __all__ = [
     "OfferedTools",
     "can_force",
     "encode_functions",
+    "in_order",
     "name_map",
+    "object_arguments",
     "offered_tools",
     "provider_data",
     "refuse_builtin_tools",
+    "search_settings",
     "tool_name",
 ]
 
-_Function: TypeAlias = "tuple[str, str, JsonObject | None]"
+_Function: TypeAlias = "tuple[str, str, JsonObject | None, JsonObject]"
 _Builtin: TypeAlias = tuple[str, JsonObject]
 
 
 class OfferedTools(NamedTuple):
     """The tools of a request, checked against its choice.
 
-    ``functions``: (name on the wire, description, compiled parameters or ``None``). ``builtin``: tools that the provider
-    runs, as (kind, settings). ``choice``: ``None`` if the caller gave none or no tools are offered. ``allowed``: the
-    names on the wire to which the choice is limited, empty for all.
+    ``functions``: (name on the wire, description, compiled parameters or ``None``, other fields of the wire). ``builtin``:
+    tools that the provider runs, as (kind, settings). ``choice``: ``None`` if the caller gave none or no tools are
+    offered. ``allowed``: the names on the wire to which the choice is limited, empty for all.
     """
 
     functions: tuple[_Function, ...] = ()
@@ -69,7 +75,10 @@ def offered_tools(request: Request, names: NameMap, target: Target[WireProfile])
     choice = request.tool_choice
     if not request.tools and choice is None:
         return _NO_TOOLS
-    functions, builtin, warnings = memoized(request.tools, _compile, names, target.profile.tool_schema, target.label)
+    profile = target.profile
+    functions, builtin, warnings = memoized(
+        request.tools, _compile, names, profile.tool_schema, profile.tool_fields, profile.family, target.label
+    )
     if choice is None:
         return OfferedTools(functions, builtin, warnings=warnings)
     if choice.allowed:
@@ -82,25 +91,45 @@ _NO_TOOLS = OfferedTools()
 
 
 def _compile(
-    tools: Sequence[JsonObject], names: NameMap, rules: SchemaRules, to: str
+    tools: Sequence[JsonObject], names: NameMap, rules: SchemaRules, known: frozenset[str], family: str, to: str
 ) -> tuple[MemoTuple[_Function], tuple[_Builtin, ...], tuple[LMWarning, ...]]:
     functions: list[_Function] = []
     builtin: list[_Builtin] = []
     warnings: list[LMWarning] = []
     for tool in tools:
-        kind = str(tool.get("type", "function"))
+        kind = str(tool["type"])
         if kind != "function":
             builtin.append((kind, object_of(tool.get(kind))))
             continue
-        function = object_of(tool.get(kind))
-        name, parameters = str(function.get("name")), function.get("parameters")
-        if not isinstance(parameters, dict):
-            parameters = None
-        elif rules is not AS_IS:
+        function = object_of(tool[kind])
+        name, parameters = str(function["name"]), _parameters_of(function)
+        if parameters is not None and rules is not AS_IS:
             parameters, lost = compile_schema(parameters, rules, f"tool {name!r}", to)
             warnings.extend(lost)
-        functions.append((names.encode(name), str(function.get("description") or ""), parameters))
+        fields = {field: value for field, value in function.items() if field not in _FUNCTION}
+        for field in [field for field in fields if field not in known]:
+            del fields[field]
+            warnings.append(LMWarning("tools", f"{to} has no place for {field} of the tool {name!r}; it was left out."))
+        if isinstance(own := tool.get(family), dict):
+            fields |= own
+        functions.append((names.encode(name), str(function.get("description") or ""), parameters, fields))
     return MemoTuple(functions), tuple(builtin), tuple(warnings)
+
+
+_FUNCTION = frozenset({"name", "description", "parameters"})
+_NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+
+
+def _parameters_of(function: JsonObject) -> JsonObject | None:
+    """Return the schema of the arguments. ``{}`` and an object without properties mean no arguments, ``None`` as well."""
+    parameters = function.get("parameters")
+    if not isinstance(parameters, dict):
+        return None
+    is_empty = parameters.get("type", "object") == "object" and parameters.keys() <= _NOTES
+    return {**parameters, **_NO_PARAMETERS} if is_empty else parameters
+
+
+_NOTES = frozenset({"type", "title", "description", "$schema", "$id"})
 
 
 def encode_functions(functions: tuple[_Function, ...], encode: Callable[..., JsonObject]) -> tuple[JsonObject, ...]:
@@ -110,6 +139,14 @@ def encode_functions(functions: tuple[_Function, ...], encode: Callable[..., Jso
 
 def _encode_functions(functions: tuple[_Function, ...], encode: Callable[..., JsonObject]) -> tuple[JsonObject, ...]:
     return tuple([encode(*function) for function in functions])
+
+
+def in_order(
+    request: Request, functions: Iterable[JsonObject], builtin: Iterable[JsonObject]
+) -> tuple[JsonObject, ...]:
+    """Return encoded functions and built-in tools in the caller's order, which keeps the provider's cache valid."""
+    functions, builtin = iter(functions), iter(builtin)
+    return tuple([next(functions if tool["type"] == "function" else builtin) for tool in request.tools])
 
 
 def _check_allowed(choice: ToolChoice, request: Request) -> None:
@@ -151,6 +188,11 @@ def provider_data(call: ToolCall, family: str) -> JsonObject:
     return data if isinstance(data, dict) else {}
 
 
+def object_arguments(call: ToolCall) -> JsonObject:
+    """Return the arguments as an object. Text that is none (a broken call) becomes a value in it."""
+    return call.arguments if call.arguments is not None else {"invalid_arguments": call.arguments_text}
+
+
 def can_force(thinks: bool, target: Target[WireProfile]) -> bool:
     """Return True if tool_choice can force a call of the model. ``thinks``: whether it will reason."""
     facts = target.facts
@@ -161,3 +203,12 @@ def refuse_builtin_tools(tools: OfferedTools, target: Target[WireProfile]) -> No
     """Raise ``UnsupportedFeature`` for tools that the provider runs, on wires without them."""
     instead = "Use a wire or a provider that has them (OpenAI's Responses API, Anthropic, Gemini), or a function tool."
     require_feature(not tools.builtin, "built-in tools such as web search", target, instead)
+
+
+def search_settings(settings: JsonObject, fields: Collection[str], target: Target[WireProfile]) -> JsonObject:
+    """Return the settings of a web search that are set. Raises ``UnsupportedFeature`` for a field that the wire lacks."""
+    flat = {**settings, **object_of(settings.get("filters"))}  # OpenAI nests the domains in filters
+    given: JsonObject = {name: flat[name] for name in flat if flat[name] and name not in ("filters", "name")}
+    for name in given:
+        require_feature(name in fields, f"{name} of a web search", target, f"It has {', '.join(sorted(fields))}.")
+    return given

@@ -139,7 +139,7 @@ def test_tools_are_read_with_names_for_the_wire_and_compiled_schemas() -> None:
     strict = replace(TARGET, profile=replace(PLAIN, tool_schema=SchemaRules(rewrite=(const_to_enum,))))
     read = offered(Request(tools=(function("a.b", PARAMETERS), function("c"), search)), strict)
     schema: JsonObject = {"type": "object", "properties": {"x": {"enum": [1]}}}
-    assert read.functions == (("a_b", "d", schema), ("c", "d", None))
+    assert read.functions == (("a_b", "d", schema, {}), ("c", "d", None, {}))
     assert read.builtin == (("web_search", {"max_uses": 2}),)
     assert (read.choice, read.allowed, read.forced_name) == (None, (), None)
 
@@ -155,10 +155,10 @@ def test_choices_are_read_with_the_names_of_the_wire() -> None:
     tools = (function("a.b"), function("c"), function("d"))
     named = offered(Request(tools=tools, tool_choice=ToolChoice.named("a.b")))
     assert (named.choice, named.allowed, named.forced_name) == ("required", ("a_b",), "a_b")
-    assert [name for name, _, _ in named.allowed_functions()] == ["a_b"]
+    assert [name for name, *_ in named.allowed_functions()] == ["a_b"]
     some = offered(Request(tools=tools, tool_choice=ToolChoice("auto", ("c", "d"))))
     assert (some.choice, some.forced_name) == ("auto", None)
-    assert [name for name, _, _ in some.allowed_functions()] == ["c", "d"]
+    assert [name for name, *_ in some.allowed_functions()] == ["c", "d"]
     assert len(offered(Request(tools=tools)).allowed_functions()) == 3
 
 

@@ -20,7 +20,9 @@ _MODES: Mapping[str, ToolChoice] = {
 
 
 def read_tool_choice(value: object) -> ToolChoice | None:
-    """Return a ``ToolChoice`` from a mode, a tool's name, OpenAI's object or ``None``. Raises ``InputError``.
+    """Return a ``ToolChoice`` from a mode, a tool's name, an object of OpenAI or Anthropic, or ``None``.
+
+    Raises ``InputError`` for any other value.
 
     >>> read_tool_choice("required")
     ToolChoice(mode='required', allowed=())
@@ -37,11 +39,18 @@ def read_tool_choice(value: object) -> ToolChoice | None:
 
 
 def _read_object(value: Mapping[str, Any]) -> ToolChoice:
-    function = value.get("function")
-    name = function.get("name") if is_mapping(function) else value.get("name")
-    if isinstance(name, str):
+    if name := _name_of(value):
         return ToolChoice.named(name)
-    kind = value.get("type") or value.get("mode")
-    if isinstance(kind, str) and kind in _MODES:
-        return ToolChoice(_MODES[kind].mode, tuple(value.get("allowed") or ()))
+    listed = value.get("allowed_tools", value)
+    kinds = [str(listed.get(key)) for key in ("mode", "type")] if is_mapping(listed) else ()
+    if mode := next((_MODES[kind] for kind in kinds if kind in _MODES), None):
+        allowed = listed.get("allowed") or map(_name_of, listed.get("tools") or ())
+        return ToolChoice(mode.mode, tuple(allowed))
     raise InputError(f"tool_choice names no tool and no mode: {dict(value)!r:.120}.")
+
+
+def _name_of(tool: Mapping[str, Any]) -> str:
+    """Return the name of a function, which OpenAI's chat completions nest; ``""`` if there is none."""
+    function = tool.get("function", tool)
+    name = function.get("name") if is_mapping(function) else None
+    return name if isinstance(name, str) else ""

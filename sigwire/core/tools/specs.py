@@ -1,0 +1,154 @@
+"""Tools given as dicts: the public forms of functions and of built-in tools, read into the form of ``Tool.spec``.
+
+    {"type": "function", "function": {"name", "description", "parameters"}}    OpenAI's chat completions: the canonical form
+    {"type": "function", "name", "description", "parameters"}                  OpenAI's Responses
+    {"name", "description", "input_schema"}                                    Anthropic; ``type`` may be "custom"
+    {"functionDeclarations": [{"name", "description", "parameters"}]}          Gemini; a single declaration needs a schema
+    {"name", "description", "inputSchema"}                                     MCP
+    {"type": kind, **settings}  {"googleSearch": settings}                     built-in tools: {"type": kind, kind: settings}
+
+Other fields of a function (``strict``, ``cache_control``) are kept beside its name; each wire sends those that it has. An
+object beside ``function`` (``"anthropic": {...}``) has fields for the wire of that family alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_mapping, is_object, is_sequence
+from sigwire.errors import ToolDefinitionError
+
+__all__ = ["GEMINI_TOOLS", "are_specs", "read_tools"]
+
+GEMINI_TOOLS = frozenset(
+    "codeExecution computerUse enterpriseWebSearch exaAiSearch fileSearch googleMaps googleSearch googleSearchRetrieval "
+    "parallelAiSearch retrieval urlContext".split()
+)
+"""The keys of Gemini's built-in tools, which have no ``type``."""
+
+
+def are_specs(tools: Iterable[object]) -> bool:
+    """Return True if every tool has the form of ``Tool.spec``."""
+    return all(map(_is_spec, tools))
+
+
+def read_tools(tools: Iterable[object]) -> tuple[JsonObject, ...]:
+    """Return the specs of tools: of dicts in any public form, and of objects with a ``spec``.
+
+    Raises ``ToolDefinitionError`` for any other value.
+
+    >>> read_tools([{"name": "f", "input_schema": {"type": "object"}, "strict": True}])
+    ({'type': 'function', 'function': {'name': 'f', 'parameters': {'type': 'object'}, 'strict': True}},)
+    >>> read_tools([{"type": "web_search", "search_context_size": "low"}])
+    ({'type': 'web_search', 'web_search': {'search_context_size': 'low'}},)
+    """
+    return tuple(spec for tool in tools for spec in _read_tool(tool))
+
+
+def _is_spec(tool: object) -> bool:
+    if not is_object(tool):
+        return False
+    kind, function = tool.get("type"), tool.get("function")
+    if kind != "function":
+        return isinstance(kind, str) and tool.keys() <= {"type", kind} and is_object(tool.get(kind, {}))
+    if not is_object(function) or not isinstance(function.get("name"), str) or not function["name"]:
+        return False
+    return is_object(function.get("parameters") or {}) and (len(tool) == 2 or not _outer_fields(tool))
+
+
+def _outer_fields(tool: Mapping[str, Any]) -> JsonObject:
+    """Return the fields that a caller wrote outside ``function``, without the objects for one family."""
+    return {
+        name: value
+        for name, value in tool.items()
+        if name not in ("type", "function") and (name == "cache_control" or not is_mapping(value))
+    }
+
+
+def _read_tool(tool: object) -> Iterator[JsonObject]:
+    given = tool if is_mapping(tool) else getattr(tool, "spec", None)
+    if not is_mapping(given):
+        raise ToolDefinitionError(f"A tool of a request is a dict or a Tool, not {type(tool).__name__}. {_ADVICE}")
+    kind = given.get("type")
+    if _is_spec(given):
+        yield cast("JsonObject", given)
+    elif kind in (None, "function") and is_mapping(given.get("function")):
+        outer = _outer_fields(given)
+        families = {name: given[name] for name in given if name not in ("type", "function", *outer)}
+        yield {**_function_spec({**given["function"], **outer}), **families}
+    elif kind == "function" or (kind in (None, "custom") and not given.keys().isdisjoint(_SCHEMAS)):
+        yield _function_spec(given)
+    elif isinstance(kind, str) and kind:
+        yield _builtin_spec(kind, given)
+    else:
+        yield from _gemini_specs({_camel_case(name): value for name, value in given.items()})
+
+
+def _gemini_specs(tool: Mapping[str, Any]) -> Iterator[JsonObject]:
+    """Yield the specs of a tool in Gemini's form: declared functions, and built-in tools by their keys."""
+    if not tool or not tool.keys() <= GEMINI_TOOLS | {_DECLARATIONS}:
+        raise ToolDefinitionError(f"A tool has none of the known forms: {dict(tool)!r:.120}. {_ADVICE}")
+    for name, value in tool.items():
+        if name != _DECLARATIONS:
+            yield _builtin_spec(name, {name: value})
+        elif is_sequence(value) and all(map(is_mapping, value)):
+            yield from (_function_spec({_camel_case(key): each[key] for key in each}) for each in value)
+        else:
+            raise ToolDefinitionError(f"{name} is a list of dicts, not {value!r:.80}. {_ADVICE}")
+
+
+def _camel_case(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
+
+
+def _builtin_spec(kind: str, tool: Mapping[str, Any]) -> JsonObject:
+    own = tool.get(kind)
+    rest = {name: value for name, value in tool.items() if name not in ("type", kind)}
+    return {"type": kind, kind: {**(own if is_mapping(own) else {}), **rest}}
+
+
+def _function_spec(function: Mapping[str, Any]) -> JsonObject:
+    name, schemas = function.get("name"), [function[key] for key in _SCHEMAS if function.get(key) is not None]
+    if not isinstance(name, str) or not name.strip():
+        raise ToolDefinitionError(f"A tool needs a name: {dict(function)!r:.120}. {_ADVICE}")
+    if not all(map(is_mapping, schemas)):
+        raise ToolDefinitionError(f"The parameters of the tool {name!r} are no JSON Schema: {schemas!r:.80}. {_ADVICE}")
+    ignored = {"type", *_SCHEMAS, *(_MCP_FIELDS if "inputSchema" in function else ())}
+    fields = {key: value for key, value in function.items() if key not in ignored and value is not None}
+    if schemas:
+        fields["parameters"] = _json_schema(schemas[0])
+    return {"type": "function", "function": fields}
+
+
+_DECLARATIONS = "functionDeclarations"
+_SCHEMAS = ("parameters", "parametersJsonSchema", "parameters_json_schema", "input_schema", "inputSchema")
+_MCP_FIELDS = ("_meta", "annotations", "execution", "icons", "outputSchema", "title")  # not for models
+_ADVICE = (
+    'Write {"type": "function", "function": {"name": ..., "description": ..., "parameters": {...}}}, the form of OpenAI\'s '
+    "Responses, Anthropic, Gemini or MCP, or use Tool(function).spec."
+)
+
+
+def _json_schema(schema: JsonObject) -> JsonObject:
+    """Return the JSON Schema of Gemini's ``parameters``, which may have OpenAPI's types in capitals and ``nullable``."""
+    kind = schema.get("type")
+    return cast("JsonObject", _from_openapi(schema)) if isinstance(kind, str) and kind.isupper() else schema
+
+
+def _from_openapi(node: JsonValue) -> JsonValue:
+    if isinstance(node, list):
+        return [_from_openapi(item) for item in node]
+    if not is_object(node):
+        return node
+    schema: JsonObject = {_camel_case(name): value for name, value in node.items()}
+    for name in ("additionalProperties", "anyOf", "items"):
+        if name in schema:
+            schema[name] = _from_openapi(schema[name])
+    if is_object(members := schema.get("properties")):
+        schema["properties"] = {name: _from_openapi(member) for name, member in members.items()}
+    if isinstance(kind := schema.get("type"), str):
+        schema["type"] = [kind.lower(), "null"] if schema.pop("nullable", False) else kind.lower()
+    return schema
