@@ -2,7 +2,8 @@
 
 Inputs are sections as in chat. ``mode`` is "native_schema" if the provider enforces the outputs' JSON Schema, "native_json" if
 it enforces some JSON object, else "prompt"; each mode but the first adds a warning to the response. Tools offered as text
-require "prompt": structured output has no place for calls.
+require "prompt": structured output has no place for calls. If the wire cannot send what the mode promises, it warns, and
+``prediction.mode`` is the mode that was sent.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _MAX_TYPE = 60
 class JSONAdapter(Adapter):
     """Outputs as one JSON object. ``require_schema`` refuses models and requests that cannot enforce the JSON Schema.
 
+    With ``strict``, the provider's wire must enforce what the mode promises; else the request is refused before it is sent.
+
     >>> from sigwire.signatures import Signature
     >>> adapter = JSONAdapter()
     >>> adapter.parse(Signature("question -> answer, score: float"), '{"answer": "Paris", "score": 0.5}')
@@ -47,7 +50,7 @@ class JSONAdapter(Adapter):
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return a layout of one JSON object, with a schema if the model takes one."""
-        return JSONLayout(visible, with_schema=capabilities.json_schema)
+        return JSONLayout(visible, with_schema=capabilities.json_schema, required=self.require_schema or self.strict)
 
     def mode(self, layout: Layout, capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
         """Return the strictest mode that model and tools allow. Raises ``UnsupportedFeature`` if a schema is required."""
@@ -74,10 +77,10 @@ def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str
 class JSONLayout(Layout):
     """Outputs as members of an object."""
 
-    def __init__(self, visible: VisibleFields, *, with_schema: bool) -> None:
+    def __init__(self, visible: VisibleFields, *, with_schema: bool, required: bool = False) -> None:
         super().__init__(visible)
         self._object = ObjectCodec(visible.outputs)
-        self._with_schema = with_schema
+        self._with_schema, self._required = with_schema, required
 
     def format_instructions(self) -> str:
         form = INPUT_HEADERS
@@ -112,7 +115,8 @@ class JSONLayout(Layout):
         return self._object.read(text, strict=strict)
 
     def response_format(self) -> ResponseFormat | None:
-        return ResponseFormat(output_schema(self.visible.outputs) if self._with_schema else None)
+        schema = output_schema(self.visible.outputs) if self._with_schema else None
+        return ResponseFormat(schema, required=self._required)
 
 
 def output_schema(outputs: tuple[FieldSpec, ...]) -> JsonObject:

@@ -48,10 +48,14 @@ ToolChoice.NONE = ToolChoice("none")
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat(Value):
-    """Structured output: a JSON Schema with a name, or any JSON object if ``schema`` is ``None``."""
+    """Structured output: a JSON Schema with a name, or any JSON object if ``schema`` is ``None``.
+
+    ``required``: the request is refused if the provider cannot enforce it; else an instruction replaces it, with a warning.
+    """
 
     schema: JsonObject | None = None
     name: str = "response"
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,10 +80,11 @@ def _add(first: Any, second: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class LMWarning(Value):
-    """A feature that was dropped or approximated; ``detail`` is a sentence for people."""
+    """A feature that was dropped or approximated; ``detail`` is a sentence for people, ``sent`` the mode used instead."""
 
     feature: str
     detail: str
+    sent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

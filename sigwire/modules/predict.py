@@ -362,7 +362,7 @@ def _prediction(
         response=response,
         choice=choice,
         repairs=parsed.repairs,
-        mode=context.plan.mode,
+        mode=next((warning.sent for warning in response.warnings if warning.sent), context.plan.mode),
         attempts=tuple(context.attempts),
         completions=rows if len(readings) > 1 else None,
     )

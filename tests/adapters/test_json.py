@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +18,12 @@ from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.errors import AdapterParseError, UnsupportedFeature
+from sigwire.lm.client import LM
+from sigwire.modules.predict import Predict
+from sigwire.settings import context
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
+from sigwire.testing import FakeProvider
 
 QA = Signature("question -> answer, score: float")
 Choosing = Signature("question, tools: list[Tool] -> answer, calls: ToolCalls")
@@ -114,3 +121,84 @@ def test_calls_without_text_need_no_object() -> None:
     plan = JSONAdapter().plan(OnlyCalls, ALL)
     assert plan.format({"question": "Q?"}).response_format is None
     assert plan.parse(Choice(text="No.")).fields == {"calls": ToolCalls((), "No.")}
+
+
+# --- the mode that was sent
+
+
+class Tree(BaseModel):
+    label: str
+    kids: list[Tree] = []
+
+
+class Counts(Signature):
+    """Count the letters."""
+
+    word: str = InputField()
+    counts: dict[str, int] = OutputField()
+
+
+class Parse(Signature):
+    """Parse the sentence."""
+
+    word: str = InputField()
+    tree: Tree = OutputField()
+
+
+ANSWERS: dict[type[Signature], str] = {
+    QA: '{"answer": "A", "score": 1.0}',
+    Counts: '{"counts": {"a": 1}}',
+    Parse: '{"tree": {"label": "S", "kids": []}}',
+}
+MODELS = {"openai": "openai/gpt-4.1", "anthropic": "anthropic/claude-sonnet-5", "gemini": "gemini/gemini-3-flash"}
+SENT: list[tuple[str, type[Signature], str]] = [
+    ("openai", Counts, "native_schema"),
+    ("anthropic", QA, "native_schema"),
+    ("anthropic", Counts, "prompt"),
+    ("anthropic", Parse, "prompt"),
+    ("gemini", Counts, "native_schema"),
+    ("gemini", Parse, "native_schema"),
+]
+
+
+def streamed(predict: Predict, inputs: dict[str, str]) -> Any:
+    with predict.stream(**inputs) as stream:
+        for _ in stream:
+            pass
+        return stream.value
+
+
+async def astreamed(predict: Predict, inputs: dict[str, str]) -> Any:
+    async with predict.astream(**inputs) as stream:
+        async for _ in stream:
+            pass
+        return stream.value
+
+
+RUNS: dict[str, Callable[[Predict, dict[str, str]], Any]] = {
+    "call": lambda predict, inputs: predict(**inputs),
+    "acall": lambda predict, inputs: asyncio.run(predict.acall(**inputs)),
+    "stream": streamed,
+    "astream": lambda predict, inputs: asyncio.run(astreamed(predict, inputs)),
+}
+
+
+@pytest.mark.parametrize(("wire", "signature", "mode"), SENT)
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("options", [{}, {"require_schema": True}, {"strict": True}], ids=str)
+def test_mode_of_a_prediction_is_what_was_sent_and_a_required_schema_is_refused_before(
+    wire: str, signature: type[Signature], mode: str, run: Any, options: dict[str, bool]
+) -> None:
+    with FakeProvider([ANSWERS[signature]]) as provider:
+        lm = LM(MODELS[wire], base_url=provider.url(wire), api_key="k", num_retries=0)
+        predict = Predict(signature, lm=lm)
+        inputs = dict.fromkeys(signature.input_fields, "abc")
+        with context(adapter=JSONAdapter(**options)):
+            if options and mode != "native_schema":
+                with pytest.raises(UnsupportedFeature, match="requires it, so nothing was sent"):
+                    run(predict, inputs)
+                assert not provider.requests
+                return
+            assert run(predict, inputs).mode == mode
+        sent = json.dumps(provider.requests[0].body)
+        assert any(key in sent for key in ("json_schema", "responseJsonSchema")) == (mode == "native_schema")

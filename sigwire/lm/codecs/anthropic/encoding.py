@@ -9,10 +9,10 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Role
 from sigwire.core.parts import ImagePart
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
-from sigwire.errors import InputError, UnsupportedFeature
+from sigwire.errors import InputError
 from sigwire.lm.codecs.anthropic.blocks import NO_NAMES, TEXT, encode_blocks, kept_parts, plain_content
 from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
@@ -31,10 +31,9 @@ from sigwire.lm.codecs.shared.options import (
     repeat_warning,
     requested_choices,
     require_feature,
-    schema_instruction,
     target_warning,
 )
-from sigwire.lm.codecs.shared.schema import compile_schema, is_open_map
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.tools import name_map, offered_tools
 
 __all__ = ["encode"]
@@ -54,7 +53,8 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     warnings.extend(history.warnings)
     tools = offered_tools(request, names, target)
     warnings.extend(tools.warnings)
-    output, instruction = _encode_output(request.response_format, bool(request.tools), target, warnings)
+    form = choose_output(request.response_format, _STRUCTURED, target, with_tools=bool(request.tools))
+    warnings.extend(form.warnings)
     thinking = encode_reasoning(request, target, warnings)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
     warnings += (*lost, *_media_warnings(history.messages), *repeat_warning(request, target))
@@ -62,10 +62,10 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     body: JsonObject = {
         "model": target.model,
         "max_tokens": thinking.max_tokens,
-        **_encode_system(system, instruction, target),
+        **_encode_system(system, form.instruction, target),
         "messages": cast(JsonValue, _encode_messages(turns, names, target, warnings)),
         **encode_tools(tools, request, thinking, target, warnings),
-        **merge_objects(output, thinking.fields),
+        **merge_objects(_encode_output(form), thinking.fields),
         **options,
         **_encode_stop(request, target, warnings),
         **_encode_metadata(request, target),
@@ -150,39 +150,11 @@ def _encode_cache(request: Request, profile: MessagesProfile) -> JsonObject:
 # --- structured output
 
 
-def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[MessagesProfile], warnings: list[LMWarning]
-) -> tuple[JsonObject, str]:
-    """Return the output format for the body, or the instruction that replaces it."""
-    if wanted is None:
-        return {}, ""
-    able, schema = target.capabilities, wanted.schema
-    if schema is None:
-        warnings.append(
-            target_warning(
-                "response_format", target, "has no JSON output without a schema; an instruction requests it."
-            )
-        )
-        return {}, schema_instruction(None)
-    instruction = schema_instruction(schema)
-    if not able.json_schema or (tools and not able.tools_with_json_schema):
-        warnings.append(
-            target_warning(
-                "response_format", target, "has no structured output by schema here; an instruction requests it."
-            )
-        )
-        return {}, instruction
-    try:
-        require_feature(not is_open_map(schema), "an output object of any keys", target, "Declare its keys.")
-        compiled, lost = compile_schema(
-            schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
-        )
-    except UnsupportedFeature as refusal:
-        # The instruction holds the whole schema; a weaker schema would admit answers that do not fit it.
-        warnings.append(LMWarning("response_format", f"{refusal} An instruction requests it instead."))
-        return {}, instruction
-    warnings.extend(lost)
-    return {"output_config": {"format": {"type": "json_schema", "schema": compiled}}}, ""
+_STRUCTURED: tuple[StructuredMode, ...] = ("json_schema",)
+
+
+def _encode_output(form: OutputForm) -> JsonObject:
+    return {"output_config": {"format": {"type": form.mode, "schema": form.schema}}} if form.mode else {}
 
 
 # --- system

@@ -7,9 +7,9 @@ import re
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
-from sigwire.errors import LMError, LMInvalidRequestError, UnsupportedFeature
+from sigwire.errors import LMError, LMInvalidRequestError
 from sigwire.lm.codecs.gemini.contents import encode_contents, encode_system
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, SAMPLING
@@ -24,11 +24,10 @@ from sigwire.lm.codecs.shared.options import (
     merge_objects,
     place_options,
     require_feature,
-    schema_instruction,
     target_warning,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, budget_for, fit_effort, requested_reasoning
-from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
@@ -53,18 +52,18 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     history = normalize_history(request.messages, target.history_rules)
     names = name_map(request.tools, history.call_names, target.profile.names)
     tools = offered_tools(request, names, target)
-    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    form = choose_output(request.response_format, _STRUCTURED, target, with_tools=bool(tools.functions))
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
     contents, content_warnings = encode_contents(history.messages, names, target)
     body: JsonObject = {
-        **encode_system(history.messages, instruction, target),
+        **encode_system(history.messages, form.instruction, target),
         "contents": cast(JsonValue, contents),
         **chosen,
-        **_with_generation(options, {**output, **thinking}),
+        **_with_generation(options, {**_encode_output(form), **thinking}),
     }
-    lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings)
+    lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings)
     return EncodedRequest(
         _path(target, stream),
         merge_extra_body(body, request),
@@ -157,28 +156,12 @@ def _encode_level(
     return {"thinkingLevel": level, "includeThoughts": True}, True, warnings
 
 
-def _encode_output(
-    wanted: ResponseFormat | None, has_tools: bool, target: Target[GeminiProfile]
-) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """Return the output format for ``generationConfig``, the instruction that replaces it, and warnings."""
-    if wanted is None:
-        return {}, "", ()
-    able, schema = target.capabilities, wanted.schema
-    is_blocked = has_tools and not able.tools_with_json_schema
-    json_mode: JsonObject = {"responseMimeType": JSON_TYPE} if able.json_object and not is_blocked else {}
-    if schema is None and json_mode:
-        return json_mode, "", ()
-    if schema is None or is_blocked or not able.json_schema:
-        place = "beside tools " if is_blocked else ""
-        detail = f"has no structured output by schema {place}here; an instruction requests it."
-        return json_mode, schema_instruction(schema), (target_warning("response_format", target, detail),)
-    try:
-        rules = target.profile.output_schema
-        compiled, lost = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
-    except UnsupportedFeature as refusal:
-        warning = LMWarning("response_format", f"{refusal} An instruction requests it instead.")
-        return json_mode, schema_instruction(schema), (warning,)
-    return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
+_STRUCTURED: tuple[StructuredMode, ...] = ("json_schema", "json_object")
+
+
+def _encode_output(form: OutputForm) -> JsonObject:
+    typed: JsonObject = {"responseMimeType": JSON_TYPE} if form.mode else {}
+    return {**typed, "responseJsonSchema": form.schema} if form.schema is not None else typed
 
 
 # --- tools

@@ -10,11 +10,11 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.errors import InputError
+from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.ollama.context import window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
@@ -28,12 +28,11 @@ from sigwire.lm.codecs.shared.options import (
     place_options,
     repeat_warning,
     requested_choices,
-    schema_instruction,
     target_warning,
     unsupported_feature,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
-from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     encode_functions,
@@ -60,13 +59,14 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
-    output, instruction, format_warnings = _encode_output(request.response_format, bool(offered), target)
+    form = choose_output(request.response_format, _STRUCTURED, target, with_tools=bool(offered), blocked=bool(offered))
+    output, format_warnings = _encode_output(form, request, target)
     thinking, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, OPTIONS, target)
     messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
     body: JsonObject = {
         "model": target.model,
-        "messages": cast(JsonValue, _with_instruction(messages, instruction)),
+        "messages": cast(JsonValue, _with_instruction(messages, form.instruction)),
         "stream": stream,
         **profile.defaults,
         **offered,
@@ -130,24 +130,20 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None, fie
 # --- structured output
 
 
+_STRUCTURED: tuple[StructuredMode, ...] = ("json_schema", "json_object")
+
+
 def _encode_output(
-    wanted: ResponseFormat | None, has_tools: bool, target: Target[OllamaProfile]
-) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """Return ``format``, the instruction that replaces a missing format, and the warnings."""
-    if wanted is None:
-        return {}, "", ()
-    able, profile = target.capabilities, target.profile
-    if has_tools or not (able.json_schema if wanted.schema is not None else able.json_object):
-        lost = f"has no structured output {'with tools' if has_tools else 'by schema'} here"
-        native: JsonObject = {"format": "json"} if able.json_object and not has_tools else {}
-        warning = target_warning("response_format", target, f"{lost}; the prompt asks for it instead.")
-        return native, schema_instruction(wanted.schema), (warning,)
-    if wanted.schema is None:
-        return {"format": "json"}, "", ()
-    schema, warnings = compile_schema(wanted.schema, profile.output_schema, f"the output {wanted.name!r}", target.label)
-    if not profile.enforces_format:
-        warnings = (*warnings, target_warning("response_format", target, "takes the schema but does not enforce it."))
-    return {"format": schema}, "", warnings
+    form: OutputForm, request: Request, target: Target[OllamaProfile]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    if form.schema is None:
+        return {"format": "json"} if form.mode else {}, form.warnings
+    if target.profile.enforces_format:
+        return {"format": form.schema}, form.warnings
+    lost = target_warning("response_format", target, "takes the schema but does not enforce it.")
+    if request.response_format is not None and request.response_format.required:
+        raise UnsupportedFeature(f"{lost.detail} The request requires it, so nothing was sent.")
+    return {"format": form.schema}, (*form.warnings, lost)
 
 
 def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.openai_chat.messages import encode_message
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
@@ -27,11 +26,10 @@ from sigwire.lm.codecs.shared.options import (
     requested_choices,
     require_feature,
     sampling_options_while_reasoning,
-    schema_instruction,
     set_path,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, choose_output
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
-from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
@@ -58,22 +56,28 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
-    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    form = choose_output(
+        request.response_format,
+        profile.structured,
+        target,
+        with_tools=bool(tools.functions),
+        blocked=bool(tools.functions) and not profile.structured_with_tools,
+    )
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
     options, option_warnings = _encode_options(is_reasoning, request, target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     body: JsonObject = {
         "model": target.model,
-        "messages": cast(JsonValue, _with_cache_mark(_with_instruction(messages, instruction), request, target)),
+        "messages": cast(JsonValue, _with_cache_mark(_with_instruction(messages, form.instruction), request, target)),
         **chosen,
-        **output,
+        **_encode_output(form),
         **options,
         **_cache_fields(request, target),
         **thinking,
         **(_stream_fields(profile) if stream else {}),
     }
-    lost = history.warnings + tools.warnings + tool_warnings + format_warnings + thinking_warnings + option_warnings
+    lost = history.warnings + tools.warnings + tool_warnings + form.warnings + thinking_warnings + option_warnings
     return EncodedRequest(
         profile.path.format(model=target.model),
         merge_extra_body(body, request),
@@ -199,31 +203,10 @@ def _switch_off_for_tools(
 # --- structured output
 
 
-def _encode_output(
-    wanted: ResponseFormat | None, has_tools: bool, target: Target[ChatProfile]
-) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """Return the output format for the body, the instruction that replaces a missing format, and the warnings."""
-    if wanted is None:
-        return {}, "", ()
-    modes, schema = _output_modes(has_tools, target), wanted.schema
-    if schema is not None and "json_schema" in modes:
-        rules = target.profile.output_schema
-        schema, warnings = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
-        described: JsonObject = {"name": name, "schema": schema}
-        return {"response_format": {"type": "json_schema", "json_schema": described}}, "", warnings
-    native: JsonObject = {"response_format": {"type": "json_object"}} if "json_object" in modes else {}
-    if schema is None and native:
-        return native, "", ()
-    lost = f"{target.label} has no structured output by schema here; the prompt asks for it instead."
-    return native, schema_instruction(schema), (LMWarning("response_format", lost),)
-
-
-def _output_modes(has_tools: bool, target: Target[ChatProfile]) -> tuple[str, ...]:
-    able, profile = target.capabilities, target.profile
-    if has_tools and not (profile.structured_with_tools and able.tools_with_json_schema):
-        return ()
-    return tuple(mode for mode in profile.structured if getattr(able, mode))
+def _encode_output(form: OutputForm) -> JsonObject:
+    if form.mode == "json_schema":
+        return {"response_format": {"type": form.mode, "json_schema": {"name": form.name, "schema": form.schema}}}
+    return {"response_format": {"type": form.mode}} if form.mode else {}
 
 
 def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:

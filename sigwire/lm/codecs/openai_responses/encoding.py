@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import OpaquePart
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, has_cache_mark, is_text
@@ -28,10 +27,9 @@ from sigwire.lm.codecs.shared.options import (
     requested_choices,
     require_feature,
     sampling_options_while_reasoning,
-    schema_instruction,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
-from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
@@ -56,14 +54,15 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     history = normalize_history(_without_server_results(request, target), target.history_rules)
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
-    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    form = choose_output(request.response_format, profile.structured, target, with_tools=bool(tools.functions))
+    output = _encode_output(form)
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, target)
     table = _option_table(is_reasoning, target)
     options, option_warnings = place_options(request.options, table, target)
     chosen, tool_warnings = _encode_tools(request, tools, is_reasoning, target)
     body: JsonObject = {
         "model": target.model,
-        **encode_messages(_with_instruction(history.messages, instruction), output, request, names, target),
+        **encode_messages(_with_instruction(history.messages, form.instruction), output, request, names, target),
         **chosen,
         **output,
         **options,
@@ -73,7 +72,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
         **({} if profile.store is None else {"store": profile.store}),
         **({"stream": True} if stream else {}),
     }
-    lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
+    lost = (history.warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings, option_warnings)
     return EncodedRequest(
         profile.path.format(model=target.model),
         merge_extra_body(body, request),
@@ -156,30 +155,10 @@ def _encode_reasoning(
 # --- structured output
 
 
-def _encode_output(
-    wanted: ResponseFormat | None, has_tools: bool, target: Target[ResponsesProfile]
-) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """Return the output format for the body, the instruction that replaces a missing format, and the warnings."""
-    if wanted is None:
-        return {}, "", ()
-    modes, schema = _output_modes(has_tools, target), wanted.schema
-    if schema is not None and "json_schema" in modes:
-        rules = target.profile.output_schema
-        schema, warnings = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
-        return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema}}}, "", warnings
-    native = JSON_MODE if "json_object" in modes else {}
-    if schema is None and native:
-        return native, "", ()
-    lost = f"{target.label} has no structured output by schema here; the prompt asks for it instead."
-    return native, schema_instruction(schema), (LMWarning("response_format", lost),)
-
-
-def _output_modes(has_tools: bool, target: Target[ResponsesProfile]) -> tuple[str, ...]:
-    able = target.capabilities
-    if has_tools and not able.tools_with_json_schema:
-        return ()
-    return tuple(mode for mode in target.profile.structured if getattr(able, mode))
+def _encode_output(form: OutputForm) -> JsonObject:
+    if form.mode == "json_schema":
+        return {"text": {"format": {"type": form.mode, "name": form.name, "schema": form.schema}}}
+    return JSON_MODE if form.mode else {}
 
 
 def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:

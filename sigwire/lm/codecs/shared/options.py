@@ -4,7 +4,6 @@ place_options(options, table, target)   every option placed, dropped with a warn
 drop_options                            rows over that table for options that a model refuses
 sampling_options_while_reasoning        rows for the sampling options of a model that reasons
 requested_choices, repeat_warning       the option ``n`` on wires with one choice at a time
-schema_instruction(schema)              structured output as an instruction, for wires without it
 merge_extra_body, headers_for           ``extra_body`` and ``extra_headers``, merged last
 require_feature(condition, feature, ..) refuse a feature before anything is sent
 """
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
@@ -38,7 +37,6 @@ __all__ = [
     "requested_choices",
     "require_feature",
     "sampling_options_while_reasoning",
-    "schema_instruction",
     "set_path",
     "target_warning",
     "unsupported_feature",
@@ -220,14 +218,3 @@ def repeat_warning(request: Request, target: Target[WireProfile]) -> tuple[LMWar
     if n == 1:
         return ()
     return (LMWarning("n", f"{target.provider} returns one choice at a time; the request is sent {n} times."),)
-
-
-def schema_instruction(schema: JsonObject | None) -> str:
-    """Return the instruction that replaces structured output on a wire without it.
-
-    >>> schema_instruction(None)
-    'Reply with only a JSON object.'
-    """
-    if schema is None:
-        return "Reply with only a JSON object."
-    return f"Reply with only a JSON value that matches this JSON Schema:\n{dumps(schema)}"

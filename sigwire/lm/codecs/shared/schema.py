@@ -368,7 +368,7 @@ class _Compiler:
     def check_node(self, node: JsonObject, path: str) -> None:
         if self.rules.untyped == "refuse" and not node.keys() & _SHAPES:
             raise _RefusedError(path, "it has no type")
-        if self.rules.open_maps == "refuse" and path and is_open_map(node):
+        if self.rules.open_maps == "refuse" and is_open_map(node):
             reason = "it is a map of undeclared keys; declare the keys, or use a list of key and value"
             raise _RefusedError(path, reason)
 

@@ -382,8 +382,8 @@ NOT_SENT: dict[str, tuple[JsonObject, str]] = {
         {"type": "object", "properties": {"a": {"type": "object", "additionalProperties": {"type": "integer"}}}},
         "at /properties/a it is a map",
     ),
-    "an open root": ({"type": "object"}, "an output object of any keys"),
-    "a root with further keys": ({**SCHEMA, "additionalProperties": True}, "an output object of any keys"),
+    "an open root": ({"type": "object"}, "a map of undeclared keys"),
+    "a root with further keys": ({**SCHEMA, "additionalProperties": True}, "a map of undeclared keys"),
     "recursion": (
         {"type": "object", "properties": {"a": {"$ref": "#"}}},
         "at /properties/a it is recursive",
