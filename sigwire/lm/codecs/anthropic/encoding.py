@@ -23,6 +23,9 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
+    OutputForm,
+    StructuredMode,
+    choose_output,
     drop_options,
     headers_for,
     merge_extra_body,
@@ -33,7 +36,6 @@ from sigwire.lm.codecs.shared.options import (
     require_feature,
     target_warning,
 )
-from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.tools import name_map, offered_tools
 
 __all__ = ["encode"]

@@ -22,6 +22,9 @@ from sigwire.lm.codecs.shared.history import error_text, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import text_of_file
 from sigwire.lm.codecs.shared.options import (
+    OutputForm,
+    StructuredMode,
+    choose_output,
     headers_for,
     merge_extra_body,
     merge_objects,
@@ -31,7 +34,6 @@ from sigwire.lm.codecs.shared.options import (
     target_warning,
     unsupported_feature,
 )
-from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,

@@ -15,8 +15,10 @@ from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
+    OutputForm,
     Place,
     Skip,
+    choose_output,
     drop_options,
     headers_for,
     merge_extra_body,
@@ -28,7 +30,6 @@ from sigwire.lm.codecs.shared.options import (
     sampling_options_while_reasoning,
     set_path,
 )
-from sigwire.lm.codecs.shared.output import OutputForm, choose_output
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,

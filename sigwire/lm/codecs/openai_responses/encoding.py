@@ -19,7 +19,9 @@ from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
+    OutputForm,
     Skip,
+    choose_output,
     headers_for,
     merge_extra_body,
     place_options,
@@ -28,7 +30,6 @@ from sigwire.lm.codecs.shared.options import (
     require_feature,
     sampling_options_while_reasoning,
 )
-from sigwire.lm.codecs.shared.output import OutputForm, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,

@@ -4,30 +4,36 @@ place_options(options, table, target)   every option placed, dropped with a warn
 drop_options                            rows over that table for options that a model refuses
 sampling_options_while_reasoning        rows for the sampling options of a model that reasons
 requested_choices, repeat_warning       the option ``n`` on wires with one choice at a time
+choose_output(wanted, modes, target)    structured output: the strictest form that host, model and schema allow
 merge_extra_body, headers_for           ``extra_body`` and ``extra_headers``, merged last
 require_feature(condition, feature, ..) refuse a feature before anything is sent
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
-from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.request import Request
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
+from sigwire.lm.codecs.shared.schema import compile_schema
 
 __all__ = [
     "NO_SAMPLING",
     "Drop",
     "Option",
     "OptionTable",
+    "OutputForm",
     "Place",
     "Refuse",
     "Skip",
+    "StructuredMode",
+    "choose_output",
     "drop_options",
     "headers_for",
     "merge_extra_body",
@@ -37,6 +43,7 @@ __all__ = [
     "requested_choices",
     "require_feature",
     "sampling_options_while_reasoning",
+    "schema_instruction",
     "set_path",
     "target_warning",
     "unsupported_feature",
@@ -218,3 +225,74 @@ def repeat_warning(request: Request, target: Target[WireProfile]) -> tuple[LMWar
     if n == 1:
         return ()
     return (LMWarning("n", f"{target.provider} returns one choice at a time; the request is sent {n} times."),)
+
+
+# --- structured output
+
+StructuredMode: TypeAlias = Literal["json_schema", "json_object"]
+"""A form that a host enforces; also the name of the capability of a model."""
+
+
+class OutputForm(NamedTuple):
+    """The form in which output is requested: enforced (``mode``), or by an instruction in the prompt.
+
+    ``schema`` is compiled for the wire, ``name`` fits every wire. ``instruction`` is ``""`` if none is needed.
+    """
+
+    mode: StructuredMode | None = None
+    schema: JsonObject | None = None
+    name: str = ""
+    instruction: str = ""
+    warnings: tuple[LMWarning, ...] = ()
+
+
+def choose_output(
+    wanted: ResponseFormat | None,
+    modes: Collection[StructuredMode],
+    target: Target[WireProfile],
+    *,
+    with_tools: bool = False,
+    blocked: bool = False,
+) -> OutputForm:
+    """Return the form for a response format. ``modes`` are those of the host, ``blocked`` excludes them.
+
+    Raises ``UnsupportedFeature`` if the format is required and cannot be enforced, and for a root that the host refuses.
+    """
+    if wanted is None:
+        return OutputForm()
+    able, schema = target.capabilities, wanted.schema
+    blocked = blocked or (with_tools and not able.tools_with_json_schema)
+    modes = () if blocked else [mode for mode in modes if getattr(able, mode)]
+    native: StructuredMode | None = "json_object" if "json_object" in modes else None
+    if schema is None and native:
+        return OutputForm(native)
+    feature = "JSON output without a schema" if schema is None else "structured output by schema"
+    reason = f"{target.label} has no {feature}{' beside tools' if blocked else ''} here."
+    if schema is not None and "json_schema" in modes:
+        rules = target.profile.output_schema
+        try:
+            compiled, lost = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
+        except UnsupportedFeature as refusal:
+            if rules.root != "any":
+                raise
+            reason = str(refusal)
+        else:
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
+            return OutputForm("json_schema", compiled, name, "", lost)
+    if wanted.required:
+        raise UnsupportedFeature(f"{reason} The request requires it, so nothing was sent.")
+    # The instruction has the whole schema; a weaker schema would admit answers that do not fit it.
+    detail = f"{reason} An instruction requests it instead."
+    warning = LMWarning("response_format", detail, "native_json" if native else "prompt")
+    return OutputForm(native, instruction=schema_instruction(schema), warnings=(warning,))
+
+
+def schema_instruction(schema: JsonObject | None) -> str:
+    """Return the instruction that replaces structured output on a wire without it.
+
+    >>> schema_instruction(None)
+    'Reply with only a JSON object.'
+    """
+    if schema is None:
+        return "Reply with only a JSON object."
+    return f"Reply with only a JSON value that matches this JSON Schema:\n{dumps(schema)}"
