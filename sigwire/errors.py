@@ -194,9 +194,13 @@ class LMError(SigwireError):
 
 
 class LMTransportError(LMError):
-    """No usable reply arrived: the connection was refused, reset or closed."""
+    """No usable reply arrived: the connection was refused, reset or closed.
+
+    ``stale``: whether the server closed a reused connection before the first byte of a reply.
+    """
 
     code, retryable = "connection", True
+    stale: bool = False
 
 
 class LMTimeoutError(LMError):

@@ -2,8 +2,9 @@
 
 messages      HttpRequest, HttpReply, and the protocol ``Transport``
 transport     HttpTransport: the transport that sigwire uses; chooses the client
-sync_client   blocking requests: a connection pool, httptools reads the replies      connect   opens its sockets
-async_client  awaited requests: aiohttp's connector and parser, a pool per loop      aiohttp_errors
+sync_client   blocking requests: a connection pool                                   connect   opens its sockets
+async_client  awaited requests: aiohttp's connector, a pool per loop                 aiohttp_errors
+reply_parser  the replies of both clients, parsed by httptools
 exchange      state of one request; request and reply heads; socket options          deadlines, compression, errors
 urls          URLs, proxies of the environment, TLS contexts                         reply_stream   a reply as effects
 """

@@ -14,7 +14,6 @@ import aiohttp
 from aiohttp.http import HttpProcessingError
 
 from sigwire.errors import LMError
-from sigwire.lm.http.errors import ProtocolError, describe_os_error
 from sigwire.lm.http.exchange import HttpExchange
 from sigwire.lm.http.urls import Proxy
 
@@ -30,29 +29,20 @@ def raise_transport_error(error: BaseException, exchange: HttpExchange) -> NoRet
 
 
 def _error_for(error: BaseException, exchange: HttpExchange) -> LMError | None:
-    if isinstance(error, TimeoutError):
-        return exchange.timed_out()
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return exchange.transport_error(_tunnel_refusal(exchange.proxy, error.status))
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return exchange.transport_error(*describe_os_error(cast(OSError, error.certificate_error)))
+        return exchange.error_for(cast(OSError, error.certificate_error))
     if isinstance(error, aiohttp.ClientConnectorError):
-        return exchange.transport_error(*describe_os_error(error.os_error))
+        return exchange.error_for(error.os_error)
     if isinstance(error, aiohttp.ServerDisconnectedError):
-        is_partial = not isinstance(error.message, str)  # aiohttp stores the received part of the head here
-        where = "in the middle of the reply's head" if is_partial else "without a reply"
-        return exchange.transport_error(f"the server closed the connection {where}")
-    if isinstance(error, OSError):
-        return exchange.transport_error(*describe_os_error(error))
-    if isinstance(error, aiohttp.ClientPayloadError):
-        is_truncated = "Not enough data" in str(error)
-        what = "the server closed the connection in the middle of" if is_truncated else "invalid framing of"
-        return exchange.transport_error(f"{what} the reply's body")
-    if isinstance(error, aiohttp.ClientError | HttpProcessingError):
+        return exchange.transport_error("the server closed the connection without a reply")
+    if _is_socks_error(error):
+        return exchange.transport_error(_socks_problem(exchange.proxy, error))
+    failure = exchange.error_for(error)
+    if failure is None and isinstance(error, aiohttp.ClientError | HttpProcessingError):
         return exchange.transport_error("the server's answer is not an HTTP/1.1 reply")
-    if isinstance(error, ProtocolError):
-        return exchange.transport_error(str(error), error.hint, error.retryable)
-    return exchange.transport_error(_socks_problem(exchange.proxy, error)) if _is_socks_error(error) else None
+    return failure
 
 
 # --- proxies -------------------------------------------------------------------------------------------

@@ -1,13 +1,14 @@
-"""Awaited requests: aiohttp's connector and parser, with one connection pool per event loop.
+"""Awaited requests on connections of aiohttp's connector, with one connection pool per event loop.
 
     pool = AsyncConnectionPool(keep_alive, context)
     reply = await pool.open(exchange)          sends the request and reads the reply's head
     await reply.read(), await reply.next()     the whole body, or the next chunk; b"" at the end
     reply.finish()                             releases the connection if the reply allows it, else closes it
 
-aiohttp opens, keeps and closes connections (addresses, TLS, proxies) and parses replies (llhttp). Its session is not used:
-cookies, redirects, forms and retries would be switched off, and it costs as much as everything else
-(docs/decisions/0014-http-client.md).
+aiohttp opens, keeps and closes connections (addresses, TLS, proxies). From the request to the end of its reply the connection's
+protocol is an ``AsyncReply``, which parses with ``ReplyParser``: aiohttp 3.14 never wakes the reader of a body whose framing
+breaks, and discards what it received before an error. Its session is not used: cookies, redirects, forms and retries would be
+switched off, and it costs as much as everything else (docs/decisions/0014-http-client.md).
 
 An asyncio connection belongs to the loop that opened it. The first request of a loop opens its ``_LoopPool``. A pool is closed
 
@@ -36,30 +37,24 @@ from typing import Any, NoReturn, TypeAlias
 
 import aiohttp
 from aiohttp.connector import Connection
-from aiohttp.http import StreamWriter
 from yarl import URL
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import raise_transport_error
 from sigwire.lm.http.compression import BodyDecompressor
 from sigwire.lm.http.deadlines import DeadlineTimer, seconds_until
-from sigwire.lm.http.exchange import HttpExchange, configure_socket, has_pending_data, read_head
+from sigwire.lm.http.errors import ProtocolError
+from sigwire.lm.http.exchange import HttpExchange, configure_socket, has_pending_data
+from sigwire.lm.http.reply_parser import ReplyParser
 from sigwire.lm.http.urls import Origin, Proxy
 
 __all__ = ["AsyncConnectionPool", "AsyncReply"]
 
 _Key: TypeAlias = "tuple[asyncio.AbstractEventLoop, Proxy | None]"
 _FAR_FUTURE_SECONDS, _CLOSE_WAIT_SECONDS = 1e8, 1.0  # seconds
-_LARGE_BODY, _PART_SIZE = (
-    512 * 1024,
-    64 * 1024,
-)  # larger bodies are sent in parts: a write of the whole would block the loop
-_PARSER_OPTIONS: dict[str, Any] = {
-    "auto_decompress": False,
-    "max_field_size": 64 * 1024,
-    "max_line_size": 64 * 1024,
-    "read_until_eof": True,
-}
+# A larger body is sent in parts: a write of the whole would block the loop.
+_LARGE_BODY, _PART_SIZE = 512 * 1024, 64 * 1024
+_MAX_UNREAD = 256 * 1024  # received bytes of a reply, before the socket is read no further
 
 
 # --- a pool for each loop ------------------------------------------------------------------------------
@@ -205,8 +200,12 @@ class _LoopPool:
                 raise aiohttp.ServerDisconnectedError
             if transport not in self._transports:
                 self._transports.add(transport)
-                return connection
-            if not (connection.protocol.should_close or has_pending_data(transport.get_extra_info("socket").fileno())):
+                if not connection.protocol.should_close:
+                    return connection
+                _abort(connection)
+                raise ProtocolError("the server sent an unsolicited reply")
+            if not (exchange.request.new_connection or connection.protocol.should_close or _has_news(transport)):
+                exchange.may_be_stale = True
                 return connection
             _abort(connection)  # check the next kept connection; without one the connector opens a new one
 
@@ -321,98 +320,92 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 # --- one exchange --------------------------------------------------------------------------------------
 
 
-class AsyncReply:
-    """A request and its reply. At the deadline the connection is aborted, which wakes the waiting task."""
+class AsyncReply(asyncio.Protocol):
+    """A request and its reply. Until the reply ends it is the protocol of the connection; a reader waits for ``_waiter``."""
 
     __slots__ = (
-        "_body",
         "_connection",
         "_decompressor",
         "_done",
         "_exchange",
-        "_is_expired",
+        "_is_writable",
+        "_parser",
         "_pool",
         "_sending",
+        "_transport",
+        "_unread",
+        "_waiter",
         "headers",
         "status",
     )
 
-    _body: aiohttp.StreamReader
     status: int
     headers: dict[str, str]
 
     def __init__(self, pool: _LoopPool, exchange: HttpExchange) -> None:
         self._pool, self._exchange = pool, exchange
+        self._parser = ReplyParser(exchange.request.method)
         self._connection: Connection | None = None
+        self._transport: asyncio.Transport | None = None
         self._sending: asyncio.Task[None] | None = None
+        self._is_writable: asyncio.Event | None = None
+        self._waiter: asyncio.Future[None] | None = None
         self._decompressor: BodyDecompressor | None = None
-        self._is_expired = self._done = False
+        self._unread = 0
+        self._done = False
         pool.replies.add(self)
         if exchange.deadline is not None:
             pool.deadlines.add(self, exchange.deadline)
 
     async def start(self) -> None:
         """Send the request and await the reply's head."""
-        exchange = self._exchange
+        exchange, reply = self._exchange, self._parser
         try:
             self._connection = connection = await self._pool.connection(exchange)
             seconds_until(exchange.deadline)
-            self._send(connection)
-            await self._read_head(connection)
+            self._transport = transport = connection.transport
+            assert transport is not None  # no await since the pool checked it
+            self._send(transport)
+            while not reply.has_head:
+                if reply.failure is not None:
+                    raise reply.failure
+                await self._wait()
         except BaseException as error:
             self._fail(error)
+        exchange.phase = "reading the reply"
+        self.status, self.headers = reply.status, reply.headers
 
-    def expire(self) -> None:
-        """Abort the connection: the deadline has passed."""
-        self._is_expired = True
-        if self._connection is not None and self._connection.transport is not None:
-            self._connection.transport.abort()
-
-    def _send(self, connection: Connection) -> None:
-        protocol, transport, request = connection.protocol, connection.transport, self._exchange.request
-        assert protocol is not None
-        assert transport is not None
+    def _send(self, transport: asyncio.Transport) -> None:
+        transport.set_protocol(self)
         self._exchange.phase = "sending the request"
-        protocol.set_response_params(skip_payload=request.method == "HEAD", **_PARSER_OPTIONS)
-        head = self._exchange.whole_head()
-        if len(request.body) <= _LARGE_BODY:
-            transport.write(head + request.body)
+        head, body = self._exchange.whole_head(), self._exchange.request.body
+        if len(body) <= _LARGE_BODY:
+            transport.write(head + body)
         else:
-            writer = StreamWriter(protocol, self._pool.loop)
-            self._sending = self._pool.loop.create_task(_send_in_parts(writer, head, request.body))
+            transport.write(head)
+            self._is_writable = writable = asyncio.Event()
+            writable.set()
+            self._sending = self._pool.loop.create_task(_send_in_parts(transport, body, writable))
         self._exchange.phase = "waiting for the reply"
-
-    async def _read_head(self, connection: Connection) -> None:
-        assert connection.protocol is not None
-        message, body = await connection.protocol.read()
-        while 100 <= message.code < 200 and message.code != 101:  # provisional, such as 103 Early Hints
-            message, body = await connection.protocol.read()
-        self._exchange.phase = "reading the reply"
-        self.status, self.headers, self._body = message.code, read_head(message.code, message.headers.items()), body
-        body.on_eof(self._release)
 
     async def read(self) -> bytes:
         """Await the whole body."""
-        chunks: list[bytes] = []
-        try:
-            decompressor = self._open_body()
-            while data := await self._body.readany():
-                chunks.append(decompressor.feed(data))
-            self._check_deadline()
-            chunks.append(decompressor.feed(b""))
-        except BaseException as error:
-            self._fail(error)
-        return b"".join(chunks)
+        chunks = [chunk async for chunk in self]
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def next(self) -> bytes:
         """Await the next chunk of the body; ``b""`` at the end."""
+        if self._done and not self._parser.is_whole:
+            raise self._exchange.closed_early()
         try:
-            decompressor = self._open_body()
-            while data := await self._body.readany():
-                if chunk := decompressor.feed(data):
+            if self._decompressor is None:
+                self._decompressor = BodyDecompressor(
+                    self.headers.get("content-encoding", ""), self._exchange.max_reply
+                )
+            while packed := await self._read_chunk():
+                if chunk := self._decompressor.feed(packed):
                     return chunk
-            self._check_deadline()
-            return decompressor.feed(b"")
+            return self._decompressor.feed(b"")
         except BaseException as error:
             self._fail(error)
 
@@ -424,58 +417,120 @@ class AsyncReply:
             return chunk
         raise StopAsyncIteration
 
-    def _open_body(self) -> BodyDecompressor:
-        if self._done and not self._body.is_eof():
-            raise self._exchange.closed_early()
-        seconds_until(self._exchange.deadline)
-        if self._decompressor is None:
-            self._decompressor = BodyDecompressor(self.headers.get("content-encoding", ""), self._exchange.max_reply)
-        return self._decompressor
+    async def _read_chunk(self) -> bytes:
+        """Await the next chunk of the body, packed; ``b""`` at the end."""
+        reply = self._parser
+        while not (chunk := reply.take()) and not reply.is_whole:
+            if reply.failure is not None:
+                raise reply.failure
+            await self._wait()
+        if self._unread > _MAX_UNREAD and self._transport is not None:
+            self._transport.resume_reading()
+        self._unread = 0
+        return chunk
 
-    def _check_deadline(self) -> None:
-        """Raise ``TimeoutError`` past the deadline: a body without a length looks complete when the connection is aborted."""
-        if self._is_expired:
-            raise TimeoutError
+    async def _wait(self) -> None:
+        """Wait until the connection or the deadline calls ``_wake``."""
+        if self._waiter is not None:
+            raise RuntimeError("two tasks read one reply")
+        self._waiter = self._pool.loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # --- called by the connection and the deadline
+
+    def data_received(self, data: bytes) -> None:
+        """Parse bytes of the reply. A complete reply releases its connection, a broken one closes it."""
+        reply = self._parser
+        self._exchange.may_be_stale = False
+        reply.feed(data)
+        if reply.is_whole or reply.failure is not None:
+            self._disconnect(reuse=reply.is_whole and reply.is_reusable)
+        else:
+            self._unread += len(data)
+            if self._unread > _MAX_UNREAD and self._transport is not None:
+                self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        """End the reply: the server closed the connection."""
+        self._parser.feed(b"")
+        self._disconnect()
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the reply: the connection was closed or failed."""
+        if self._connection is not None and self._connection.protocol is not None:
+            self._connection.protocol.connection_lost(exc)
+        if exc is not None:
+            self._parser.fail(exc)
+        self.eof_received()
+
+    def expire(self) -> None:
+        """Fail and close the connection: the deadline has passed."""
+        self._parser.fail(TimeoutError())
+        self._disconnect()
+        self._wake()
+
+    def pause_writing(self) -> None:
+        if self._is_writable is not None:
+            self._is_writable.clear()
+
+    def resume_writing(self) -> None:
+        if self._is_writable is not None:
+            self._is_writable.set()
+
+    # --- the end
 
     def _fail(self, error: BaseException) -> NoReturn:
         self.finish()
-        raise_transport_error(
-            TimeoutError() if self._is_expired and isinstance(error, Exception) else error, self._exchange
-        )
+        raise_transport_error(error, self._exchange)
 
     def finish(self) -> None:
-        """Release the connection if it can be reused, else close it. A second call does nothing."""
+        """Close the connection unless the end of the reply released it. A second call does nothing."""
         if self._done:
             return
         self._done = True
-        self._pool.deadlines.remove(self)
-        if self._connection is not None:  # else the end of the body released it
-            _abort(self._connection)
-        if self._sending is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._sending.cancel()
+        self._disconnect()
+        self._parser.close()
         self._pool.discard(self)
 
-    def _release(self) -> None:
-        """Release the connection: the reply is complete.
+    def _disconnect(self, *, reuse: bool = False) -> None:
+        """Return the connection to its protocol, and release or close it. After it no byte and no deadline counts.
 
-        If the request is not fully sent, the server does not read the rest.
+        If the request is not fully sent, the server does not read the rest: no other request can follow.
         """
-        connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        if self._sending is None or self._sending.done():
-            connection.release()
-        else:
-            _abort(connection)
+        self._pool.deadlines.remove(self)
+        if self._sending is not None:
+            reuse = reuse and self._sending.done()
+            with suppress(RuntimeError):  # the loop is closed
+                self._sending.cancel()
+        connection, transport = self._connection, self._transport
+        self._connection = self._transport = None
+        if connection is not None and connection.protocol is not None and transport is not None:
+            transport.set_protocol(connection.protocol)
+            if reuse and not transport.get_write_buffer_size():
+                transport.resume_reading()
+                connection.release()
+                return
+        _abort(connection)
 
 
-async def _send_in_parts(writer: StreamWriter, head: bytes, body: bytes) -> None:
-    """Send a large body in parts. A server may answer and close before it has read everything; the reply has the reason."""
-    with suppress(OSError):
-        await writer.write(head)
-        for start in range(0, len(body), _PART_SIZE):
-            await writer.write(body[start : start + _PART_SIZE])
+async def _send_in_parts(transport: asyncio.Transport, body: bytes, writable: asyncio.Event) -> None:
+    """Send a large body in parts. A server may answer before it has read everything; the reply has the reason."""
+    for start in range(0, len(body), _PART_SIZE):
+        await writable.wait()
+        transport.write(body[start : start + _PART_SIZE])
+
+
+def _has_news(transport: asyncio.Transport) -> bool:
+    return has_pending_data(transport.get_extra_info("socket").fileno())
 
 
 def _abort(connection: Connection | None) -> None:

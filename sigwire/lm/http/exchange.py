@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from sigwire.errors import ConfigurationError, LMTimeoutError, LMTransportError
+from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
 from sigwire.lm.http.deadlines import shorter_limit
-from sigwire.lm.http.errors import ProtocolError
+from sigwire.lm.http.errors import ProtocolError, describe_os_error
 from sigwire.lm.http.urls import Proxy, ServerUrl, redact_url
 
 if TYPE_CHECKING:
@@ -39,10 +39,13 @@ class HttpExchange:
     """A request, its server and proxy, its deadlines (``time.monotonic()``), and the ``phase`` that errors name.
 
     ``head`` is the result of ``encode_head``: everything but the length of the body. ``limits``: seconds for the exchange
-    and for connecting, ``None`` for no limit. ``max_reply``: the most bytes of the decompressed reply body.
+    and for connecting, ``None`` for no limit. ``max_reply``: the most bytes of the decompressed reply body. ``may_be_stale``:
+    whether the request uses a kept connection on which no byte of the reply arrived.
     """
 
-    __slots__ = ("connect_limit", "deadline", "head", "limit", "max_reply", "phase", "proxy", "request", "server")
+    __slots__ = (
+        "connect_limit", "deadline", "head", "limit", "max_reply", "may_be_stale", "phase", "proxy", "request", "server",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -59,6 +62,7 @@ class HttpExchange:
         self.connect_limit = shorter_limit(self.limit, connect_limit)
         self.max_reply = max_reply
         self.phase = "connecting"
+        self.may_be_stale = False
 
     @property
     def needs_tls(self) -> bool:
@@ -68,6 +72,16 @@ class HttpExchange:
     def whole_head(self) -> bytes:
         """Return the request line and the headers, including the empty line before the body."""
         return b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body))
+
+    def error_for(self, error: BaseException) -> LMError | None:
+        """Return the ``LMError`` for a network error; ``None`` for any other error."""
+        if isinstance(error, TimeoutError):
+            return self.timed_out()
+        if isinstance(error, OSError):
+            return self.transport_error(*describe_os_error(error))
+        if isinstance(error, ProtocolError):
+            return self.transport_error(str(error), error.hint, error.retryable)
+        return None
 
     def timed_out(self) -> LMTimeoutError:
         """Return the error for a deadline that has passed."""
@@ -85,7 +99,7 @@ class HttpExchange:
     def transport_error(self, what: str, hint: str = "", retryable: bool = True) -> LMTransportError:
         """Return the error for a missing or incomplete reply."""
         error = LMTransportError(f"No answer from {self.server.shown} ({self.phase}): {what}. {hint}".rstrip())
-        error.retryable = retryable
+        error.retryable, error.stale = retryable, self.may_be_stale
         return error
 
     def closed_early(self) -> LMTransportError:

@@ -18,6 +18,7 @@ __all__ = ["AsyncReplyStream", "HttpReply", "HttpRequest", "ReplyStream", "Trans
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
     """One request. ``timeout``: seconds for the whole exchange, connecting included; ``None`` for the transport's timeout.
+    ``new_connection``: whether to open a connection instead of using a kept one.
 
     The repr shows no header values and no query, because both can hold keys.
 
@@ -30,6 +31,7 @@ class HttpRequest:
     body: bytes = b""
     method: str = "POST"
     timeout: float | None = None
+    new_connection: bool = False
 
     def __repr__(self) -> str:
         names = ", ".join(self.headers) or "none"

@@ -1,12 +1,12 @@
-"""Blocking requests on kept connections, bounded by a deadline; httptools parses the replies. Knows no proxies.
+"""Blocking requests on kept connections, bounded by a deadline. Knows no proxies.
 
     pool = ConnectionPool(keep_alive, context)     idle connections, for any thread; a forked child starts empty
     reply = pool.open(exchange)                    sends the request and reads the reply's head
     reply.read(), reply.next()                     the whole body, or the next chunk; b"" at the end
     reply.finish()                                 releases the connection if the reply allows it, else closes it
 
-httptools (llhttp) parses and does no I/O. This file does the rest: every wait ends at the deadline (``_SyncConnection``), a
-reply has one end and nothing after it (``_ReplyParser``), an idle connection is checked before reuse (``ConnectionPool``).
+``ReplyParser`` parses and does no I/O. This file does the rest: every wait ends at the deadline (``_SyncConnection``), an
+idle connection is checked before reuse (``ConnectionPool``).
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
-from sigwire.errors import LMError
 from sigwire.lm.http.compression import BodyDecompressor
 from sigwire.lm.http.connect import open_socket
 from sigwire.lm.http.deadlines import seconds_until
-from sigwire.lm.http.errors import ProtocolError, describe_os_error
-from sigwire.lm.http.exchange import HttpExchange, read_head
+from sigwire.lm.http.errors import ProtocolError
+from sigwire.lm.http.exchange import HttpExchange
+from sigwire.lm.http.reply_parser import ReplyParser
 from sigwire.lm.http.urls import Origin
 
 if TYPE_CHECKING:
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionPool", "SyncReply"]
 
 _CHUNK_SIZE = 64 * 1024
-_MAX_HEAD = 128 * 1024
-_FRAMINGS = frozenset({"content-length", "transfer-encoding"})
 A = TypeVar("A")
 R = TypeVar("R")
 
@@ -82,7 +78,7 @@ def _wanted_by_tls(error: OSError) -> int:
     raise error
 
 
-# --- a connection and its reply ------------------------------------------------------------------------
+# --- a connection --------------------------------------------------------------------------------------
 
 
 class _SyncConnection:
@@ -157,97 +153,6 @@ class _SyncConnection:
         self.socket.close()
 
 
-class _ReplyParser:
-    """The reply to one request, parsed as it arrives. The parser calls ``on_...``. Raises ``ProtocolError``."""
-
-    def __init__(self, connection: _SyncConnection, method: str) -> None:
-        self._connection, self._has_body = connection, method != "HEAD"
-        self._parser = HttpResponseParser(self)
-        self._parser.set_dangerous_leniencies(lenient_chunked_length=True)  # such a connection is not reused
-        self._pairs: list[tuple[str, str]] = []
-        self._chunks: list[bytes] = []
-        self._head_length = 0
-        self._has_head = False
-        self.is_whole = False
-        self.is_reusable = False  # the server keeps the connection open and sent nothing else on it
-        self.status = 0
-        self.headers: dict[str, str] = {}
-
-    def read_head(self) -> None:
-        """Wait for the reply's head."""
-        while not self._has_head:
-            data = self._connection.receive()
-            if not data:
-                where = "in the middle of the reply's head" if self._head_length else "without a reply"
-                raise ProtocolError(f"the server closed the connection {where}")
-            self._head_length += len(data)
-            self._feed(data)
-            if self._head_length > _MAX_HEAD and not self._has_head:
-                raise ProtocolError("the server's answer is not an HTTP/1.1 reply, or its head is too long")
-        self.headers = read_head(self.status, self._pairs)
-        if self.headers.keys() >= _FRAMINGS:  # RFC 9112 6.3: possibly request smuggling
-            self.is_reusable = False
-
-    def read_chunk(self) -> bytes:
-        """Wait for the next chunk of the body; ``b""`` at the end."""
-        while not (self._chunks or self.is_whole):
-            data = self._connection.receive()
-            if data:
-                self._feed(data)
-            else:
-                self._end_at_close()
-        chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-        self._chunks.clear()
-        return chunk
-
-    def _feed(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except (HttpParserError, HttpParserUpgrade):
-            self.is_reusable = False
-            if not self.is_whole:  # else the reply is complete and followed by other bytes
-                problem = "invalid framing of the reply's body"
-                raise ProtocolError(
-                    problem if self._has_head else "the server's answer is not an HTTP/1.1 reply"
-                ) from None
-
-    def _end_at_close(self) -> None:
-        """End the reply because the server closed the connection; right only for a body without a length."""
-        if self.headers.keys() & _FRAMINGS:
-            raise ProtocolError("the server closed the connection in the middle of the reply's body")
-        self.is_whole = True
-
-    def close(self) -> None:
-        """Break the reference cycle with the parser, so that no garbage collection is needed."""
-        del self._parser
-
-    def on_message_begin(self) -> None:
-        if self.is_whole:
-            raise ProtocolError("the server sent an unsolicited reply")
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._has_head:  # else a trailer after the last chunk
-            self._pairs.append((name.decode("latin-1"), value.decode("latin-1").strip()))
-
-    def on_headers_complete(self) -> None:
-        self.status = self._parser.get_status_code()
-        if 100 <= self.status < 200 and self.status != 101:  # provisional, such as 103 Early Hints
-            self._pairs.clear()
-            return
-        self._has_head = True
-        self.is_reusable = self._parser.should_keep_alive()
-        self.is_whole = not self._has_body
-
-    def on_body(self, body: bytes) -> None:
-        if self._has_body:
-            self._chunks.append(body)
-        else:
-            self.is_reusable = False
-
-    def on_message_complete(self) -> None:
-        self.is_whole = self._has_head
-
-
 # --- connections that are kept -------------------------------------------------------------------------
 
 
@@ -263,7 +168,8 @@ class ConnectionPool:
 
     def open(self, exchange: HttpExchange) -> SyncReply:
         """Send the request and read the reply's head."""
-        connection = self._acquire(exchange.server.origin)
+        connection = None if exchange.request.new_connection else self._acquire(exchange.server.origin)
+        exchange.may_be_stale = connection is not None
         try:
             if connection is None:
                 connection = self._connect(exchange)
@@ -342,15 +248,20 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 # --- one exchange --------------------------------------------------------------------------------------
 
 
-def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> _ReplyParser:
+def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> ReplyParser:
     """Send the request and read the reply's head."""
     exchange.phase = "sending the request"
     refusal = connection.send(exchange.whole_head(), exchange.request.body)
     exchange.phase = "waiting for the reply"
-    reply = _ReplyParser(connection, exchange.request.method)
+    reply = ReplyParser(exchange.request.method)
     try:
-        reply.read_head()
+        while not reply.has_head:
+            if reply.failure is not None:
+                raise reply.failure
+            reply.feed(connection.receive())
+            exchange.may_be_stale = exchange.may_be_stale and not reply.has_bytes
     except (OSError, ProtocolError) as error:
+        reply.close()
         raise refusal or error from None
     exchange.phase = "reading the reply"
     if refusal is not None:  # the server stopped reading this request: no other one can follow
@@ -364,7 +275,7 @@ class SyncReply:
     __slots__ = ("_connection", "_decompressor", "_done", "_exchange", "_pool", "_reply", "headers", "status")
 
     def __init__(
-        self, pool: ConnectionPool, connection: _SyncConnection, reply: _ReplyParser, exchange: HttpExchange
+        self, pool: ConnectionPool, connection: _SyncConnection, reply: ReplyParser, exchange: HttpExchange
     ) -> None:
         self._pool, self._connection, self._reply, self._exchange = pool, connection, reply, exchange
         self.status = reply.status
@@ -400,8 +311,17 @@ class SyncReply:
     def _read_some(self) -> bytes:
         if current_scope() is not None:
             with self._connection.cancellable():
-                return self._reply.read_chunk()
-        return self._reply.read_chunk()
+                return self._read_chunk()
+        return self._read_chunk()
+
+    def _read_chunk(self) -> bytes:
+        """Wait for the next chunk of the body, packed; ``b""`` at the end."""
+        reply = self._reply
+        while not (chunk := reply.take()) and not reply.is_whole:
+            if reply.failure is not None:
+                raise reply.failure
+            reply.feed(self._connection.receive())
+        return chunk
 
     def finish(self) -> None:
         """Release the connection if it can be reused, else close it. A second call does nothing."""
@@ -423,17 +343,7 @@ class SyncReply:
 
 def _raise_error(error: BaseException, exchange: HttpExchange) -> NoReturn:
     """Raise the ``LMError`` for a network error; raise any other error unchanged."""
-    failure = _error_for(error, exchange)
+    failure = exchange.error_for(error)
     if failure is None:
         raise error
     raise failure from error
-
-
-def _error_for(error: BaseException, exchange: HttpExchange) -> LMError | None:
-    if isinstance(error, TimeoutError):
-        return exchange.timed_out()
-    if isinstance(error, OSError):
-        return exchange.transport_error(*describe_os_error(error))
-    return (
-        exchange.transport_error(str(error), error.hint, error.retryable) if isinstance(error, ProtocolError) else None
-    )

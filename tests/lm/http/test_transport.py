@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import importlib
 import os
 import signal
 import socket
@@ -179,7 +180,11 @@ def reset(server: Server, connection: socket.socket, head: str, body: bytes) -> 
 
 @pytest.fixture(scope="module", autouse=True)
 def a_small_heap() -> Iterator[None]:
-    """Freeze the garbage of other tests, so that counting sockets does not scan it each time."""
+    """Freeze the garbage of other tests, so that counting sockets does not scan it each time.
+
+    aiohttp is imported here, because its import counts against the deadline of the first awaited call.
+    """
+    importlib.import_module("sigwire.lm.http.async_client")
     gc.collect()
     gc.freeze()
     yield
@@ -861,6 +866,29 @@ def test_broken_reply_is_a_transport_error_with_the_address(
         del caught
 
 
+GARBLED: dict[str, bytes] = {
+    "garbage at once": b"zz\r\n{}",
+    "words after a chunk": b"3\r\nabc\r\nInternal Server Error",
+    "second head": b"3\r\nabc\r\nHTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n",
+    "huge chunk": b"ffffffffffffffffff\r\n{}",
+    "chunk without its end": b"2\r\n{}XX0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("fault", GARBLED)
+def test_garbled_body_is_an_error_at_once_when_the_server_keeps_the_connection_open(
+    serve: Callable[..., Server], call: Call, fault: str
+) -> None:
+    server = serve(says(head("transfer-encoding: chunked") + GARBLED[fault], stay=True))
+    start = time.monotonic()
+    with no_open_sockets(), HttpTransport(timeout=4 * PATIENCE) as transport:
+        with pytest.raises(LMTransportError, match="invalid framing of the reply's body") as caught:
+            call(transport, ask(server.url))
+        assert server.is_left(0)
+        del caught
+    assert time.monotonic() - start < PATIENCE
+
+
 def head(*lines: str) -> bytes:
     return "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""]).encode()
 
@@ -1534,6 +1562,69 @@ async def test_chunks_are_yielded_as_they_arrive_async(serve: Callable[..., Serv
                     pieces.append(piece)
                     server.go_on.set()
             assert pieces == [b"data: %d" % number for number in range(5)]
+    assert server.accepted == 1
+
+
+@pytest.mark.parametrize("how", ["blocking", "awaited"])
+@pytest.mark.parametrize("fault", ["cut off", "reset", "garbled"])
+async def test_slow_reader_gets_what_arrived_before_the_error(
+    serve: Callable[..., Server], how: str, fault: str
+) -> None:
+    def script(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
+        connection.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n")
+        assert server.go_on.wait(PATIENCE)
+        connection.sendall(b"1\r\nb\r\n2\r\ncd\r\n" + (b"Internal Server Error" if fault == "garbled" else b""))
+        return reset(server, connection, head, body) if fault == "reset" else False
+
+    async def arrived() -> None:
+        server.go_on.set()
+        assert await asyncio.to_thread(server.is_left, 0)
+        await asyncio.sleep(0.02)  # the loop reads what came
+
+    async def read(transport: HttpTransport, request: HttpRequest) -> None:
+        if how == "blocking":
+            with transport.stream(request) as stream:
+                for piece in stream:
+                    pieces.append(piece)
+                    await arrived()
+        async with transport.astream(request) as awaited_stream:
+            async for piece in awaited_stream:
+                pieces.append(piece)
+                await arrived()
+
+    server, pieces = serve(script), list[bytes]()
+    async with HttpTransport() as transport:
+        with pytest.raises(LMTransportError):
+            await read(transport, ask(server.url))
+    assert b"".join(pieces) == b"abcd"
+
+
+async def test_reply_that_arrived_before_the_deadline_is_read_after_it(serve: Callable[..., Server]) -> None:
+    body = bytes(range(256)) * 400
+    async with HttpTransport(timeout=0.1) as transport, transport.astream(ask(serve(says(reply(body))).url)) as stream:
+        await asyncio.sleep(0.15)
+        assert b"".join([piece async for piece in stream]) == body
+
+
+async def test_unread_body_is_not_received_without_bound(serve: Callable[..., Server]) -> None:
+    sent = 0
+
+    def flood(server: Server, connection: socket.socket, _: str, body: bytes) -> bool:
+        nonlocal sent
+        connection.sendall(head("content-length: 50000000"))
+        for _ in range(50):
+            connection.sendall(bytes(1_000_000))
+            sent += 1
+        return True
+
+    server = serve(flood)
+    async with HttpTransport() as transport:
+        for _ in range(2):
+            async with transport.astream(ask(server.url)) as stream:
+                await asyncio.sleep(0.1)
+                assert sent < 25
+                assert sum([len(piece) async for piece in stream]) == 50_000_000
+            sent = 0
     assert server.accepted == 1
 
 

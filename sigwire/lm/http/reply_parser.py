@@ -1,0 +1,135 @@
+"""The reply to one request, parsed by httptools (llhttp, Node's parser) as its bytes arrive. Does no I/O.
+
+    parser.feed(data)       the next bytes; b"" if the server closed the connection. Never raises
+    parser.has_head         then ``status`` and ``headers``
+    parser.take()           the body received since the last call
+    parser.is_whole         the reply is complete; or
+    parser.failure          the error that ended it. What arrived before it is taken first
+
+Both clients use it, so that one reply has one meaning: a reply has one end, and nothing after it on a reused connection.
+"""
+
+from __future__ import annotations
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from sigwire.lm.http.errors import ProtocolError
+from sigwire.lm.http.exchange import read_head
+
+__all__ = ["ReplyParser"]
+
+_MAX_HEAD = 128 * 1024
+_FRAMINGS = frozenset({"content-length", "transfer-encoding"})
+
+
+class ReplyParser:
+    """The reply to one request. httptools calls ``on_...``."""
+
+    def __init__(self, method: str) -> None:
+        self._has_body = method != "HEAD"
+        self._parser = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(lenient_chunked_length=True)  # such a connection is not reused
+        self._pairs: list[tuple[str, str]] = []
+        self._chunks: list[bytes] = []
+        self._is_head_parsed = False
+        self._head_length = 0
+        self.has_head = False
+        self.is_whole = False
+        self.is_reusable = False  # the server keeps the connection open and sent nothing else on it
+        self.failure: Exception | None = None
+        self.status = 0
+        self.headers: dict[str, str] = {}
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether any byte of a reply arrived."""
+        return self._head_length > 0
+
+    def feed(self, data: bytes) -> None:
+        """Parse the next bytes; ``b""`` if the server closed the connection."""
+        if self.failure is not None:
+            return
+        if not data:
+            self._end_at_close()
+            return
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade):
+            self.is_reusable = False
+            where = (
+                "invalid framing of the reply's body"
+                if self._is_head_parsed
+                else "the server's answer is not an HTTP/1.1 reply"
+            )
+            self.fail(ProtocolError(where))
+        if not self.has_head:
+            self._head_length += len(data)
+            self._check_head()
+
+    def fail(self, error: Exception) -> None:
+        """End the reply with an error, unless it ended before."""
+        if not (self.is_whole or self.failure is not None):
+            self.failure = error
+
+    def take(self) -> bytes:
+        """Return the body received since the last call; ``b""`` if nothing arrived."""
+        chunks = self._chunks
+        if len(chunks) == 1:
+            return chunks.pop()
+        chunk = b"".join(chunks)
+        chunks.clear()
+        return chunk
+
+    def close(self) -> None:
+        """Break the reference cycles with the parser and the error, so that no garbage collection is needed."""
+        del self._parser
+        self.failure = None
+
+    def _check_head(self) -> None:
+        if self._is_head_parsed:
+            try:
+                self.headers = read_head(self.status, self._pairs)
+            except ProtocolError as error:
+                self.is_whole, self.failure = False, self.failure or error
+                return
+            self.has_head = True
+            if self.headers.keys() >= _FRAMINGS:  # RFC 9112 6.3: possibly request smuggling
+                self.is_reusable = False
+        elif self._head_length > _MAX_HEAD:
+            self.fail(ProtocolError("the server's answer is not an HTTP/1.1 reply, or its head is too long"))
+
+    def _end_at_close(self) -> None:
+        """End the reply because the server closed the connection; right only for a body without a length."""
+        if not self.has_head:
+            where = "in the middle of the reply's head" if self.has_bytes else "without a reply"
+            self.fail(ProtocolError(f"the server closed the connection {where}"))
+        elif self.headers.keys() & _FRAMINGS:
+            self.fail(ProtocolError("the server closed the connection in the middle of the reply's body"))
+        else:
+            self.is_whole = True
+
+    def on_message_begin(self) -> None:
+        if self.is_whole:
+            raise ProtocolError("the server sent an unsolicited reply")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_head_parsed:  # else a trailer after the last chunk
+            self._pairs.append((name.decode("latin-1"), value.decode("latin-1").strip()))
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        if 100 <= self.status < 200 and self.status != 101:  # provisional, such as 103 Early Hints
+            self._pairs.clear()
+            return
+        self._is_head_parsed = True
+        self.is_reusable = self._parser.should_keep_alive()
+        self.is_whole = not self._has_body
+
+    def on_body(self, body: bytes) -> None:
+        if self._has_body:
+            self._chunks.append(body)
+        else:
+            self.is_reusable = False
+
+    def on_message_complete(self) -> None:
+        self.is_whole = self._is_head_parsed
