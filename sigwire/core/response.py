@@ -100,9 +100,12 @@ class Repair(Value):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Value):
-    """One exchange in the log of a call: its purpose, model, usage, and error if it failed."""
+    """One exchange in the log of a call: its purpose, model, usage, and error if it failed.
 
-    purpose: Literal["ask", "repair", "extract", "retry"] = "ask"
+    A "redial" repeats an exchange whose reused connection the server had closed.
+    """
+
+    purpose: Literal["ask", "repair", "extract", "retry", "redial"] = "ask"
     model: str | None = None
     usage: Usage = Usage()
     error: str | None = None

@@ -41,9 +41,9 @@ class LM(BaseLM):
 
     These arguments override the provider table: ``api_key`` (default: from the environment, at each request; a function is
     called at each request), ``base_url`` (alias ``api_base``), ``wire`` (one of the provider's wires), and the variables of
-    the row's URL (``project``, ``location``, ``api_version``). ``timeout`` is in seconds, for a whole request. ``headers``
-    are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed exchange;
-    ``retry``: a whole ``RetryPolicy``.
+    the row's URL (``project``, ``location``, ``api_version``). ``timeout``: seconds for a whole call with its retries.
+    ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
+    exchange; ``retry``: a whole ``RetryPolicy``.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider.
 
@@ -104,8 +104,9 @@ class LM(BaseLM):
     # --- calls
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        request, layers = self._with_options(request), (self._policy(),)
         return self._backend.answer(
-            Call(self._with_options(request), self._target, streamed=streamed, layers=(self._policy(),))
+            Call(request, self._target, streamed=streamed, timeout=self._connection.timeout, layers=layers)
         )
 
     def _with_options(self, request: Request) -> Request:
@@ -147,7 +148,7 @@ class LM(BaseLM):
 
     @property
     def timeout(self) -> float | None:
-        """Seconds for a whole request; ``None`` for the transport's default."""
+        """Seconds for a whole call; ``None`` for the transport's default, which is for each exchange."""
         return self._connection.timeout
 
     @property

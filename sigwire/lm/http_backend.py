@@ -37,7 +37,7 @@ from sigwire.errors import (
     UnsupportedFeature,
 )
 from sigwire.lm.codecs.shared.choices import join_responses
-from sigwire.lm.codecs.shared.errors import read_body
+from sigwire.lm.codecs.shared.errors import damaged_reply_error, read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
 from sigwire.lm.http.messages import HttpRequest
 from sigwire.lm.http.urls import redact_url
@@ -152,10 +152,8 @@ class HttpBackend:
         bodies: list[JsonValue] = []
         current = sent
         while True:
-            failures = len(call.log)
             body, response, ends = yield from through(call.layers, call, partial(exchange, call, route, sent, current))
-            is_retry = len(call.log) > failures
-            call.log.append(Attempt("retry" if is_retry else "ask", call.target.model, response.usage))
+            call.log.append(Attempt(call.purpose, call.target.model, response.usage))
             bodies.append(body)
             following = route.continuation(body, current)
             if following is None or len(bodies) > _MAX_CONTINUATIONS:
@@ -178,7 +176,7 @@ class HttpBackend:
     ) -> Steps[ExchangeResult]:
         endpoint = self._resolver.endpoint(current.headers)
         try:
-            reply: HttpReply = yield _SendEffect(self._transport(), self._http_request(route, current, endpoint))
+            reply: HttpReply = yield _SendEffect(self._transport(), self._http_request(call, route, current, endpoint))
             if 200 <= reply.status < 300:
                 return _decode(route, sent, reply)
             recovered = _recover(route, sent, reply.status, reply.headers, reply.body)
@@ -196,7 +194,7 @@ class HttpBackend:
         events: list[StreamEvent] = []
         endpoint = self._resolver.endpoint(current.headers)
         try:
-            yield from self._emit_reply(call, route, sent, self._http_request(route, current, endpoint), events)
+            yield from self._emit_reply(call, route, sent, self._http_request(call, route, current, endpoint), events)
         except BaseException as error:  # a cancelled stream keeps its partial answer as well
             raise attach_partial(self._translate_error(error, endpoint, sent), events)  # noqa: B904
         response = collect(events)
@@ -263,12 +261,15 @@ class HttpBackend:
     def _transport(self) -> Transport:
         return self._connection.transport or _shared_transport()
 
-    def _http_request(self, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint) -> HttpRequest:
+    def _http_request(
+        self, call: Call, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint
+    ) -> HttpRequest:
         url = endpoint.base + _quote(sent.path)
         if query := route.wire.query or sent.query:
             url += self._resolver.query({**query, **sent.query})
         # A copy of the headers: the endpoint is cached, and a transport may change those of its request.
-        return HttpRequest(url, {**endpoint.headers}, _encode_json(sent.body), timeout=self._connection.timeout)
+        headers, is_redial = {**endpoint.headers}, call.purpose == "redial"
+        return HttpRequest(url, headers, _encode_json(sent.body), timeout=call.remaining(), new_connection=is_redial)
 
     # --- errors
 
@@ -386,10 +387,9 @@ def _decode(route: _WireRoute, sent: EncodedRequest, reply: HttpReply) -> Exchan
     try:
         return ExchangeResult(body, route.codec.decode(body, sent, route.target))
     except LMError as error:
-        if error.status is None:
-            error.status = reply.status
+        error.status = error.status or reply.status
         if not is_json:
-            error.retryable = True  # truncated or corrupted in transit
+            raise damaged_reply_error(error) from None
         raise
 
 

@@ -12,10 +12,12 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, events_of
+from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
+from sigwire.lm.codecs.shared.errors import damaged_reply_error
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
@@ -49,6 +51,7 @@ def emit_decoded(
     """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None
+    message: JsonValue = None
     while not ended and failure is None:
         try:
             chunk: bytes | None = yield reply.next()
@@ -63,7 +66,7 @@ def emit_decoded(
             if ended:
                 found += decoder.close(end_mark=framing.has_end_mark)
         except LMError as error:  # Events decoded before the error are emitted first.
-            failure = error
+            failure = damaged_reply_error(error) if isinstance(message, str) else error
         events += found
         if shown := _without_ends(call, found):
             yield Emit(*shown)

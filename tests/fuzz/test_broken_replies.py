@@ -186,9 +186,13 @@ FAULTS: list[Callable[[Random, bytes], Fault]] = [
 
 
 class Server:
-    """Answers a request to ``/<number>/...`` with the fault of that number, and any other with a good reply."""
+    """Answers a request to ``/<name>/...`` with the fault of that name, and any other with a good reply.
+
+    ``lifetime``: the requests that a connection answers; the next one ends it with a close or, if ``resets``, a reset.
+    """
 
     def __init__(self) -> None:
+        self.lifetime, self.resets = 10**9, False
         self.faults: dict[str, tuple[Random, Fault]] = {}
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port: int = self._socket.getsockname()[1]
@@ -212,7 +216,12 @@ class Server:
     def _serve(self, connection: socket.socket) -> None:
         with connection, suppress(OSError), connection.makefile("rb") as reader:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            answered = 0
             while name := self._read_request(reader):
+                if answered == self.lifetime:
+                    self._end(connection, "reset" if self.resets else "close")
+                    return
+                answered += 1
                 if name not in self.faults:
                     wire, streamed = name.rsplit("-", 1)
                     body = good_body(wire, streamed == "True")
@@ -252,7 +261,12 @@ def server() -> Iterator[Server]:
 
 
 def stream(lm: LM) -> Response:
-    return collect(list(lm.stream(TOOLS)))
+    events = lm.stream(TOOLS)
+    try:
+        while True:
+            next(events)
+    except StopIteration as end:
+        return end.value
 
 
 async def astream(lm: LM) -> Response:
@@ -319,3 +333,26 @@ async def test_broken_reply_gives_the_right_answer_or_an_error_by_the_deadline(s
 @pytest.mark.parametrize("start", range(1000, 1500, 100))
 async def test_any_broken_reply_gives_the_right_answer_or_an_error_by_the_deadline(server: Server, start: int) -> None:
     await check_all(server, range(start, start + 100))
+
+
+# --- connections that die while they are kept ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("resets", [False, True], ids=["close", "reset"])
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("wire", MODELS)
+async def test_reused_connection_that_dies_before_a_reply_is_redialled_at_once(
+    server: Server, wire: str, how: str, resets: bool
+) -> None:
+    server.lifetime, server.resets = 1, resets
+    async with HttpTransport() as transport:
+        lm = model(wire, server.url(wire, f"{wire}-{'stream' in how}"), transport)  # num_retries=0
+        for number in range(4):
+            response = await perform(lm, how)
+            assert essence(response) == essence(Response((ANSWER,)))
+            attempts = [(attempt.purpose, attempt.error) for attempt in response.attempts]
+            if how != "astream":  # an asynchronous generator has no value
+                assert attempts == ([("ask", "connection"), ("redial", None)] if number else [("ask", None)])
+        for _ in range(2):  # several connections are kept, and all of them die
+            responses = await asyncio.gather(*(perform(lm, how) for _ in range(4)))
+            assert {essence(response)[0] for response in responses} == {ANSWER.text}

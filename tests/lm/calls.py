@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -15,7 +16,7 @@ from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.registry import PROVIDERS
 from tests.lm.policy.test_retry import Clock
 
-__all__ = ["HELLO", "HOWS", "KEY", "TOOL", "WITH_TOOLS", "Clock", "ask", "forget_keys", "patient"]
+__all__ = ["HELLO", "HOWS", "KEY", "TOOL", "WITH_TOOLS", "Clock", "ask", "forget_keys", "patient", "stream"]
 
 KEY = "sk-canary-7Kq"
 HELLO = Request((Message.user("hello"),))
@@ -26,6 +27,10 @@ HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 
 async def ask(how: str, lm: LM, request: Request = HELLO) -> Response:
     return lm.respond(request) if how == "blocking" else await lm.arespond(request)
+
+
+async def stream(how: str, lm: LM, request: Request = HELLO) -> list[StreamEvent]:
+    return list(lm.stream(request)) if how == "blocking" else [event async for event in lm.astream(request)]
 
 
 def patient(clock: Clock | None = None, retries: int = 3) -> RetryPolicy:

@@ -7,6 +7,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,16 +30,16 @@ from sigwire.errors import (
     LMServerError,
     LMTimeoutError,
     LMTransportError,
-    LMUnexpectedError,
     LMUnsupportedModelError,
     UnsupportedFeature,
     UnsupportedOption,
 )
 from sigwire.lm.client import LM
 from sigwire.lm.http.transport import HttpTransport
+from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.registry import PROVIDERS
 from sigwire.modules.predict import Predict
-from tests.lm.calls import HELLO, HOWS, KEY, WITH_TOOLS, Clock, ask, forget_keys, patient
+from tests.lm.calls import HELLO, HOWS, KEY, WITH_TOOLS, Clock, ask, forget_keys, patient, stream
 from tests.lm.loopback import Host, Reply
 from tests.lm.replies import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, Double
 
@@ -255,15 +256,28 @@ BROKEN = [b"", b"<html><title>Bad gateway</title></html>", b'{"choices": [{"mess
 
 @HOWS
 @pytest.mark.parametrize("body", BROKEN)
-async def test_success_without_an_answer_is_retried_once(how: str, body: bytes, serve: Callable[..., Host]) -> None:
-    host = serve(body, CHAT)
+async def test_success_that_is_not_json_is_retried_like_a_lost_connection(
+    how: str, body: bytes, serve: Callable[..., Host]
+) -> None:
+    host = serve(BUSY, body, body, CHAT)
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
-    assert (await ask(how, lm)).choices[0].text == "hi"
+    response = await ask(how, lm)
+    assert response.choices[0].text == "hi"
+    assert [attempt.error for attempt in response.attempts] == ["server", "connection", "connection", None]
     host = serve(body)
-    with pytest.raises((LMServerError, LMUnexpectedError)) as caught:
+    with pytest.raises(LMTransportError) as caught:
         await ask(how, lm.copy(base_url=host.url))
-    assert len(host.seen) == 2
+    assert len(host.seen) == 4
     assert caught.value.status == 200
+
+
+@HOWS
+async def test_success_without_an_answer_is_retried_once(how: str, serve: Callable[..., Host]) -> None:
+    host = serve(BUSY, {"choices": []}, BUSY, {"choices": []}, CHAT)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient(retries=9))
+    with pytest.raises(LMServerError, match="holds no choices"):
+        await ask(how, lm)
+    assert len(host.seen) == 4
 
 
 @HOWS
@@ -310,6 +324,21 @@ async def test_timeout_covers_the_whole_request(how: str, serve: Callable[..., H
     host = serve(Reply(CHAT, delay=0.3))
     with pytest.raises(LMTimeoutError, match=host.url):
         await ask(how, LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, timeout=0.05, num_retries=0))
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("reply", [Reply(CHAT, delay=0.6), BUSY])
+async def test_timeout_covers_the_call_with_its_retries(
+    reply: Reply, streamed: bool, how: str, serve: Callable[..., Host]
+) -> None:
+    host, start = serve(reply), time.monotonic()
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, timeout=0.2, retry=RetryPolicy(9, first_wait=0.05))
+    with pytest.raises((LMTimeoutError, LMServerError)) as caught:
+        await (stream(how, lm) if streamed else ask(how, lm))
+    assert 0.05 < time.monotonic() - start < 0.55
+    assert len(host.seen) == len(caught.value.attempts)
+    assert (len(host.seen) > 1) == (reply is BUSY)
 
 
 @HOWS

@@ -41,7 +41,7 @@ from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.providers.registry import register
 from sigwire.lm.providers.row import ApiKey, Provider
 from sigwire.testing import Answer, FakeProvider, Fault, Raw
-from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
+from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient, stream
 
 # The wire of the fake provider, a model, and the options that select the wire.
 MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -498,7 +498,12 @@ HTML = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h
 @EVERY_WIRE
 @pytest.mark.parametrize(
     ("status", "kind", "requests"),
-    [(502, LMServerError, 4), (401, LMAuthenticationError, 1), (400, LMInvalidRequestError, 1), (200, LMError, 2)],
+    [
+        (502, LMServerError, 4),
+        (401, LMAuthenticationError, 1),
+        (400, LMInvalidRequestError, 1),
+        (200, LMTransportError, 4),
+    ],
 )
 async def test_row_80_error_body_without_json_is_read_by_its_status(
     status: int, kind: type[LMError], requests: int, wire: str, how: str
@@ -508,6 +513,18 @@ async def test_row_80_error_body_without_json_is_read_by_its_status(
     assert isinstance(error, kind)
     assert (error.status, made) == (status, requests)
     assert "502 Bad Gateway" in error.message
+
+
+@HOWS
+@EVERY_WIRE
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_damaged_success_after_a_server_error_is_retried(how: str, wire: str, streamed: bool) -> None:
+    damaged = [Raw("Service is warm\0\0\0"), Raw(HTML), Raw('data: {"broken\n\n' if streamed else '{"broken')]
+    with FakeProvider([Fault("server"), *damaged, "Hi"]) as provider:
+        lm = model_at(provider, wire, retries=4)
+        response = collect(await stream(how, lm)) if streamed else await ask(how, lm)
+        assert response.choices[0].text == "Hi"
+        assert len(provider.requests) == 5
 
 
 @HOWS

@@ -41,7 +41,6 @@ from yarl import URL
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import raise_transport_error
-from sigwire.lm.http.compression import BodyDecompressor
 from sigwire.lm.http.deadlines import DeadlineTimer, seconds_until
 from sigwire.lm.http.errors import ProtocolError
 from sigwire.lm.http.exchange import HttpExchange, configure_socket, has_pending_data
@@ -324,33 +323,21 @@ class AsyncReply(asyncio.Protocol):
     """A request and its reply. Until the reply ends it is the protocol of the connection; a reader waits for ``_waiter``."""
 
     __slots__ = (
-        "_connection",
-        "_decompressor",
-        "_done",
-        "_exchange",
-        "_is_writable",
-        "_parser",
-        "_pool",
-        "_sending",
-        "_transport",
-        "_unread",
-        "_waiter",
-        "headers",
-        "status",
-    )
+        "_connection", "_done", "_exchange", "_is_writable", "_parser", "_pool", "_sending", "_transport", "_unread",
+        "_waiter", "headers", "status",
+    )  # fmt: skip
 
     status: int
     headers: dict[str, str]
 
     def __init__(self, pool: _LoopPool, exchange: HttpExchange) -> None:
         self._pool, self._exchange = pool, exchange
-        self._parser = ReplyParser(exchange.request.method)
+        self._parser = ReplyParser(exchange.request.method, exchange.max_reply)
         self._connection: Connection | None = None
         self._transport: asyncio.Transport | None = None
         self._sending: asyncio.Task[None] | None = None
         self._is_writable: asyncio.Event | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._decompressor: BodyDecompressor | None = None
         self._unread = 0
         self._done = False
         pool.replies.add(self)
@@ -398,16 +385,11 @@ class AsyncReply(asyncio.Protocol):
         if self._done and not self._parser.is_whole:
             raise self._exchange.closed_early()
         try:
-            if self._decompressor is None:
-                self._decompressor = BodyDecompressor(
-                    self.headers.get("content-encoding", ""), self._exchange.max_reply
-                )
-            while packed := await self._read_chunk():
-                if chunk := self._decompressor.feed(packed):
-                    return chunk
-            return self._decompressor.feed(b"")
+            while (chunk := self._parser.take()) is None:
+                await self._wait()
         except BaseException as error:
             self._fail(error)
+        return chunk
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -417,22 +399,13 @@ class AsyncReply(asyncio.Protocol):
             return chunk
         raise StopAsyncIteration
 
-    async def _read_chunk(self) -> bytes:
-        """Await the next chunk of the body, packed; ``b""`` at the end."""
-        reply = self._parser
-        while not (chunk := reply.take()) and not reply.is_whole:
-            if reply.failure is not None:
-                raise reply.failure
-            await self._wait()
+    async def _wait(self) -> None:
+        """Wait until the connection or the deadline calls ``_wake``; everything received before was taken."""
+        if self._waiter is not None:
+            raise RuntimeError("two tasks read one reply")
         if self._unread > _MAX_UNREAD and self._transport is not None:
             self._transport.resume_reading()
         self._unread = 0
-        return chunk
-
-    async def _wait(self) -> None:
-        """Wait until the connection or the deadline calls ``_wake``."""
-        if self._waiter is not None:
-            raise RuntimeError("two tasks read one reply")
         self._waiter = self._pool.loop.create_future()
         try:
             await self._waiter

@@ -86,7 +86,9 @@ class HttpExchange:
     def timed_out(self) -> LMTimeoutError:
         """Return the error for a deadline that has passed."""
         limit = self.connect_limit if self.phase == "connecting" else self.limit
-        within = "in time" if limit is None else f"within {limit:g} s"  # the operating system has a limit as well
+        within = (
+            "in time" if limit is None else f"within {round(limit, 2) or limit:g} s"
+        )  # the operating system has a limit as well
         if self.phase == "connecting":
             return LMTimeoutError(
                 f"No connection to {self.server.shown} {within}. Check the address, the network and proxies, "

@@ -1,18 +1,17 @@
 """The reply to one request, parsed by httptools (llhttp, Node's parser) as its bytes arrive. Does no I/O.
 
-    parser.feed(data)       the next bytes; b"" if the server closed the connection. Never raises
-    parser.has_head         then ``status`` and ``headers``
-    parser.take()           the body received since the last call
-    parser.is_whole         the reply is complete; or
-    parser.failure          the error that ended it. What arrived before it is taken first
+    parser.feed(data)       the next bytes; b"" if the server closed the connection. Raises nothing
+    parser.has_head         then ``status`` and ``headers``; ``failure`` is the error of a broken reply
+    parser.take()           the body since the last call; b"" at the end, ``None`` if more must arrive. Raises ``failure``
 
-Both clients use it, so that one reply has one meaning: a reply has one end, and nothing after it on a reused connection.
+Both clients use it, so that one reply has one meaning: it has one end, and nothing after it on a reused connection.
 """
 
 from __future__ import annotations
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from sigwire.lm.http.compression import BodyDecompressor
 from sigwire.lm.http.errors import ProtocolError
 from sigwire.lm.http.exchange import read_head
 
@@ -25,25 +24,20 @@ _FRAMINGS = frozenset({"content-length", "transfer-encoding"})
 class ReplyParser:
     """The reply to one request. httptools calls ``on_...``."""
 
-    def __init__(self, method: str) -> None:
-        self._has_body = method != "HEAD"
+    def __init__(self, method: str, max_reply: int | None = None) -> None:
+        self._has_body, self._max_reply = method != "HEAD", max_reply
         self._parser = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(lenient_chunked_length=True)  # such a connection is not reused
         self._pairs: list[tuple[str, str]] = []
         self._chunks: list[bytes] = []
         self._is_head_parsed = False
-        self._head_length = 0
+        self.head_length = 0  # 0: no byte of a reply arrived
         self.has_head = False
         self.is_whole = False
         self.is_reusable = False  # the server keeps the connection open and sent nothing else on it
         self.failure: Exception | None = None
         self.status = 0
         self.headers: dict[str, str] = {}
-
-    @property
-    def has_bytes(self) -> bool:
-        """Whether any byte of a reply arrived."""
-        return self._head_length > 0
 
     def feed(self, data: bytes) -> None:
         """Parse the next bytes; ``b""`` if the server closed the connection."""
@@ -63,7 +57,7 @@ class ReplyParser:
             )
             self.fail(ProtocolError(where))
         if not self.has_head:
-            self._head_length += len(data)
+            self.head_length += len(data)
             self._check_head()
 
     def fail(self, error: Exception) -> None:
@@ -71,14 +65,19 @@ class ReplyParser:
         if not (self.is_whole or self.failure is not None):
             self.failure = error
 
-    def take(self) -> bytes:
-        """Return the body received since the last call; ``b""`` if nothing arrived."""
-        chunks = self._chunks
-        if len(chunks) == 1:
-            return chunks.pop()
-        chunk = b"".join(chunks)
-        chunks.clear()
-        return chunk
+    def take(self) -> bytes | None:
+        """Return the decompressed body since the last call; ``b""`` at its end, ``None`` if more must arrive.
+
+        What arrived before the failure is returned before the failure is raised.
+        """
+        if self._chunks:
+            packed = b"".join(self._chunks)
+            self._chunks.clear()
+            if chunk := self._decompressor.feed(packed):
+                return chunk
+        if self.failure is not None:
+            raise self.failure
+        return self._decompressor.feed(b"") if self.is_whole else None
 
     def close(self) -> None:
         """Break the reference cycles with the parser and the error, so that no garbage collection is needed."""
@@ -89,19 +88,20 @@ class ReplyParser:
         if self._is_head_parsed:
             try:
                 self.headers = read_head(self.status, self._pairs)
+                self._decompressor = BodyDecompressor(self.headers.get("content-encoding", ""), self._max_reply)
             except ProtocolError as error:
                 self.is_whole, self.failure = False, self.failure or error
                 return
             self.has_head = True
             if self.headers.keys() >= _FRAMINGS:  # RFC 9112 6.3: possibly request smuggling
                 self.is_reusable = False
-        elif self._head_length > _MAX_HEAD:
+        elif self.head_length > _MAX_HEAD:
             self.fail(ProtocolError("the server's answer is not an HTTP/1.1 reply, or its head is too long"))
 
     def _end_at_close(self) -> None:
         """End the reply because the server closed the connection; right only for a body without a length."""
         if not self.has_head:
-            where = "in the middle of the reply's head" if self.has_bytes else "without a reply"
+            where = "in the middle of the reply's head" if self.head_length else "without a reply"
             self.fail(ProtocolError(f"the server closed the connection {where}"))
         elif self.headers.keys() & _FRAMINGS:
             self.fail(ProtocolError("the server closed the connection in the middle of the reply's body"))

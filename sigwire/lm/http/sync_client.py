@@ -24,7 +24,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
-from sigwire.lm.http.compression import BodyDecompressor
 from sigwire.lm.http.connect import open_socket
 from sigwire.lm.http.deadlines import seconds_until
 from sigwire.lm.http.errors import ProtocolError
@@ -253,13 +252,13 @@ def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> 
     exchange.phase = "sending the request"
     refusal = connection.send(exchange.whole_head(), exchange.request.body)
     exchange.phase = "waiting for the reply"
-    reply = ReplyParser(exchange.request.method)
+    reply = ReplyParser(exchange.request.method, exchange.max_reply)
     try:
         while not reply.has_head:
             if reply.failure is not None:
                 raise reply.failure
             reply.feed(connection.receive())
-            exchange.may_be_stale = exchange.may_be_stale and not reply.has_bytes
+            exchange.may_be_stale = exchange.may_be_stale and not reply.head_length
     except (OSError, ProtocolError) as error:
         reply.close()
         raise refusal or error from None
@@ -272,7 +271,7 @@ def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> 
 class SyncReply:
     """A reply whose head was read."""
 
-    __slots__ = ("_connection", "_decompressor", "_done", "_exchange", "_pool", "_reply", "headers", "status")
+    __slots__ = ("_connection", "_done", "_exchange", "_pool", "_reply", "headers", "status")
 
     def __init__(
         self, pool: ConnectionPool, connection: _SyncConnection, reply: ReplyParser, exchange: HttpExchange
@@ -280,7 +279,6 @@ class SyncReply:
         self._pool, self._connection, self._reply, self._exchange = pool, connection, reply, exchange
         self.status = reply.status
         self.headers = reply.headers
-        self._decompressor: BodyDecompressor | None = None
         self._done = False
 
     def read(self) -> bytes:
@@ -293,14 +291,10 @@ class SyncReply:
         if self._done and not self._reply.is_whole:
             raise self._exchange.closed_early()
         try:
-            if self._decompressor is None:
-                self._decompressor = BodyDecompressor(
-                    self.headers.get("content-encoding", ""), self._exchange.max_reply
-                )
-            while packed := self._read_some():
-                if chunk := self._decompressor.feed(packed):
-                    return chunk
-            return self._decompressor.feed(b"")
+            if current_scope() is not None:
+                with self._connection.cancellable():
+                    return self._take()
+            return self._take()
         except BaseException as error:
             self._fail()
             _raise_error(error, self._exchange)
@@ -308,19 +302,9 @@ class SyncReply:
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.next, b"")
 
-    def _read_some(self) -> bytes:
-        if current_scope() is not None:
-            with self._connection.cancellable():
-                return self._read_chunk()
-        return self._read_chunk()
-
-    def _read_chunk(self) -> bytes:
-        """Wait for the next chunk of the body, packed; ``b""`` at the end."""
-        reply = self._reply
-        while not (chunk := reply.take()) and not reply.is_whole:
-            if reply.failure is not None:
-                raise reply.failure
-            reply.feed(self._connection.receive())
+    def _take(self) -> bytes:
+        while (chunk := self._reply.take()) is None:
+            self._reply.feed(self._connection.receive())
         return chunk
 
     def finish(self) -> None:

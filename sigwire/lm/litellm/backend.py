@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sigwire.core.events import events_of
 from sigwire.core.json import JsonObject
-from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
@@ -81,24 +80,27 @@ class LiteLLM:
         """Do nothing: LiteLLM owns its connections."""
 
     def _exchange(self, call: Call) -> Steps[Response]:
-        prepared = yield from self._prepare(call.request, stream=call.streamed)
+        prepared = yield from self._prepare(call, stream=call.streamed)
         if call.streamed and prepared.sent.repeat == 1:
             _, target, arguments, sent = prepared
             translate = partial(translate_error, target=target, key=arguments.get("api_key"))
             stream = LiteLLMStream(prepared.litellm, arguments)
             return (yield from emit_stream(call, stream, LiteLLMDecoder(sent, target), translate))
         if call.streamed:
-            prepared = yield from self._prepare(call.request)
+            prepared = yield from self._prepare(call)
         response = yield from _complete_all(prepared)
         if call.streamed:
             yield Emit(*events_of(response))
         return response
 
-    def _prepare(self, request: Request, *, stream: bool = False) -> Steps[_Prepared]:
+    def _prepare(self, call: Call, *, stream: bool = False) -> Steps[_Prepared]:
         litellm = yield _ImportEffect()
         target = self._target = self._target or target_for(self._model, _listed_parameters(litellm, self._model))
-        arguments, sent = encode_call(request, target, stream=stream)
-        return _Prepared(litellm, target, {**arguments, **self._endpoint_arguments(sent)}, sent)
+        arguments, sent = encode_call(call.request, target, stream=stream)
+        arguments |= self._endpoint_arguments(sent)
+        if (seconds := call.remaining()) is not None:
+            arguments["timeout"] = seconds
+        return _Prepared(litellm, target, arguments, sent)
 
     def _endpoint_arguments(self, sent: EncodedRequest) -> JsonObject:
         connection = self._connection

@@ -2,6 +2,8 @@
 
 The error decides what is retried (``LMError.retryable``: rate limits, overload, server faults, timeouts, lost connections).
 The wait is the one that the provider states; without it, a wait that doubles, less a random part that spreads clients out.
+A call's deadline ends its retries: a wait that would pass it is not begun. A reused connection that the server closed before
+the first byte of a reply is no failure of the provider: the exchange is repeated at once on a new connection, a redial.
 Time and chance are arguments: a ``Clock`` waits, ``random`` draws. Knows no provider.
 """
 
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps
-from sigwire.errors import LMError
+from sigwire.errors import LMError, LMTransportError
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import Call, Exchange
@@ -99,7 +101,7 @@ class RetryPolicy:
         >>> RetryPolicy().wait(LMRateLimitError(retry_after=3600.0), 0)
         >>> RetryPolicy().wait(LMAuthenticationError(), 0)
         """
-        if not error.retryable or error.partial is not None or number >= self._retries_for(error):
+        if not error.retryable or error.partial is not None or number >= self.retries:
             return None
         stated = error.retry_after or 0.0
         return max(stated, self.backoff(number)) if stated <= self.longest_wait else None
@@ -110,21 +112,27 @@ class RetryPolicy:
         The last error is raised unchanged, with the log as its ``attempts``. Once the exchange has emitted an event with
         content, its failure is final. Anything but an ``LMError`` passes at once.
         """
-        number, emitted = 0, call.emitted
+        number, empty, redial = 0, 0, False
+        emitted, call.purpose = call.emitted, "ask"
         while True:
             try:
                 return (yield from inner())
             except LMError as error:
-                call.log.append(Attempt("retry" if number else "ask", call.target.model, error=error.code))
-                seconds = self.wait(error, number) if call.emitted == emitted else None
-                if seconds is None:
+                call.log.append(Attempt(call.purpose, call.target.model, error=error.code))
+                empty += _is_empty(error)
+                redial = not redial and isinstance(error, LMTransportError) and error.stale
+                seconds = 0.0 if redial else self.wait(error, number) if empty <= 1 else None
+                if seconds is None or call.emitted != emitted or not call.has_time_for(seconds):
                     error.attempts = tuple(call.log)
                     raise
-            number += 1
-            yield Sleep(seconds, self.clock)
+            call.purpose = "redial" if redial else "retry"
+            if not redial:
+                number += 1
+                yield Sleep(seconds, self.clock)
 
-    def _retries_for(self, error: LMError) -> int:
-        # A 2xx without an answer may be one broken reply; the second one is how this server answers. A 2xx that names an
-        # error by its code is that error.
-        empty = error.status is not None and 200 <= error.status < 300 and error.provider_code is None
-        return min(self.retries, 1) if empty else self.retries
+
+def _is_empty(error: LMError) -> bool:
+    """Return True for a success without an answer: one may be a broken reply, the second is how this server answers."""
+    # A success that names an error by its code is that error, and one that is no JSON was damaged in transit.
+    succeeded = error.status is not None and 200 <= error.status < 300
+    return succeeded and error.provider_code is None and not isinstance(error, LMTransportError)

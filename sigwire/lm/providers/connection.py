@@ -25,7 +25,7 @@ class ConnectionOptions:
     """The settings for reaching a model that replace those of the row. Its repr masks secrets.
 
     ``api_key``: the key, or a function that returns it for each request (tokens that expire). ``base_url``: another base
-    URL; ``timeout``: seconds for a whole request; ``headers`` of every request; ``wire``: the name of one of the row's
+    URL; ``timeout``: seconds for a whole call; ``headers`` of every request; ``wire``: the name of one of the row's
     wires; ``variables``: values for the row's URL.
 
     >>> ConnectionOptions(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})

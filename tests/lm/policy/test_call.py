@@ -9,7 +9,7 @@ import pytest
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
 from sigwire.effects.steps import Steps, run
-from sigwire.errors import LMServerError
+from sigwire.errors import LMServerError, LMTimeoutError
 from sigwire.lm.policy.call import Call, Exchange, TargetKey, answer_once, through
 from sigwire.lm.policy.retry import RetryPolicy
 from tests.lm.policy.test_retry import Clock
@@ -61,6 +61,23 @@ def test_answer_once_lists_failed_and_successful_attempts() -> None:
 
     response = run(answer_once(new_call(RetryPolicy(clock=Clock())), flaky))
     assert response.attempts == (Attempt("ask", "acme/m", error="server"), Attempt("retry", "acme/m", Usage(1, 2)))
+
+
+def test_parts_of_a_call_share_its_deadline() -> None:
+    call = Call(Request(), TARGET, streamed=True, timeout=5.0)
+    for part in (call, call.part(), call.without_stream()):
+        seconds = part.remaining()
+        assert seconds is not None
+        assert 0 < seconds <= 5.0
+        assert (part.has_time_for(1.0), part.has_time_for(6.0)) == (True, False)
+    assert new_call().remaining() is None
+    assert new_call().has_time_for(1e9)
+
+
+def test_call_has_no_seconds_remaining_when_its_deadline_has_passed() -> None:
+    call = Call(Request(), TARGET, timeout=0.0)
+    with pytest.raises(LMTimeoutError, match="Raise timeout"):
+        call.remaining()
 
 
 def test_part_has_its_own_log_and_whole_a_shared_log() -> None:

@@ -150,6 +150,61 @@ def test_error_code_in_a_success_is_retried_like_any_error() -> None:
     assert len(call.log) == 3
 
 
+def test_success_without_an_answer_is_counted_apart_from_other_failures() -> None:
+    empty, clock = [LMServerError("no choices", status=200) for _ in range(2)], Clock()
+    exchange = scripted(LMServerError("busy", status=500), empty[0], LMServerError("busy", status=500), "done")
+    assert run(policy(clock).around(new_call(), exchange)) == "done"
+    with pytest.raises(LMServerError) as caught:
+        run(policy(retries=9).around(new_call(), scripted(empty[0], LMServerError("busy", status=500), empty[1])))
+    assert caught.value is empty[1]
+
+
+def stale() -> LMTransportError:
+    error = LMTransportError("closed")
+    error.stale = True
+    return error
+
+
+@HOWS
+async def test_stale_connection_is_redialled_at_once_and_is_no_retry(how: str) -> None:
+    clock, call = Clock(), new_call()
+    purposes = list[str]()
+
+    def exchange() -> Steps[str]:
+        purposes.append(call.purpose)
+        return (yield from outcomes())
+
+    outcomes = scripted(stale(), LMServerError("busy"), stale(), "done")
+    assert await drive(how, policy(clock, retries=1).around(call, exchange)) == "done"
+    assert purposes == ["ask", "redial", "retry", "redial"]
+    assert clock.slept == [0.5]
+    assert [(attempt.purpose, attempt.error) for attempt in call.log] == [
+        ("ask", "connection"),
+        ("redial", "server"),
+        ("retry", "connection"),
+    ]
+
+
+@HOWS
+async def test_redial_that_fails_is_not_redialled(how: str) -> None:
+    clock, call = Clock(), new_call()
+    errors = [stale() for _ in range(3)]
+    with pytest.raises(LMTransportError) as caught:
+        await drive(how, policy(clock, retries=0).around(call, scripted(*errors)))
+    assert caught.value is errors[1]
+    assert clock.slept == []
+
+
+@HOWS
+async def test_retry_whose_wait_would_pass_the_deadline_is_not_begun(how: str) -> None:
+    clock, error = Clock(), LMRateLimitError(retry_after=5.0)
+    call = Call(Request(), TargetKey("acme", None, None, "m"), timeout=2.0)
+    with pytest.raises(LMRateLimitError) as caught:
+        await drive(how, policy(clock).around(call, scripted(LMServerError("busy"), error)))
+    assert caught.value is error
+    assert clock.slept == [0.5]
+
+
 def test_other_exceptions_are_not_caught() -> None:
     def exchange() -> Steps[str]:
         raise ZeroDivisionError

@@ -43,6 +43,7 @@ __all__ = [
     "STATUS_RULES",
     "ErrorBody",
     "ErrorRule",
+    "damaged_reply_error",
     "empty_reply_error",
     "lm_error",
     "read_body",
@@ -194,6 +195,11 @@ def empty_reply_error(missing: str, body: JsonValue, target: Target[WireProfile]
     is_text = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
     error = LMUnexpectedError if is_text else LMServerError
     return error(message, model=target.model, provider=target.provider, status=200)
+
+
+def damaged_reply_error(error: LMError) -> LMTransportError:
+    """Return the error of a success whose body is not JSON, instead of the codec's: truncated or corrupted in transit."""
+    return LMTransportError(error.message, model=error.model, provider=error.provider, status=error.status)
 
 
 # --- reading a reply -------------------------------------------------------------------------------------
