@@ -66,7 +66,8 @@ __all__ = [
     "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult",
     "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "XMLAdapter", "__version__",
     "apply_sync_streaming", "configure", "context", "ensure_signature", "inspect_history", "is_retryable_lm_error",
-    "make_signature", "outputs_of", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "track_usage",
+    "make_signature", "outputs_of", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream",
+    "track_usage",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
