@@ -45,6 +45,8 @@ A message has three parts: what happened, where, what to do next; attributes hav
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 __all__ = [
@@ -55,8 +57,10 @@ __all__ = [
     "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState",
     "ModelError", "OutputTruncated", "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError",
     "ToolDefinitionError", "ToolFailed", "ToolSignal", "UnsupportedFeature", "UnsupportedOption", "ValueReadError",
-    "is_retryable_lm_error",
+    "is_retryable_lm_error", "warn_user",
 ]  # fmt: skip
+
+_NOT_THE_USERS = {"sigwire", "asyncio", "concurrent", "threading"}
 
 
 class SigwireError(Exception):
@@ -407,3 +411,14 @@ class RetryTool(ToolSignal):
 
 class ToolFailed(ToolSignal):
     """The call cannot succeed: the model should do something else."""
+
+
+# --- warnings --------------------------------------------------------------------------
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the user's program that led to this call, however deep in the package the reason is found."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USERS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

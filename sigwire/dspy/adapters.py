@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any
 
 from sigwire.adapters import base, chat, json, two_step, xml
+from sigwire.errors import warn_user
 
 __all__ = ["Adapter", "ChatAdapter", "JSONAdapter", "TwoStepAdapter", "XMLAdapter"]
 
@@ -47,9 +47,9 @@ class Adapter(base.Adapter):
             object.__setattr__(self, "native_tools", use_native_function_calling)
         super().__post_init__()
         if use_json_adapter_fallback:
-            warnings.warn(_NO_FALLBACK, stacklevel=3)
+            warn_user(_NO_FALLBACK)
         if native_response_types:
-            warnings.warn(_NO_NATIVE_TYPES, stacklevel=3)
+            warn_user(_NO_NATIVE_TYPES)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
@@ -19,6 +18,7 @@ from sigwire.core.example import Example, Prediction
 from sigwire.dspy.saving import name_fields, without_text_loop
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
+from sigwire.errors import warn_user
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.agents import react, run
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
@@ -75,7 +75,7 @@ _NO_EFFECT: Mapping[str, str] = {
 def _with_effect(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options.keys() & _NO_EFFECT.keys():
         if options[name] is not None and (why := _NO_EFFECT[name]):
-            warnings.warn(f"batch takes no notice of {name}: {why}.", UserWarning, stacklevel=3)
+            warn_user(f"batch takes no notice of {name}: {why}.")
     return {name: value for name, value in options.items() if name not in _NO_EFFECT}
 
 

@@ -5,13 +5,12 @@ Both functions return a state of the core's form and leave the given state as it
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping, is_sequence
-from sigwire.errors import StateError
+from sigwire.errors import StateError, warn_user
 
 __all__ = ["name_fields", "without_text_loop"]
 
@@ -42,11 +41,9 @@ def without_text_loop(state: Mapping[str, Any], loop: JsonObject) -> Mapping[str
     """Return an agent's state; a loop that asks for a tool by name, as DSPy's does, is replaced by ``loop`` and warns."""
     if not _is_text_loop(state.get("react")):
         return state
-    warnings.warn(
+    warn_user(
         "The saved loop asks for next_tool_name and next_tool_args, which this ReAct does not; its instructions and "
-        "demos were left out, the extraction was loaded. Save the program again to silence this.",
-        UserWarning,
-        stacklevel=5,
+        "demos were left out, the extraction was loaded. Save the program again to silence this."
     )
     return {**state, "react": loop}
 

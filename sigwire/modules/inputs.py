@@ -6,7 +6,6 @@ not fit its type is a warning and is sent as it is: programs rely on nearly fitt
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -14,7 +13,7 @@ from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool, are_same_tools
-from sigwire.errors import InputError
+from sigwire.errors import InputError, warn_user
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
 __all__ = ["InputReader", "UsedCallIds"]
@@ -137,11 +136,9 @@ def _warn_of_mismatch(module: str, field: FieldSpec, value: object) -> None:
         problem = str(error)
     else:
         return
-    warnings.warn(
+    warn_user(
         f"{module}: the input {field.name!r} does not fit its type ({problem}); it was sent as it is. "
-        "configure(warn_on_type_mismatch=False) turns this warning off.",
-        UserWarning,
-        stacklevel=2,
+        "configure(warn_on_type_mismatch=False) turns this warning off."
     )
 
 

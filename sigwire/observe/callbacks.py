@@ -14,7 +14,6 @@ watched call; it follows the context into threads and tasks. An error of a liste
 from __future__ import annotations
 
 import uuid
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
@@ -23,6 +22,7 @@ from typing import Any, Protocol, TypeAlias
 
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.hooks import set_tool_call_hook
+from sigwire.errors import warn_user
 
 __all__ = ["ACTIVE_CALL_ID", "BaseCallback", "CallHook", "CallbackLike", "listen_to", "watched_call"]
 
@@ -185,8 +185,7 @@ class _WatchedCall:
             try:
                 handler(call_id=self._id, **facts)
             except Exception as error:
-                warnings.warn(
+                warn_user(
                     f"{type(listener).__name__}.{name} failed and was ignored: {type(error).__name__}: {error}",
                     RuntimeWarning,
-                    stacklevel=3,
                 )

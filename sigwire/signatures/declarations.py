@@ -6,12 +6,12 @@ A declaration is a pydantic ``FieldInfo`` marked with its direction, so pydantic
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from sigwire.core.narrow import is_mapping, is_object
+from sigwire.errors import warn_user
 from sigwire.signatures.roles import Direction
 
 if TYPE_CHECKING:
@@ -99,9 +99,7 @@ def declare(direction: Direction, **options: Any) -> FieldInfo:
 
     for name in _IGNORED_OPTIONS:
         if name in options:
-            warnings.warn(
-                f"{name}= has no effect on a field; describe it with desc=.", DeprecationWarning, stacklevel=3
-            )
+            warn_user(f"{name}= has no effect on a field; describe it with desc=.", DeprecationWarning)
             del options[name]
     defaults = {name: options.pop(name, UNSET) for name in ("default", "default_factory")}
     given = {name: value for name, value in defaults.items() if _is_given(value, name)}

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import inspect
 import types
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, dataclass_transform, overload
@@ -20,7 +19,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import FieldValue, FieldValues, Record
 from sigwire.core.typed_dict import TypeExpression
-from sigwire.errors import FieldDefinitionError, InputError, SignatureError
+from sigwire.errors import FieldDefinitionError, InputError, SignatureError, warn_user
 from sigwire.signatures.class_body import check_attributes, check_name, resolve_annotations, starts_with_f_string
 from sigwire.signatures.declarations import InputField, OutputField, direction_of
 from sigwire.signatures.fields import (
@@ -379,10 +378,9 @@ def _instructions(cls: type, rest: FieldValues, frame: types.FrameType) -> str |
     if isinstance(docstring := rest.get("__doc__"), str):
         return inspect.cleandoc(docstring)
     if starts_with_f_string(cls.__name__, frame):
-        warnings.warn(
+        warn_user(
             f"{cls.__name__} starts with an f-string, which Python does not keep as a docstring, so the signature has no "
-            "instructions. Use a plain string, or with_instructions(f'...').",
-            stacklevel=3,
+            "instructions. Use a plain string, or with_instructions(f'...')."
         )
     parents = (base.spec for base in cls.__mro__[1:] if isinstance(base, SignatureMeta))
     return next((spec.instructions for spec in parents if spec.instructions_given), None)
