@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/providers.md, made from ``sigwire.lm.providers.registry``.
+"""The tables of the pages: providers from ``sigwire.lm.providers.registry``, public names from ``sigwire``.
 
     python docs/tables.py            writes them into the pages
     python docs/tables.py --check    says which pages are stale; the exit code is 1 then
@@ -8,12 +8,15 @@ A table stands between ``<!-- name -->`` and ``<!-- end -->``; what is around it
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import cast
 
+import sigwire
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.registry import PROVIDERS
 from sigwire.lm.providers.row import ModelRule, Provider
@@ -21,7 +24,7 @@ from sigwire.lm.providers.row import ModelRule, Provider
 __all__ = ["PAGES", "TABLES", "main", "stale", "written"]
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "providers.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "names.md", ROOT / "docs" / "providers.md")
 END = "<!-- end -->"
 
 ABILITIES: Mapping[str, str] = {
@@ -40,9 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     pages = stale()
     if "--check" in arguments:
         for page in pages:
-            print(
-                f"{page.relative_to(ROOT)} does not show what sigwire/lm/providers/rows.py says: run python docs/tables.py"
-            )
+            print(f"{page.relative_to(ROOT)} is not up to date: run python docs/tables.py")
         return 1 if pages else 0
     for page in pages:
         page.write_text(written(page), encoding="utf-8")
@@ -113,9 +114,44 @@ def rules() -> str:
     return table(("prefix", "models", "differ in"), rows)
 
 
+GROUPS: Mapping[str, str] = {
+    "signatures": "Signatures",
+    "modules": "Programs",
+    "core.tools": "Tools",
+    "lm": "Models",
+    "adapters": "Adapters",
+    "core.events": "Events of a stream",
+    "errors": "Errors",
+    "": "Values and settings",
+}
+"""Headings of the public names, by the beginning of their modules; the first that fits counts."""
+NO_DOCSTRINGS: Mapping[str, str] = {
+    "ProgramEvent": "The union of the events of a program's stream.",
+    "__version__": "The version of the package.",
+}
+
+
+def names() -> str:
+    """Return a table for each group of public names."""
+    groups: dict[str, list[list[str]]] = {title: [] for title in GROUPS.values()}
+    for name in sigwire.__all__:
+        module = str(getattr(getattr(sigwire, name), "__module__", ""))
+        title = next(title for start, title in GROUPS.items() if f"{module}.".startswith(f"sigwire.{start}") or not start)
+        groups[title].append([f"`{name}`", meaning_of(name)])
+    return "\n\n".join(f"## {title}\n\n{table(('name', 'meaning'), sorted(rows))}" for title, rows in groups.items())
+
+
+def meaning_of(name: str) -> str:
+    """Return the first sentence of a name's docstring."""
+    text = " ".join((inspect.getdoc(getattr(sigwire, name)) or "").split("\n\n")[0].split())
+    sentence = re.split(r"(?<=[.])\s+(?=[A-Z`])", text)[0]
+    return NO_DOCSTRINGS.get(name, sentence).replace("``", "`").replace("|", "\\|")
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "abilities": abilities,
     "models": models,
+    "names": names,
     "rows": addresses,
     "rules": rules,
 }

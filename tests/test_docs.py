@@ -48,6 +48,11 @@ def blocks(page: Path) -> Iterator[Block]:
         yield Block(line, match[3], "no-run" not in match[2], after[3] if after and pinned else None)
 
 
+def test_every_public_name_is_on_the_page_of_names() -> None:
+    page = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
+    assert [name for name in sigwire.__all__ if f"| `{name}` |" not in page] == []
+
+
 @pytest.fixture
 def defaults() -> Iterator[None]:
     """Restore the settings that the programs of a page change."""
