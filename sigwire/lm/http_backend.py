@@ -264,9 +264,10 @@ class HttpBackend:
     def _http_request(
         self, call: Call, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint
     ) -> HttpRequest:
-        url = endpoint.base + _quote(sent.path)
-        if query := route.wire.query or sent.query:
-            url += self._resolver.query({**query, **sent.query})
+        base, _, given = endpoint.base.partition("?")
+        url = base + _quote(sent.path)
+        if (query := route.wire.query or sent.query) or given:
+            url += self._resolver.query({**query, **sent.query}, given)
         # A copy of the headers: the endpoint is cached, and a transport may change those of its request.
         headers, is_redial = {**endpoint.headers}, call.purpose == "redial"
         return HttpRequest(url, headers, _encode_json(sent.body), timeout=call.remaining(), new_connection=is_redial)

@@ -88,6 +88,25 @@ async def test_every_wire_answers_over_http(
     assert "hello" in json.dumps(seen.body)
 
 
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("model", "base", "path", "auth", "body"), WIRES, ids=[wire[0] for wire in WIRES])
+async def test_query_of_the_base_url_is_kept_on_every_wire(
+    how: str, streamed: bool, model: str, base: str, path: str, auth: tuple[str, str], body: JsonObject,
+    serve: Callable[..., Host],
+) -> None:  # fmt: skip
+    host = serve(body)
+    lm = LM(model, base_url=f"{host.url}{base}/?api-version=2031-01-01&tenant=a%20b", api_key=KEY)
+    await (stream(how, lm) if streamed else ask(how, lm))
+    (seen,) = host.seen
+    assert seen.path == (path.replace(":generateContent", ":streamGenerateContent") if streamed else path)
+    pairs = seen.query.split("&")
+    assert pairs[:2] == ["api-version=2031-01-01", "tenant=a%20b"]
+    assert [pair for pair in pairs[2:] if pair.startswith("api-version")] == []
+    assert ("alt=sse" in pairs) == (streamed and body is GEMINI)
+    assert "tenant" not in repr(lm)
+
+
 def test_program_runs_over_http(serve: Callable[..., Host]) -> None:
     content = "[[ ## answer ## ]]\nOslo\n\n[[ ## completed ## ]]"
     host = serve({**CHAT, "choices": [{"message": {"content": content}, "finish_reason": "stop"}]})

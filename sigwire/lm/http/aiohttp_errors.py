@@ -14,8 +14,7 @@ import aiohttp
 from aiohttp.http import HttpProcessingError
 
 from sigwire.errors import LMError
-from sigwire.lm.http.exchange import HttpExchange
-from sigwire.lm.http.urls import Proxy
+from sigwire.lm.http.exchange import LOGIN_HINT, HttpExchange
 
 __all__ = ["raise_transport_error"]
 
@@ -30,51 +29,19 @@ def raise_transport_error(error: BaseException, exchange: HttpExchange) -> NoRet
 
 def _error_for(error: BaseException, exchange: HttpExchange) -> LMError | None:
     if isinstance(error, aiohttp.ClientHttpProxyError):
-        return exchange.transport_error(_tunnel_refusal(exchange.proxy, error.status))
+        return exchange.proxy_refusal(error.status)
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return exchange.error_for(cast(OSError, error.certificate_error))
+        return exchange.error_for(cast(OSError, error.certificate_error), (error.host, error.port or 0))
     if isinstance(error, aiohttp.ClientConnectorError):
-        return exchange.error_for(error.os_error)
+        return exchange.error_for(error.os_error, (error.host, error.port or 0))
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return exchange.transport_error("the server closed the connection without a reply")
-    if _is_socks_error(error):
-        return exchange.transport_error(_socks_problem(exchange.proxy, error))
+    # An error of the optional SOCKS packages, found without importing them.
+    is_socks = type(error).__module__.startswith(("python_socks", "aiohttp_socks"))
+    if is_socks and not isinstance(error, TimeoutError):
+        hint = LOGIN_HINT if "authentication" in str(error).lower() else ""
+        return exchange.transport_error(f"{exchange.proxy_name}: {error}", hint)
     failure = exchange.error_for(error)
     if failure is None and isinstance(error, aiohttp.ClientError | HttpProcessingError):
         return exchange.transport_error("the server's answer is not an HTTP/1.1 reply")
     return failure
-
-
-# --- proxies -------------------------------------------------------------------------------------------
-
-
-def _tunnel_refusal(proxy: Proxy | None, status: int) -> str:
-    """Return the problem text for a proxy that refused CONNECT."""
-    why = " (put a user name and password into its URL)" if status == 407 else ""
-    return f"{proxy} answered CONNECT with status {status}{why}"
-
-
-def _is_socks_error(error: BaseException) -> bool:
-    """Return True for an error of the optional SOCKS packages, without importing them."""
-    return type(error).__module__.startswith(("python_socks", "aiohttp_socks"))
-
-
-_SOCKS_ERRORS = {
-    1: "general failure",
-    2: "not allowed by its rules",
-    3: "network unreachable",
-    4: "host unreachable",
-    5: "connection refused",
-    6: "timed out",
-    7: "command not supported",
-    8: "address type not supported",
-}
-
-
-def _socks_problem(proxy: Proxy | None, error: BaseException) -> str:
-    """Return the problem text for a SOCKS proxy that refused or is unreachable."""
-    code = getattr(error, "error_code", None)
-    if code is not None:
-        return f"{proxy} could not connect: {_SOCKS_ERRORS.get(code, f'error {code}')}"
-    hint = " (put the user and password into its URL)" if "authentication" in str(error).lower() else ""
-    return f"{proxy}: {error}{hint}"

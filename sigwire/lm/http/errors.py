@@ -28,7 +28,10 @@ class TooLongError(ProtocolError):
     retryable = False
 
 
-_CERTIFICATE_HINT = "If a private authority issued the certificate, pass its file as ca."
+_CERTIFICATE_HINT = (
+    "If a private authority issued the certificate, name its PEM file in REQUESTS_CA_BUNDLE, or pass "
+    'LM(..., transport=sigwire.lm.http.HttpTransport(ca="authority.pem")).'
+)
 _REFUSED_HINT = "Check that the server is running and that the address is right."
 _NAME_HINT = "Check the host's name and the network."
 

@@ -26,13 +26,7 @@ from sigwire.lm.http.urls import Proxy, ServerUrl, redact_url
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import HttpRequest
 
-__all__ = [
-    "HttpExchange",
-    "configure_socket",
-    "encode_head",
-    "has_pending_data",
-    "read_head",
-]
+__all__ = ["LOGIN_HINT", "HttpExchange", "configure_socket", "encode_head", "has_pending_data", "read_head"]
 
 
 class HttpExchange:
@@ -73,25 +67,42 @@ class HttpExchange:
         """Return the request line and the headers, including the empty line before the body."""
         return b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body))
 
-    def error_for(self, error: BaseException) -> LMError | None:
-        """Return the ``LMError`` for a network error; ``None`` for any other error."""
+    def error_for(self, error: BaseException, peer: tuple[str, int] | None = None) -> LMError | None:
+        """Return the ``LMError`` for a network error, ``None`` for any other error. ``peer``: host and port, if they failed."""
         if isinstance(error, TimeoutError):
             return self.timed_out()
         if isinstance(error, OSError):
-            return self.transport_error(*describe_os_error(error))
+            what, hint, retryable = describe_os_error(error)
+            if self.proxy is not None and peer == (self.proxy.host, self.proxy.port):
+                what, hint = f"{self.proxy_name} failed: {what}", _PROXY_HINT if retryable else hint
+            return self.transport_error(what, hint, retryable)
         if isinstance(error, ProtocolError):
             return self.transport_error(str(error), error.hint, error.retryable)
         return None
 
+    @property
+    def proxy_name(self) -> str:
+        """The proxy in words; a proxy that is not known may stand in the way."""
+        return f"the proxy {self.proxy.url}" if self.proxy is not None else "a proxy on the way"
+
+    def proxy_refusal(self, status: int) -> LMTransportError:
+        """Return the error for a request that a proxy refused."""
+        problem = f"{self.proxy_name} answered with status {status}"
+        if status == 407:
+            problem += ": it refuses its login" if self.proxy and self.proxy.username else ": it needs a login"
+        error = self.transport_error(problem, LOGIN_HINT if status == 407 else "", retryable=status >= 500)
+        error.status = status
+        return error
+
     def timed_out(self) -> LMTimeoutError:
         """Return the error for a deadline that has passed."""
         limit = self.connect_limit if self.phase == "connecting" else self.limit
-        within = (
-            "in time" if limit is None else f"within {round(limit, 2) or limit:g} s"
-        )  # the operating system has a limit as well
+        # Without a limit it is the operating system's.
+        within = "in time" if limit is None else f"within {round(limit, 2) or limit:g} s"
         if self.phase == "connecting":
+            through = "" if self.proxy is None else f" through {self.proxy_name}"
             return LMTimeoutError(
-                f"No connection to {self.server.shown} {within}. Check the address, the network and proxies, "
+                f"No connection to {self.server.shown}{through} {within}. Check the address, the network and proxies, "
                 "or raise connect_timeout."
             )
         return LMTimeoutError(
@@ -110,8 +121,10 @@ class HttpExchange:
             "the reply was closed before it was fully read", "Read it inside its `with` block.", retryable=False
         )
 
-    def refuse_redirect(self, status: int, headers: Mapping[str, str]) -> None:
-        """Raise ``LMTransportError`` if the reply is a redirect."""
+    def check_reply(self, status: int, headers: Mapping[str, str]) -> None:
+        """Raise ``LMTransportError`` if the reply is a redirect, or a proxy's demand for a login."""
+        if status == 407:
+            raise self.proxy_refusal(status)
         location = headers.get("location")
         if location is None or status not in _REDIRECTS:
             return
@@ -124,6 +137,8 @@ class HttpExchange:
         raise error
 
 
+_PROXY_HINT = "Check HttpTransport(proxy=...), or HTTPS_PROXY, HTTP_PROXY and ALL_PROXY in the environment."
+LOGIN_HINT = "Write http://user:password@host:port, in HttpTransport(proxy=...) or in HTTPS_PROXY and HTTP_PROXY."
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 

@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sigwire.effects.loops import block_on
 from sigwire.errors import ConfigurationError
@@ -43,11 +43,12 @@ class HttpTransport:
     - ``connect_timeout`` bounds connecting, TLS and proxies included; ``timeout`` the whole exchange. Seconds, or ``None``
       for no limit. (A blocking name look-up has the limits of the system's resolver.)
     - ``proxy``: ``http://``, ``https://`` or ``socks5://``, with ``user:password@`` if needed, for every request. Without it
-      ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` apply, except to loopback addresses; ``trust_env=False``
-      ignores them. SOCKS needs the extra ``socks``.
-    - ``ca``: a PEM file or directory of authorities trusted beside the system's. ``certificate``: a PEM file with a client
-      certificate and its key, or ``(certificate, key)`` or ``(certificate, key, password)``. ``tls``: an ``SSLContext``
-      instead of both.
+      ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` apply, except to loopback addresses. SOCKS needs the
+      extra ``socks``.
+    - ``ca``: a PEM file or directory of authorities trusted beside the system's, or beside those of ``REQUESTS_CA_BUNDLE`` or
+      ``CURL_CA_BUNDLE``. ``trust_env=False`` ignores these and the proxies of the environment.
+    - ``certificate``: a PEM file with a client certificate and its key, or ``(certificate, key)`` or ``(certificate, key,
+      password)``. ``tls``: an ``SSLContext`` instead of both.
     - ``headers`` are sent with every request; headers of the request override them.
     - ``keep_alive``: seconds that an idle connection is kept.
     - ``max_reply``: the most bytes of a decompressed reply body; ``None`` for no limit.
@@ -78,9 +79,9 @@ class HttpTransport:
             raise ConfigurationError(
                 "HttpTransport has tls= beside ca= or certificate=. Load both into the SSLContext."
             )
-        self.connect_timeout = _checked_timeout("connect_timeout", connect_timeout)
-        self.timeout = _checked_timeout("timeout", timeout)
-        self._max_reply = _checked_length("max_reply", max_reply)
+        self.connect_timeout = _checked("connect_timeout", connect_timeout)
+        self.timeout = _checked("timeout", timeout)
+        self._max_reply = _checked("max_reply", max_reply, "bytes")
         self._proxy = Proxy.parse(proxy) if proxy else None
         self._trust_env = trust_env
         self._headers = {
@@ -91,7 +92,7 @@ class HttpTransport:
         }
         self._proxies: dict[Origin, Proxy | None] = {}
         self._heads: dict[tuple[Any, ...], bytes] = {}
-        self._clients = _Clients(keep_alive, _TlsContexts(ca, certificate, tls))
+        self._clients = _Clients(keep_alive, _TlsContexts(ca, certificate, tls, trust_env))
         weakref.finalize(self, self._clients.close)
 
     def send(self, request: HttpRequest) -> HttpReply:
@@ -99,7 +100,7 @@ class HttpTransport:
         exchange = self._exchange(request)
         reply = self._clients.open(exchange)
         try:
-            exchange.refuse_redirect(reply.status, reply.headers)
+            exchange.check_reply(reply.status, reply.headers)
             return HttpReply(reply.status, reply.headers, reply.read())
         finally:
             reply.finish()
@@ -109,7 +110,7 @@ class HttpTransport:
         exchange = self._exchange(request)
         reply = await self._clients.aopen(exchange)
         try:
-            exchange.refuse_redirect(reply.status, reply.headers)
+            exchange.check_reply(reply.status, reply.headers)
             return HttpReply(reply.status, reply.headers, await reply.read())
         finally:
             reply.finish()
@@ -123,7 +124,7 @@ class HttpTransport:
         exchange = self._exchange(request)
         reply = self._clients.open(exchange)
         try:
-            exchange.refuse_redirect(reply.status, reply.headers)
+            exchange.check_reply(reply.status, reply.headers)
             yield reply
         finally:
             reply.finish()
@@ -134,7 +135,7 @@ class HttpTransport:
         exchange = self._exchange(request)
         reply = await self._clients.aopen(exchange)
         try:
-            exchange.refuse_redirect(reply.status, reply.headers)
+            exchange.check_reply(reply.status, reply.headers)
             yield reply
         finally:
             reply.finish()
@@ -164,7 +165,7 @@ class HttpTransport:
         return f"HttpTransport(timeout={self.timeout}, connect_timeout={self.connect_timeout}{proxy})"
 
     def _exchange(self, request: HttpRequest) -> HttpExchange:
-        limit = self.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
+        limit = self.timeout if request.timeout is None else _checked("timeout", request.timeout)
         end = parse_url(request.url)
         limits = (limit, self.connect_timeout)
         return HttpExchange(request, end, self._head(request, end), self._proxy_for(end), limits, self._max_reply)
@@ -197,20 +198,13 @@ class HttpTransport:
 
 
 _MAX_CACHED_HEADS = 64
+_Limit = TypeVar("_Limit", float | None, int | None)
 
 
-def _checked_timeout(name: str, seconds: float | None) -> float | None:
-    if seconds is not None and not seconds > 0:
-        raise ConfigurationError(
-            f"HttpTransport's {name} is {seconds!r}. Give seconds above zero, or None for no limit."
-        )
-    return seconds
-
-
-def _checked_length(name: str, length: int | None) -> int | None:
-    if length is not None and not length > 0:
-        raise ConfigurationError(f"HttpTransport's {name} is {length!r}. Give bytes above zero, or None for no limit.")
-    return length
+def _checked(name: str, limit: _Limit, unit: str = "seconds") -> _Limit:
+    if limit is not None and not limit > 0:
+        raise ConfigurationError(f"HttpTransport's {name} is {limit!r}. Give {unit} above zero, or None for no limit.")
+    return limit
 
 
 def _lower_names(headers: Mapping[str, str]) -> dict[str, str]:
@@ -221,13 +215,17 @@ class _TlsContexts:
     """The TLS context, loaded when it is first needed."""
 
     def __init__(
-        self, ca: str | os.PathLike[str] | None, certificate: Certificate | None, tls: ssl.SSLContext | None
+        self,
+        ca: str | os.PathLike[str] | None,
+        certificate: Certificate | None,
+        tls: ssl.SSLContext | None,
+        trust_env: bool,
     ) -> None:
-        self._ca, self._certificate, self._tls = ca, certificate, tls
+        self._ca, self._certificate, self._tls, self._trust_env = ca, certificate, tls, trust_env
 
     def __call__(self) -> ssl.SSLContext:
         if self._tls is None:
-            self._tls = tls_context(self._ca, self._certificate)
+            self._tls = tls_context(self._ca, self._certificate, self._trust_env)
         return self._tls
 
 
@@ -269,18 +267,10 @@ class _Clients:
 class _BridgedReply:
     """An awaited reply for blocking code, on sigwire's background loop."""
 
-    __slots__ = ("_reply",)
+    __slots__ = ("_reply", "headers", "status")
 
     def __init__(self, reply: AsyncReply) -> None:
-        self._reply = reply
-
-    @property
-    def status(self) -> int:
-        return self._reply.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self._reply.headers
+        self._reply, self.status, self.headers = reply, reply.status, reply.headers
 
     def read(self) -> bytes:
         return block_on(self._reply.read())

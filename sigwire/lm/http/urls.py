@@ -227,29 +227,38 @@ def _matches_entry(entry: str, end: ServerUrl) -> bool:
 # --- TLS -----------------------------------------------------------------------------------------------
 
 
-def tls_context(ca: str | os.PathLike[str] | None, certificate: Certificate | None) -> ssl.SSLContext:
+def tls_context(
+    ca: str | os.PathLike[str] | None, certificate: Certificate | None, trust_env: bool = True
+) -> ssl.SSLContext:
     """Return a context that trusts the system's authorities and ``ca``, and sends ``certificate``.
 
+    As in requests, REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE replaces the system's authorities; OpenSSL reads SSL_CERT_FILE.
     Raises ``ConfigurationError`` if a file cannot be loaded.
     """
     import ssl  # plain HTTP never loads ssl
 
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    paths = ssl.get_default_verify_paths()
-    if not (paths.cafile or paths.capath or context.cert_store_stats()["x509_ca"]):
-        _load_certifi(context)
+    bundle = (os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")) if trust_env else None
     try:
+        context = ssl.create_default_context(**_location(bundle)) if bundle else ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        paths = ssl.get_default_verify_paths()
+        if not (bundle or paths.cafile or paths.capath or context.cert_store_stats()["x509_ca"]):
+            _load_certifi(context)
         if ca is not None:
-            context.load_verify_locations(capath=ca) if os.path.isdir(ca) else context.load_verify_locations(cafile=ca)
+            context.load_verify_locations(**_location(ca))
         if certificate is not None:
             chain: tuple[Any, ...] = certificate if isinstance(certificate, tuple) else (certificate,)
             context.load_cert_chain(*chain)
     except (OSError, TypeError) as error:
         raise ConfigurationError(
-            f"The ca or certificate of HttpTransport cannot be loaded ({error}). Both are paths of PEM files."
+            f"Certificates cannot be loaded ({error}). The ca and certificate of HttpTransport, and REQUESTS_CA_BUNDLE and "
+            "CURL_CA_BUNDLE in the environment, are paths of PEM files."
         ) from error
     return context
+
+
+def _location(path: str | os.PathLike[str]) -> dict[str, Any]:
+    return {"capath" if os.path.isdir(path) else "cafile": path}
 
 
 def _load_certifi(context: ssl.SSLContext) -> None:

@@ -52,27 +52,33 @@ class EndpointResolver:
         self._last: tuple[_EndpointInputs, ServiceEndpoint] | None = None
 
     def base(self) -> tuple[str, bool]:
-        """Return the base URL, and True if it was given in code."""
+        """Return the base URL, its query included, and True if it was given in code."""
         row, given = self._provider, self._connection.base_url
         if given:
-            return row.tidy(given), True
+            return self._tidy(given), True
         for name in row.base_variables:
             if url := os.environ.get(name, "").strip():
-                return row.tidy(url), False
+                return self._tidy(url), False
         if callable(row.base_url):
-            return row.tidy(row.base_url(self._variable_values())), False
+            return self._tidy(row.base_url(self._variable_values())), False
         if not row.base_url:
             raise ConfigurationError(
                 f"{self.model} has no base URL (sending the request). Set {' or '.join(row.base_variables) or 'a base_url'} "
                 f"in the environment, or pass LM({self.model!r}, base_url=...)."
             )
-        return row.tidy(row.base_url.format_map(self._variable_values(row.base_url))), False
+        return self._tidy(row.base_url.format_map(self._variable_values(row.base_url))), False
 
-    def query(self, query: Mapping[str, str]) -> str:
-        """Return the query of a URL with the values of its variables."""
-        values = self._variable_values("".join(query.values()))
-        pairs = (f"{name}={quote(value.format_map(values), safe='')}" for name, value in query.items())
-        return "?" + "&".join(pairs)
+    def _tidy(self, url: str) -> str:
+        path, mark, query = url.strip().partition("?")
+        return self._provider.tidy(path) + mark + query
+
+    def query(self, query: Mapping[str, str], given: str = "") -> str:
+        """Return the query of a URL: the ``given`` one, and what it does not name, with the values of its variables."""
+        named = {pair.partition("=")[0] for pair in given.split("&")}
+        added = {name: value for name, value in query.items() if name not in named}
+        values = self._variable_values("".join(added.values()))
+        pairs = [f"{name}={quote(value.format_map(values), safe='')}" for name, value in added.items()]
+        return "?" + "&".join([given, *pairs] if given else pairs)
 
     def _variable_values(self, template: str | None = None) -> dict[str, str]:
         """Return the values of the variables of a template, or of all variables."""
@@ -117,7 +123,7 @@ class EndpointResolver:
         if not connection.base_url:
             named = [name for variable in row.variables.values() for name in variable.variables]
             return (*row.base_variables, *named, *row.header_variables.values(), *keys)
-        is_own = self.is_own_host(row.tidy(connection.base_url))
+        is_own = self.is_own_host(self.base()[0])
         return (*(row.header_variables.values() if is_own else ()), *keys)
 
     def _resolve(self, headers: Mapping[str, str]) -> ServiceEndpoint:

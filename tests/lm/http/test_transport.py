@@ -29,6 +29,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+import sigwire
 from sigwire.effects.emitting import Emit, stream
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import to_thread
@@ -36,7 +37,7 @@ from sigwire.effects.steps import Steps, arun
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.http.transport import HttpTransport
-from sigwire.lm.http.urls import parse_url, proxy_from_env
+from sigwire.lm.http.urls import parse_url, proxy_from_env, tls_context
 
 SECRET = "sk-canary-5Qz"
 PATIENCE = 5.0  # how long a test waits for what must happen; what must not happen is never waited for
@@ -206,7 +207,15 @@ def serve() -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "REQUEST_METHOD"):
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+        "REQUEST_METHOD",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+    ):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
 
@@ -1154,12 +1163,43 @@ def test_certificate_of_an_unknown_authority_is_refused_and_not_retryable(
     server = serve(tls=certificates.server)
     with (
         HttpTransport() as transport,
-        pytest.raises(LMTransportError, match=r"not trusted .* pass its file as ca") as caught,
+        pytest.raises(LMTransportError, match=r"not trusted .*REQUESTS_CA_BUNDLE.* LM\(\.\.\., transport=") as caught,
     ):
         call(transport, ask(server.url))
     assert not caught.value.retryable
     assert server.requests == []
     assert server.is_left(0)
+    advice = str(caught.value).partition("transport=")[2].removesuffix(").")
+    with eval(advice.replace("authority.pem", str(certificates.ca)), {"sigwire": sigwire}) as transport:
+        assert call(transport, ask(server.url)).status == 200
+
+
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_authorities_of_the_environment_are_trusted(
+    serve: Callable[..., Server], call: Call, certificates: Certificates, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    server = serve(tls=certificates.server)
+    monkeypatch.setenv(name, str(certificates.ca))
+    with HttpTransport() as transport:
+        assert call(transport, ask(server.url)).status == 200
+    if name != "SSL_CERT_FILE":  # OpenSSL reads it itself
+        with HttpTransport(trust_env=False) as transport, pytest.raises(LMTransportError, match="not trusted"):
+            call(transport, ask(server.url))
+
+
+def test_bundle_of_the_environment_replaces_the_system_authorities(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CURL_CA_BUNDLE", "/does/not/exist.pem")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificates.ca))
+    assert len(tls_context(None, None).get_ca_certs()) == 1
+    assert len(tls_context(certificates.ca, None).get_ca_certs()) == 1
+
+
+def test_unreadable_bundle_of_the_environment_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/does/not/exist.pem")
+    with pytest.raises(ConfigurationError, match="REQUESTS_CA_BUNDLE"):
+        tls_context(None, None)
 
 
 def test_certificate_for_another_host_is_refused(
@@ -1368,18 +1408,71 @@ class TlsInTls:
         self.connection.sendall(self.outgoing.read())
 
 
-@pytest.mark.parametrize(("status", "hint"), [("407 Auth", "put a user name"), ("503 No", "status 503")])
-def test_refusing_http_proxy_is_named_without_its_password(
-    serve: Callable[..., Server], call: Call, status: str, hint: str
+@pytest.mark.parametrize("url", ["https://model.test/", "http://model.test/"])
+@pytest.mark.parametrize(("login", "problem"), [(f"me:{SECRET}@", "refuses its login"), ("", "needs a login")])
+def test_proxy_that_wants_a_login_is_named_without_its_password(
+    serve: Callable[..., Server], call: Call, url: str, login: str, problem: str
+) -> None:
+    proxy = serve(says(reply(b"", status="407 Proxy Authentication Required")))
+    with no_open_sockets(), HttpTransport(proxy=f"http://{login}127.0.0.1:{proxy.port}") as transport:
+        with pytest.raises(LMTransportError, match=rf"{problem}.*http://user:password@host:port") as caught:
+            call(transport, ask(url))
+        assert f"the proxy http://127.0.0.1:{proxy.port} answered with status 407" in str(caught.value)
+        assert SECRET not in "".join(traceback.format_exception(caught.value))
+        assert (caught.value.status, caught.value.retryable) == (407, False)
+        del caught
+
+
+def test_unknown_proxy_that_wants_a_login_is_an_error(serve: Callable[..., Server], call: Call) -> None:
+    server = serve(says(reply(b"", status="407 Proxy Authentication Required")))
+    with (
+        HttpTransport() as transport,
+        pytest.raises(LMTransportError, match="a proxy on the way answered with status 407"),
+    ):
+        call(transport, ask(server.url))
+
+
+@pytest.mark.parametrize(("status", "is_retryable"), [("403 Forbidden", False), ("503 Busy", True)])
+def test_refused_tunnel_names_the_proxy(
+    serve: Callable[..., Server], call: Call, status: str, is_retryable: bool
 ) -> None:
     proxy = serve(says(reply(b"", status=status)))
-    url = f"http://me:{SECRET}@127.0.0.1:{proxy.port}"
-    with no_open_sockets(), HttpTransport(proxy=url) as transport:
-        with pytest.raises(LMTransportError, match=hint) as caught:
+    with HttpTransport(proxy=f"http://127.0.0.1:{proxy.port}") as transport:
+        with pytest.raises(LMTransportError, match=f"127.0.0.1:{proxy.port} answered with status") as caught:
             call(transport, ask("https://model.test/"))
-        assert f"http://127.0.0.1:{proxy.port}" in str(caught.value)
-        assert SECRET not in "".join(traceback.format_exception(caught.value))
-        del caught
+        assert caught.value.retryable == is_retryable
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "socks5"])
+@pytest.mark.parametrize("url", ["https://model.test/", "http://model.test/"])
+def test_dead_proxy_is_named(call: Call, scheme: str, url: str) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as unused:
+        port = unused.getsockname()[1]
+    with (
+        HttpTransport(proxy=f"{scheme}://me:{SECRET}@127.0.0.1:{port}") as transport,
+        pytest.raises(LMTransportError, match=f"the proxy {scheme}://127.0.0.1:{port}") as caught,
+    ):
+        call(transport, ask(url))
+    assert "Check that the server is running" not in str(caught.value)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_unknown_name_of_a_proxy_names_the_proxy(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with (
+        HttpTransport(proxy="http://proxy.test:3128") as transport,
+        pytest.raises(LMTransportError, match=r"the proxy http://proxy\.test:3128 failed: the host name is unknown"),
+    ):
+        call(transport, ask("https://model.test/"))
+
+
+def test_silent_proxy_is_named_when_connecting_times_out(serve: Callable[..., Server], call: Call) -> None:
+    proxy = serve(hang)
+    with (
+        HttpTransport(proxy=f"http://127.0.0.1:{proxy.port}", connect_timeout=0.1) as transport,
+        pytest.raises(LMTimeoutError, match=f"through the proxy http://127.0.0.1:{proxy.port} within 0.1 s"),
+    ):
+        call(transport, ask("https://model.test/"))
 
 
 @pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
@@ -1420,9 +1513,9 @@ def test_tls_works_through_a_socks_proxy(serve: Callable[..., Server], call: Cal
 @pytest.mark.parametrize(
     ("password", "status", "user", "message"),
     [
-        (b"", 5, "", "could not connect: connection refused"),
-        (b"right", 0, "", "put the user and password into its URL"),
-        (b"right", 0, f"me:{SECRET}@", "put the user and password into its URL"),
+        (b"", 5, "", "Connection refused by destination host"),
+        (b"right", 0, "", "Write http://user:password@host:port"),
+        (b"right", 0, f"me:{SECRET}@", "Write http://user:password@host:port"),
     ],
 )
 def test_refusing_socks_proxy_is_named_without_its_password(
