@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 __all__ = [
-    "EventLoop", "OwnerLoop", "block_on", "has_running_loop", "marking_loop_blocked", "started_by_block_on",
-    "to_thread",
+    "EventLoop", "OwnerLoop", "block_on", "has_running_loop", "marking_loop_blocked", "running_loop",
+    "started_by_block_on", "to_thread",
 ]  # fmt: skip
 
 EventLoop: TypeAlias = "asyncio.AbstractEventLoop"
@@ -124,7 +124,7 @@ _blocked: contextvars.ContextVar[tuple[EventLoop, ...]] = contextvars.ContextVar
 @contextmanager
 def marking_loop_blocked() -> Generator[None]:
     """Inside the block, started work sees the event loop of this thread, if one runs, as blocked."""
-    loop = _running_loop()
+    loop = running_loop()
     if loop is None:
         yield
         return
@@ -135,7 +135,8 @@ def marking_loop_blocked() -> Generator[None]:
         _blocked.reset(token)
 
 
-def _running_loop() -> EventLoop | None:
+def running_loop() -> EventLoop | None:
+    """Return the event loop that runs in this thread, if any."""
     if "asyncio" not in sys.modules:  # then no loop runs, and the check must not import asyncio
         return None
     import asyncio
@@ -151,7 +152,7 @@ def has_running_loop() -> bool:
     >>> has_running_loop()
     False
     """
-    return _running_loop() is not None
+    return running_loop() is not None
 
 
 class OwnerLoop:
@@ -169,7 +170,7 @@ class OwnerLoop:
     __slots__ = ("_loop",)
 
     def __init__(self, loop: EventLoop | None = None) -> None:
-        self._loop = loop or _running_loop()
+        self._loop = loop or running_loop()
 
     def __bool__(self) -> bool:
         return self._loop is not None

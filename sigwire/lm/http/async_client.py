@@ -39,6 +39,7 @@ import aiohttp
 from aiohttp.connector import Connection
 from yarl import URL
 
+from sigwire.effects.loops import running_loop
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import raise_transport_error
 from sigwire.lm.http.deadlines import DeadlineTimer, seconds_until
@@ -49,6 +50,7 @@ from sigwire.lm.http.urls import Origin, Proxy
 
 __all__ = ["AsyncConnectionPool", "AsyncReply"]
 
+_TlsContext: TypeAlias = "Callable[[], ssl.SSLContext]"
 _Key: TypeAlias = "tuple[asyncio.AbstractEventLoop, Proxy | None]"
 _FAR_FUTURE_SECONDS, _CLOSE_WAIT_SECONDS = 1e8, 1.0  # seconds
 # A larger body is sent in parts: a write of the whole would block the loop.
@@ -62,7 +64,7 @@ _MAX_UNREAD = 256 * 1024  # received bytes of a reply, before the socket is read
 class AsyncConnectionPool:
     """The pools of all event loops, one per loop and SOCKS proxy."""
 
-    def __init__(self, keep_alive: float, context: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(self, keep_alive: float, context: _TlsContext) -> None:
         self._keep_alive, self._context = keep_alive, context
         self._pools: dict[_Key, _LoopPool] = {}
         self._lock = threading.Lock()
@@ -151,11 +153,7 @@ class _LoopPool:
     """The connections of one event loop, and the replies that use them."""
 
     def __init__(
-        self,
-        pools: dict[_Key, _LoopPool],
-        socks: Proxy | None,
-        keep_alive: float,
-        context: Callable[[], ssl.SSLContext],
+        self, pools: dict[_Key, _LoopPool], socks: Proxy | None, keep_alive: float, context: _TlsContext
     ) -> None:
         self.loop, self.socks, self._context = asyncio.get_running_loop(), socks, context
         self.replies: set[AsyncReply] = set()
@@ -171,9 +169,8 @@ class _LoopPool:
 
     def _connector(self, **options: Any) -> aiohttp.TCPConnector:
         if self.socks is None:
-            return aiohttp.TCPConnector(
-                resolver=aiohttp.ThreadedResolver(), **options
-            )  # the system's resolver, even if aiodns is installed
+            # The system's resolver, even if aiodns is installed.
+            return aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver(), **options)
         connectors: Any = _socks_connectors(self.socks)
         where = {name: getattr(self.socks, name) or None for name in ("host", "port", "username", "password")}
         made: aiohttp.TCPConnector = connectors.ProxyConnector(**where, rdns=True, **options)
@@ -193,17 +190,16 @@ class _LoopPool:
         target, limit = self._target(exchange), _connect_limit(exchange.connect_limit)
         while True:
             connection = await self.connector.connect(target, [], limit)
-            transport = connection.transport
-            if transport is None or connection.protocol is None:  # the server closed it at once
-                connection.close()
-                raise aiohttp.ServerDisconnectedError
-            if transport not in self._transports:
-                self._transports.add(transport)
-                if not connection.protocol.should_close:
-                    return connection
+            transport, protocol = connection.transport, connection.protocol
+            is_new = transport not in self._transports
+            if transport is None or protocol is None or (is_new and protocol.should_close):
                 _abort(connection)
-                raise ProtocolError("the server sent an unsolicited reply")
-            if not (exchange.request.new_connection or connection.protocol.should_close or _has_news(transport)):
+                raise ProtocolError("the server closed the connection, or sent on it, before the request")
+            if is_new:
+                self._transports.add(transport)
+                return connection
+            has_data = protocol.should_close or has_pending_data(transport.get_extra_info("socket").fileno())
+            if not (has_data or exchange.request.new_connection):
                 exchange.may_be_stale = True
                 return connection
             _abort(connection)  # check the next kept connection; without one the connector opens a new one
@@ -234,7 +230,7 @@ class _LoopPool:
         if self.loop.is_closed():
             self.close_without_loop()
             return
-        if _running_loop() is self.loop:
+        if running_loop() is self.loop:
             self._close_when_idle()
             return
         if not (self.loop.is_running() or self.replies):
@@ -309,13 +305,6 @@ def _detach(transport: asyncio.Transport) -> None:
         setattr(below, "_sock", None)  # noqa: B010
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 # --- one exchange --------------------------------------------------------------------------------------
 
 
@@ -350,9 +339,7 @@ class AsyncReply(asyncio.Protocol):
         try:
             self._connection = connection = await self._pool.connection(exchange)
             seconds_until(exchange.deadline)
-            self._transport = transport = connection.transport
-            assert transport is not None  # no await since the pool checked it
-            self._send(transport)
+            self._send(connection)
             while not reply.has_head:
                 if reply.failure is not None:
                     raise reply.failure
@@ -362,7 +349,9 @@ class AsyncReply(asyncio.Protocol):
         exchange.phase = "reading the reply"
         self.status, self.headers = reply.status, reply.headers
 
-    def _send(self, transport: asyncio.Transport) -> None:
+    def _send(self, connection: Connection) -> None:
+        self._transport = transport = connection.transport
+        assert transport is not None  # no await since the pool checked it
         transport.set_protocol(self)
         self._exchange.phase = "sending the request"
         head, body = self._exchange.whole_head(), self._exchange.request.body
@@ -370,15 +359,14 @@ class AsyncReply(asyncio.Protocol):
             transport.write(head + body)
         else:
             transport.write(head)
-            self._is_writable = writable = asyncio.Event()
-            writable.set()
-            self._sending = self._pool.loop.create_task(_send_in_parts(transport, body, writable))
+            self._is_writable = asyncio.Event()
+            self._is_writable.set()
+            self._sending = self._pool.loop.create_task(_send_in_parts(transport, body, self._is_writable))
         self._exchange.phase = "waiting for the reply"
 
     async def read(self) -> bytes:
         """Await the whole body."""
-        chunks = [chunk async for chunk in self]
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return b"".join([chunk async for chunk in self])
 
     async def next(self) -> bytes:
         """Await the next chunk of the body; ``b""`` at the end."""
@@ -448,8 +436,7 @@ class AsyncReply(asyncio.Protocol):
     def expire(self) -> None:
         """Fail and close the connection: the deadline has passed."""
         self._parser.fail(TimeoutError())
-        self._disconnect()
-        self._wake()
+        self.eof_received()
 
     def pause_writing(self) -> None:
         if self._is_writable is not None:
@@ -500,10 +487,6 @@ async def _send_in_parts(transport: asyncio.Transport, body: bytes, writable: as
     for start in range(0, len(body), _PART_SIZE):
         await writable.wait()
         transport.write(body[start : start + _PART_SIZE])
-
-
-def _has_news(transport: asyncio.Transport) -> bool:
-    return has_pending_data(transport.get_extra_info("socket").fileno())
 
 
 def _abort(connection: Connection | None) -> None:

@@ -283,8 +283,7 @@ class SyncReply:
 
     def read(self) -> bytes:
         """Return the whole body."""
-        chunks = list(iter(self.next, b""))
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return b"".join(iter(self.next, b""))
 
     def next(self) -> bytes:
         """Return the next chunk of the body; ``b""`` at the end."""

@@ -2,8 +2,8 @@
 
 The error decides what is retried (``LMError.retryable``: rate limits, overload, server faults, timeouts, lost connections).
 The wait is the one that the provider states; without it, a wait that doubles, less a random part that spreads clients out.
-A call's deadline ends its retries: a wait that would pass it is not begun. A reused connection that the server closed before
-the first byte of a reply is no failure of the provider: the exchange is repeated at once on a new connection, a redial.
+A call's deadline ends its retries: no wait passes it. A reused connection that the server closed before the first byte of a
+reply is no failure of the provider: the exchange is repeated at once on a new connection, a redial.
 Time and chance are arguments: a ``Clock`` waits, ``random`` draws. Knows no provider.
 """
 

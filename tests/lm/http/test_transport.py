@@ -1692,7 +1692,7 @@ async def test_slow_reader_gets_what_arrived_before_the_error(
     assert b"".join(pieces) == b"abcd"
 
 
-async def test_reply_that_arrived_before_the_deadline_is_read_after_it(serve: Callable[..., Server]) -> None:
+async def test_slow_reader_gets_a_reply_that_arrived_before_the_deadline(serve: Callable[..., Server]) -> None:
     body = bytes(range(256)) * 400
     async with HttpTransport(timeout=0.1) as transport, transport.astream(ask(serve(says(reply(body))).url)) as stream:
         await asyncio.sleep(0.15)

@@ -196,7 +196,7 @@ async def test_redial_that_fails_is_not_redialled(how: str) -> None:
 
 
 @HOWS
-async def test_retry_whose_wait_would_pass_the_deadline_is_not_begun(how: str) -> None:
+async def test_error_is_raised_at_once_when_the_wait_would_pass_the_deadline(how: str) -> None:
     clock, error = Clock(), LMRateLimitError(retry_after=5.0)
     call = Call(Request(), TargetKey("acme", None, None, "m"), timeout=2.0)
     with pytest.raises(LMRateLimitError) as caught:
