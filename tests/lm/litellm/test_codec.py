@@ -244,7 +244,7 @@ CONVERSATIONS: dict[str, tuple[Target[LiteLLMProfile], tuple[Message, ...], list
             ANSWERED,
         ),
         [WIRE_ASKED, ASSISTANT, WIRE_ANSWERED],
-        ["opaque"],
+        ["thinking"],
     ),
 }
 

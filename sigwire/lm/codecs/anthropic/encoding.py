@@ -8,7 +8,7 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Role
-from sigwire.core.parts import ImagePart
+from sigwire.core.parts import ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
@@ -20,6 +20,7 @@ from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
 from sigwire.lm.codecs.anthropic.tools import encode_tools
 from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
@@ -59,7 +60,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     warnings.extend(form.warnings)
     thinking = encode_reasoning(request, target, warnings)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
-    warnings += (*lost, *_media_warnings(history.messages), *repeat_warning(request, target))
+    warnings += (*lost, *detail_warnings(history.messages), *repeat_warning(request, target))
     system, turns = _split_system(_kept_messages(history.messages, profile, warnings), warnings)
     body: JsonObject = {
         "model": target.model,
@@ -88,13 +89,6 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
 
 def _history_rules(target: Target[MessagesProfile]) -> HistoryRules:
     return replace(target.history_rules, system="keep") if target.facts.later_system else target.history_rules
-
-
-def _media_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
-    parts = (part for message in messages for part in message.parts)
-    if not any(isinstance(part, ImagePart) and part.detail is not None for part in parts):
-        return ()
-    return (LMWarning("detail", "There is no place for an image's detail; it was left out."),)
 
 
 # --- options
@@ -252,6 +246,10 @@ def _kept_messages(
     """Yield the turns without the parts that the provider refuses, and without turns that are empty then."""
     for message in messages:
         parts = kept_parts(message.parts, profile)
+        if any(isinstance(part, ThinkingPart) and part.text and part not in parts for part in message.parts):
+            warnings.append(
+                LMWarning("thinking", "Thinking without its signature was left out; the provider refuses it.")
+            )
         if parts:
             yield message if len(parts) == len(message.parts) else Message(message.role, parts)
         elif message.role != "assistant":

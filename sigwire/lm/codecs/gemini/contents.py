@@ -18,6 +18,7 @@ from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 
@@ -50,23 +51,18 @@ def encode_contents(
             contents[-1][1].extend(parts)
         elif parts:
             contents.append((role, parts))
-    warnings = _detail_warnings(messages)
+    warnings = (*detail_warnings(messages), *_name_warnings(messages))
     if not contents:
         contents.append(("user", [{"text": target.profile.history_rules.first_user or ""}]))
         warnings += (LMWarning("messages", "The request has system turns only; an empty user turn was sent."),)
     return [{"role": role, "parts": cast(JsonValue, parts)} for role, parts in contents], warnings
 
 
-def _detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
-    images = (part for message in messages for part in message.parts if isinstance(part, ImagePart))
-    if any(image.detail not in (None, "auto") for image in images):
-        return (
-            LMWarning(
-                "detail",
-                "There is no place for an image's detail; it was left out. Use mediaResolution, which is for all images.",
-            ),
-        )
-    return ()
+def _name_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
+    files = (part for message in messages for part in message.parts if isinstance(part, FilePart))
+    if not any(file.filename and file.data is not None for file in files):
+        return ()
+    return (LMWarning("filename", "There is no place for the name of a file; it was left out."),)
 
 
 def _sign_turns(messages: Sequence[Message], target: Target[GeminiProfile]) -> Iterator[Message]:
@@ -125,9 +121,6 @@ def _encode_model(parts: Iterable[Part], names: NameMap, target: Target[GeminiPr
 
 
 def _encode_thinking(part: ThinkingPart, wires: list[JsonObject], *, is_seal: bool) -> None:
-    """Encode thinking. Untagged thinking is dropped: as plain text it would be an answer."""
-    if part.provider is None:
-        return
     if part.redacted is None:
         signed: JsonObject = {SIGNATURE: part.signature} if part.signature is not None else {}
         wires.append({"text": part.text, "thought": True, **signed})

@@ -22,8 +22,8 @@ def encode_part(part: Part) -> JsonObject:
     match part:
         case TextPart(text):
             return {"text": text}
-        case ImagePart(url=url, data=data, media_type=media_type):
-            return _encode_media(url, data, media_type, "image/png")
+        case ImagePart(url=url, data=data, media_type=media_type, file_id=file_id):
+            return _encode_media(url or file_id, data, media_type, "image/png")
         case AudioPart(data=data, format=format):
             return inline_data(f"audio/{format}", data)
         case FilePart(data=data, url=url, file_id=file_id, media_type=media_type):
@@ -38,7 +38,7 @@ def _encode_media(url: str | None, data: str | None, media_type: str | None, usu
     if data is not None:
         return inline_data(media_type or usual, data)
     if url is None:
-        raise InputError("An image needs a url or data, a file a url, data or the id of an uploaded file.")
+        raise InputError("An image or a file needs a url or data, or the id of an uploaded file.")
     inline = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
     if inline:
         return inline_data(*inline.groups())

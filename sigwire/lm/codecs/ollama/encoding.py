@@ -14,13 +14,13 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.errors import InputError, UnsupportedFeature
+from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.ollama.context import window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.history import error_text, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.media import text_of_file
+from sigwire.lm.codecs.shared.media import detail_warnings, require_source, text_of_file
 from sigwire.lm.codecs.shared.options import (
     OutputForm,
     StructuredMode,
@@ -84,7 +84,11 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         merge_extra_body(body, request),
         {},
         headers_for(request, profile),
-        (*itertools.chain(*lost, option_warnings), *repeat_warning(request, target)),
+        (
+            *itertools.chain(*lost, option_warnings),
+            *detail_warnings(history.messages),
+            *repeat_warning(request, target),
+        ),
         names,
         history.call_ids,
         requested_choices(request),
@@ -210,8 +214,7 @@ def _encode_document(part: AudioPart | FilePart, target: Target[OllamaProfile]) 
 
 
 def _encode_image(part: ImagePart, target: Target[OllamaProfile]) -> str:
-    if part.url is None and part.data is None:
-        raise InputError("An image needs a url or data.")
+    require_source(part, target)
     data = part.data if part.data is not None else _base64_of(part.url or "")
     if data is None:
         raise unsupported_feature("an image by URL", target, "Download it and pass its data.")

@@ -10,11 +10,10 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.errors import InputError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, text_of_file
+from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, require_source, text_of_file
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
 from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 
@@ -80,8 +79,7 @@ def _encode_text(part: TextPart, target: Target[ChatProfile]) -> JsonObject:
 
 def _encode_image(part: ImagePart, target: Target[ChatProfile]) -> JsonObject:
     require_media("image", target.profile.media, target)
-    if part.url is None and part.data is None:
-        raise InputError("An image needs a url or data.")
+    require_source(part, target)
     url = part.url or data_url(part.data, part.media_type or "image/png")
     image: JsonObject = {"url": url}
     if part.detail is not None:

@@ -86,6 +86,11 @@ class ChatProfile(WireProfile):
     cache_key: bool = True
     cache_mark: str = "prompt_cache_breakpoint"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rules = replace(self.history_rules, untagged_thinking=self.replay != "")
+        object.__setattr__(self, "history_rules", rules)
+
 
 # --- rows
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sigwire.core.tools.names import NameRules
+from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Option
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
@@ -41,6 +42,7 @@ class ResponsesProfile(WireProfile):
     path: str = "/responses"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
+    history_rules: HistoryRules = HistoryRules(untagged_thinking=False)
     tool_fields: frozenset[str] = frozenset({"allowed_callers", "async", "defer_loading", "output_schema", "strict"})
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     system_role: Literal["developer", "system"] = "developer"

@@ -3,7 +3,8 @@
 ``normalize_history(messages, rules)`` returns messages that an encoder can write one by one:
 
     text         lone surrogates are replaced; empty text parts and empty turns are dropped
-    foreign      thinking and opaque items of another provider (not ``rules.family``) are dropped
+    foreign      thinking and opaque items of another provider (not ``rules.family``) are dropped; a warning names the loss,
+                 but not that of ids, signatures and citations, whose text is kept
     answers      exactly one tool turn follows an assistant turn with calls. It answers every call, in call order: a call
                  without a result gets an error result, a result without a call is dropped. Assistant turns that directly
                  follow a turn with calls become one turn with it
@@ -29,6 +30,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.call_ids import CallIdRules, are_valid_ids, rewrite_call_ids
 from sigwire.lm.codecs.shared.unicode import is_unicode, replace_surrogates, to_unicode
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
 
 __all__ = ["NOT_EXECUTED", "HistoryRules", "NormalizedHistory", "error_text", "normalize_history"]
 
@@ -40,13 +42,14 @@ NOT_EXECUTED = "tool was not executed"
 class HistoryRules:
     """The form of history that a wire accepts.
 
-    ``family``: the provider family whose thinking and opaque items are kept; the encoder decides on untagged thinking.
-    ``ids``: ``None`` accepts any id that is not empty. ``system``: "keep" system turns in place, or "front": one turn,
-    first. ``merge``: roles whose neighbouring turns become one. ``first_user``: the text of a user turn to put first if
-    another role would be. ``result_media``: "keep" in the result, or "user": in a user turn after the results.
+    ``family``: the provider family whose thinking and opaque items are kept. ``untagged_thinking``: whether thinking of no
+    provider is kept. ``ids``: ``None`` accepts any id that is not empty. ``system``: "keep" system turns in place, or
+    "front": one turn, first. ``merge``: roles whose neighbouring turns become one. ``first_user``: the text of a user turn
+    to put first if another role would be. ``result_media``: "keep" in the result, or "user": in a user turn behind it.
     """
 
     family: str = ""
+    untagged_thinking: bool = True
     ids: CallIdRules | None = None
     system: Literal["keep", "front"] = "keep"
     merge: frozenset[Role] = frozenset()
@@ -85,7 +88,9 @@ def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> Norma
         turns = _merge_roles(turns, rules.merge)
     if rules.first_user is not None:
         turns = _start_with_user(turns, rules.first_user, warnings)
-    return NormalizedHistory(tuple(turns), tuple(warnings), frozenset(ids), frozenset([name for _, name in calls]))
+    return NormalizedHistory(
+        tuple(turns), tuple(dict.fromkeys(warnings)), frozenset(ids), frozenset([name for _, name in calls])
+    )
 
 
 # --- the parts of a turn -----------------------------------------------------------------------------------
@@ -107,7 +112,7 @@ def _scan(
     warnings: list[LMWarning] = []
     is_normal, unanswered = True, _NO_CALLS
     for message in messages:
-        view = _PLAIN if _is_plain(message) else _view_of(message, rules.family)
+        view = _PLAIN if _is_plain(message) else _view_of(message, rules)
         warnings += view.warnings
         if view.parts == ():
             continue
@@ -145,22 +150,22 @@ def _is_plain(message: Message) -> bool:
     return isinstance(part, TextPart) and part.text.isascii() and part.text != ""
 
 
-def _view_of(message: Message, family: str) -> _FamilyView:
+def _view_of(message: Message, rules: HistoryRules) -> _FamilyView:
     """Return the view of a turn, cached on the message: a conversation repeats its turns in every request."""
-    views = message.derived(_views)
-    view = views.get(family)
+    views, key = message.derived(_views), (rules.family, rules.untagged_thinking)
+    view = views.get(key)
     if view is None:
-        view = views[family] = _make_view(message, family)
+        view = views[key] = _make_view(message, rules)
     return view
 
 
-def _views(message: Message) -> dict[str, _FamilyView]:
+def _views(message: Message) -> dict[tuple[str, bool], _FamilyView]:
     return {}
 
 
-def _make_view(message: Message, family: str) -> _FamilyView:
+def _make_view(message: Message, rules: HistoryRules) -> _FamilyView:
     warnings: list[LMWarning] = []
-    parts = tuple(_kept_parts(message, family, warnings))
+    parts = tuple(_kept_parts(message, rules, warnings))
     kept = Message(message.role, parts)
     results = kept.tool_results
     if not parts and message.role not in ("assistant", "tool"):
@@ -175,12 +180,12 @@ def _make_view(message: Message, family: str) -> _FamilyView:
     )
 
 
-def _kept_parts(message: Message, family: str, warnings: list[LMWarning]) -> Iterator[Part]:
+def _kept_parts(message: Message, rules: HistoryRules, warnings: list[LMWarning]) -> Iterator[Part]:
     misplaced = _MISPLACED[message.role]
     for part in message.parts:
         if isinstance(part, misplaced):
             raise _misplaced_error(part, message.role)
-        if _is_kept(part, family, warnings):
+        if _is_kept(part, rules, warnings):
             yield _with_unicode(part)
 
 
@@ -199,17 +204,36 @@ def _misplaced_error(part: Part, role: Role) -> InputError:
     )
 
 
-def _is_kept(part: Part, family: str, warnings: list[LMWarning]) -> bool:
+def _is_kept(part: Part, rules: HistoryRules, warnings: list[LMWarning]) -> bool:
     match part:
         case TextPart(text):
             return bool(text)
-        case ThinkingPart(provider=provider):
-            return provider is None or provider == family
-        case OpaquePart(provider=provider) if provider != family:
-            warnings.append(LMWarning("opaque", f"An item that only {provider} understands was left out."))
+        case ThinkingPart(provider=None) if rules.untagged_thinking:
+            return True
+        case ThinkingPart(provider=provider) | OpaquePart(provider=provider) if provider != rules.family:
+            if feature := _lost_feature(part):
+                what = "Thinking" if feature == "thinking" else "An item"
+                source = f"that only {provider} understands" if provider else "without a provider"
+                warnings.append(LMWarning(feature, f"{what} {source} was left out."))
             return False
         case _:
             return True
+
+
+def _lost_feature(part: ThinkingPart | OpaquePart) -> str:
+    """Return the feature that a foreign part has; ``""`` for data about texts that are kept (ids, signatures, citations)."""
+    if isinstance(part, ThinkingPart):
+        return "thinking" if part.text or part.redacted else ""
+    data = object_of(part.data)
+    if data.get("type") == "reasoning" or not _THOUGHTS.isdisjoint(data):
+        return "thinking"
+    is_shell = data.get("type", "message") == "message" and ("role" in data or (data and data.keys() <= _NOTES))
+    has_content = any(item.get("type") != "output_text" for item in objects_of(data.get("content")))
+    return "" if is_shell and not has_content else "opaque"
+
+
+_THOUGHTS = frozenset({"reasoning_details", "thinking_blocks"})
+_NOTES = frozenset({"annotations", "audio", "cache_control", "citations", "provider_specific_fields"})
 
 
 def _with_unicode(part: Part) -> Part:

@@ -12,7 +12,7 @@ require_feature(condition, feature, ..) refuse a feature before anything is sent
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, cast
 
@@ -22,6 +22,7 @@ from sigwire.core.response import LMWarning
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.schema import compile_schema
+from sigwire.lm.codecs.shared.untrusted import object_of
 
 __all__ = [
     "NO_SAMPLING",
@@ -166,8 +167,9 @@ def merge_objects(body: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObjec
 
 
 def merge_extra_body(body: JsonObject, request: Request) -> JsonObject:
-    """Merge the caller's ``extra_body`` last, so that it can override any member.
+    """Merge the caller's ``extra_body`` last, so that it can override any member. Its tools are added to those of the request.
 
+    A tool with the name of another (or with its type, if it has no name) replaces that one.
     Raises ``InputError`` if it is no object, or sets a ``stream`` other than the one by which the reply is decoded.
     """
     extra = request.options.get("extra_body")
@@ -180,7 +182,33 @@ def merge_extra_body(body: JsonObject, request: Request) -> JsonObject:
             f"extra_body sets stream={stream!r}, but the reply will be read in the other form (encoding the request). "
             "Leave it out: stream() and astream() request a streamed reply, every other call a whole one."
         )
+    tools, more = body.get("tools"), extra.get("tools")
+    if isinstance(tools, list) and isinstance(more, list):
+        extra = {**extra, "tools": _join_tools(tools, more)}
     return merge_objects(body, extra)
+
+
+def _join_tools(tools: Sequence[JsonValue], more: Sequence[JsonValue]) -> list[JsonValue]:
+    joined = list(tools)
+    for tool in more:
+        place = next((n for n, have in enumerate(joined) if _tool_key(have) == _tool_key(tool)), len(joined))
+        former = object_of(joined[place]) if place < len(joined) else {}
+        have, wanted = former.get(_DECLARATIONS), object_of(tool).get(_DECLARATIONS)
+        if isinstance(have, list) and isinstance(wanted, list):
+            tool = {_DECLARATIONS: _join_tools(have, wanted)}
+        joined[place : place + 1] = [tool]
+    return joined
+
+
+_DECLARATIONS = "functionDeclarations"  # Gemini has a list of functions in one tool
+
+
+def _tool_key(tool: JsonValue) -> object:
+    fields = object_of(tool)
+    named = {**fields, **object_of(fields.get("function"))}
+    return next(
+        (named[key] for key in ("name", "server_label", "mcp_server_name", "type") if key in named), fields.keys()
+    )
 
 
 def headers_for(request: Request, dialect: WireProfile) -> dict[str, str]:

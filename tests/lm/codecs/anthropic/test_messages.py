@@ -346,7 +346,7 @@ def test_row_82_foreign_ids_are_rewritten_and_foreign_thinking_is_dropped() -> N
     )
     new = "call_1__thought__a_b_c_"
     assert wire == [WIRE_ASKED, assistant({**WIRE_CALL, "id": new}), user({**WIRE_OK, "tool_use_id": new})]
-    assert warned == ["opaque"]
+    assert warned == ["thinking", "opaque"]
 
 
 def test_row_82_a_broken_call_of_another_provider_goes_as_an_object() -> None:

@@ -191,7 +191,7 @@ REPLAYS: dict[str, tuple[tuple[Part, ...], JsonObject, list[str]]] = {
     "row 82 another provider's thinking is dropped, its id kept": (
         (ThinkingPart("hm", signature="S", provider="anthropic"), ToolCall("toolu_1", "f", {"x": 1})),
         {**ASSISTANT, "tool_calls": [{**WIRE_CALL, "id": "toolu_1"}]},
-        ["tool_results"],
+        ["thinking", "tool_results"],
     ),
     "row 82 another provider's items are dropped": (
         (OpaquePart("gemini", {"a": 1}), replace(CALL, provider_data={"gemini": {"thoughtSignature": "S"}})),

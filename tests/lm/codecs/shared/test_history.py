@@ -126,7 +126,11 @@ PARTS: dict[str, tuple[tuple[Part, ...], tuple[Part, ...], list[str]]] = {
         [],
     ),
     "untagged thinking is kept for the encoder": ((ThinkingPart("h"),), (ThinkingPart("h"),), []),
-    "foreign thinking is dropped": ((ThinkingPart("h", provider="away"), TextPart("t")), (TextPart("t"),), []),
+    "foreign thinking is dropped with a warning": (
+        (ThinkingPart("h", provider="away"), TextPart("t")),
+        (TextPart("t"),),
+        ["thinking"],
+    ),
     "items of the family are kept": ((OpaquePart("home", {}),), (OpaquePart("home", {}),), []),
     "foreign items are dropped with a warning": ((OpaquePart("away", {}), TextPart("t")), (TextPart("t"),), ["opaque"]),
     "empty text is dropped": ((TextPart(""), TextPart("t")), (TextPart("t"),), []),

@@ -315,3 +315,38 @@ def test_profile_of_a_custom_host_may_name_its_fields() -> None:
     request = Request(ASKED, ({**FORMS["Responses"], "priority": 1},))
     tools: Any = openai_chat.encode(request, Target("p", "m", own)).body["tools"]
     assert tools[0]["function"]["priority"] == 1
+
+
+# --- tools in extra_body
+
+
+def with_extra(wire: str, *more: JsonObject) -> list[JsonObject]:
+    extra: JsonObject = {"extra_body": {"tools": list(more)}}
+    tools: Any = encoded(wire, FORMS["Anthropic"], options=extra).body["tools"]
+    return list(tools)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_tools_of_extra_body_are_added_to_the_functions(wire: str) -> None:
+    new: JsonObject = {"type": "a_new_tool", "setting": 1}
+    assert with_extra(wire, new) == [in_form_of(wire, SCHEMA), new]
+    assert encoded(wire, options={"extra_body": {"tools": [new]}}).body["tools"] == [new]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_tool_of_extra_body_replaces_the_one_of_its_name(wire: str) -> None:
+    other = in_form_of(wire, SCHEMA, priority=1)
+    assert with_extra(wire, other) == [other]
+    assert with_extra(wire, other, {"type": "x"}, {"type": "x", "y": 1}) == [other, {"type": "x", "y": 1}]
+
+
+def test_functions_of_gemini_in_extra_body_join_the_list() -> None:
+    more: JsonObject = {"functionDeclarations": [{"name": "g"}]}
+    (joined,) = with_extra("gemini", more)
+    assert joined == {"functionDeclarations": [{**ABOUT, "parametersJsonSchema": SCHEMA}, {"name": "g"}]}
+    assert with_extra("gemini", {"googleSearch": {}}) == [in_form_of("gemini", SCHEMA), {"googleSearch": {}}]
+
+
+def test_servers_of_extra_body_are_distinct_by_their_labels() -> None:
+    servers: list[JsonObject] = [{"type": "mcp", "server_label": label} for label in "ab"]
+    assert with_extra("responses", *servers) == [in_form_of("responses", SCHEMA), *servers]
