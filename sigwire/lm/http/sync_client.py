@@ -53,9 +53,8 @@ class _SocketWaiter:
 
     def __init__(self, waited_for: socket.socket) -> None:
         self._descriptor = waited_for.fileno()
-        self._poll = (
-            select.poll() if hasattr(select, "poll") else None
-        )  # Windows has no poll; its select has no limit on descriptors
+        # Windows has no poll; its select has no limit on descriptors.
+        self._poll = select.poll() if hasattr(select, "poll") else None
 
     def wait(self, wanted: int, seconds: float | None) -> bool:
         """Return True if the socket is ready, or has failed, within ``seconds``; ``None`` waits without a limit."""
@@ -110,9 +109,8 @@ class _SyncConnection:
     def _cancel(self) -> None:
         self.is_cancelled = True
         with suppress(OSError):
-            socket.socket.shutdown(
-                self.socket, socket.SHUT_RDWR
-            )  # SSLSocket.shutdown would break a read in another thread
+            # SSLSocket.shutdown would break a read in another thread.
+            socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
 
     def send(self, head: bytes, body: bytes) -> ConnectionError | None:
         """Send head and body. Return the error if the server closed early: it may have answered (wrong key, body too long)."""

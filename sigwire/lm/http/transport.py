@@ -13,10 +13,11 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import os
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -92,7 +93,8 @@ class HttpTransport:
         }
         self._proxies: dict[Origin, Proxy | None] = {}
         self._heads: dict[tuple[Any, ...], bytes] = {}
-        self._clients = _Clients(keep_alive, _TlsContexts(ca, certificate, tls, trust_env))
+        loaded_once = functools.cache(functools.partial(tls_context, ca, certificate, trust_env))
+        self._clients = _Clients(keep_alive, loaded_once if tls is None else lambda: tls)
         weakref.finalize(self, self._clients.close)
 
     def send(self, request: HttpRequest) -> HttpReply:
@@ -211,30 +213,12 @@ def _lower_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-class _TlsContexts:
-    """The TLS context, loaded when it is first needed."""
-
-    def __init__(
-        self,
-        ca: str | os.PathLike[str] | None,
-        certificate: Certificate | None,
-        tls: ssl.SSLContext | None,
-        trust_env: bool,
-    ) -> None:
-        self._ca, self._certificate, self._tls, self._trust_env = ca, certificate, tls, trust_env
-
-    def __call__(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = tls_context(self._ca, self._certificate, self._trust_env)
-        return self._tls
-
-
 class _Clients:
     """The two clients. aiohttp is slow to import; the first awaited request imports it."""
 
-    def __init__(self, keep_alive: float, trust: _TlsContexts) -> None:
-        self._keep_alive, self._trust = keep_alive, trust
-        self._sync_pool = ConnectionPool(keep_alive, trust)
+    def __init__(self, keep_alive: float, context: Callable[[], ssl.SSLContext]) -> None:
+        self._keep_alive, self._context = keep_alive, context
+        self._sync_pool = ConnectionPool(keep_alive, context)
         self._async_pool: AsyncConnectionPool | None = None
         self._lock = threading.Lock()
 
@@ -250,7 +234,7 @@ class _Clients:
             from sigwire.lm.http.async_client import AsyncConnectionPool
 
             with self._lock:
-                self._async_pool = self._async_pool or AsyncConnectionPool(self._keep_alive, self._trust)
+                self._async_pool = self._async_pool or AsyncConnectionPool(self._keep_alive, self._context)
         return self._async_pool.open(exchange)
 
     def close(self) -> None:

@@ -193,6 +193,13 @@ URLS = [
         "gemini-2.5-pro:generateContent",
     ),
     ("ollama/m", {}, {}, "http://127.0.0.1:11434/api/chat"),
+    (
+        "openai/m",
+        {},
+        {"OPENAI_BASE_URL": "https://x.example/v1/?a=1&b="},
+        "https://x.example/v1/chat/completions?a=1&b=",
+    ),
+    ("ollama/m", {}, {"OLLAMA_HOST": "gpu-box?a=http://b/"}, "http://gpu-box:11434/api/chat?a=http://b/"),
     ("ollama/m", {}, {"OLLAMA_HOST": "gpu-box"}, "http://gpu-box:11434/api/chat"),
     ("ollama/m", {}, {"OLLAMA_HOST": "http://gpu-box"}, "http://gpu-box:80/api/chat"),
     ("ollama-cloud/m", {}, {}, "https://ollama.com:443/api/chat"),
