@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -177,6 +177,32 @@ def test_broken_stream_raises_with_the_partial_answer(wire: str, read: Read) -> 
         assert len(provider.requests) == 1
     assert caught.value.retryable
     assert caught.value.partial.choices[0].text.startswith("one")
+
+
+@pytest.mark.parametrize("how", ["blocking", "awaited"])
+@pytest.mark.parametrize("wire", MODELS)
+async def test_slow_reader_gets_every_event_before_the_stream_breaks(wire: str, how: str) -> None:
+    gate, texts = Gate(), list[str]()
+
+    async def read_slowly(lm: LM) -> None:
+        events = lm.astream(HI) if how == "awaited" else _as_async(lm.stream(HI))
+        async for event in events:
+            if isinstance(event, TextDelta):
+                texts.append(event.text)
+                gate.open()
+                await asyncio.sleep(0.05 * (len(texts) == 1))  # the rest arrives, and the end of the connection
+
+    with FakeProvider([Streamed("one two three four five six", gate=gate, stop_after=8)]) as provider:
+        gate.release(5)
+        with pytest.raises(LMTransportError) as caught:
+            await read_slowly(model(provider, wire))
+    assert "".join(texts) == caught.value.partial.choices[0].text
+    assert len("".join(texts).split()) >= 4
+
+
+async def _as_async(events: Iterable[StreamEvent]) -> AsyncGenerator[StreamEvent, None]:
+    for event in events:
+        yield event
 
 
 @pytest.mark.parametrize("wire", MODELS)
