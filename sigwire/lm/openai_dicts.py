@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, Role
+from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
@@ -252,11 +253,11 @@ def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: M
     ToolChoice(mode='auto', allowed=())
     """
     options: dict[str, Any] = dict(kwargs)
-    tools = options.pop("tools", None) or ()
+    tools: Iterable[Any] = options.pop("tools", None) or ()
     choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
     return Request(
         decode_messages(messages),
-        tools if isinstance(tools, tuple) else tuple(tools),
+        tuple(tools),
         read_tool_choice(choice),
         options.pop("parallel_tool_calls", None),
         _decode_response_format(wanted),
@@ -267,7 +268,7 @@ def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: M
 def _decode_response_format(wanted: object) -> ResponseFormat | None:
     if wanted is None or isinstance(wanted, ResponseFormat):
         return wanted
-    if not isinstance(wanted, Mapping):
+    if not is_mapping(wanted):
         raise InputError(
             f"response_format is {type(wanted).__name__} (decoding the call). Use {{'type': 'json_object'}} or "
             "{'type': 'json_schema', 'json_schema': {'name': ..., 'schema': {...}}}."

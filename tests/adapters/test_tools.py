@@ -533,3 +533,13 @@ def test_tool_choice_that_is_not_offered_is_an_error_with_the_offered_names(capa
     inputs = {"question": "Q?", "tools": [PING]}
     with pytest.raises(InputError, match=r"'pong'.*on offer are ping"):
         ChatAdapter().format(Both, inputs, capabilities=capabilities, tool_choice={"type": "function", "name": "pong"})
+
+
+@pytest.mark.parametrize("schemas", ["full", "compact"])
+@pytest.mark.parametrize("native", [True, False])
+def test_every_schema_without_properties_makes_the_same_request(schemas: Any, native: bool) -> None:
+    plan = ChatAdapter(tool_schemas=schemas).plan(Choose, Capabilities(native_tools=native))
+    given: list[JsonObject | None] = [None, {}, {"type": "object"}, {"type": "object", "properties": {}}]
+    tools = [Tool.from_schema("ping", "Say hello.", schema) for schema in given]
+    requests = [plan.format({"question": "Q?", "tools": [tool]}) for tool in tools]
+    assert all(request == requests[0] for request in requests)

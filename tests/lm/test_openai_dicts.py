@@ -208,3 +208,13 @@ def encode_outputs_of(choices: tuple[Choice, ...]) -> list[Any]:
     from sigwire.core.response import Response
 
     return list(encode_outputs(Response(choices)))
+
+
+def test_response_format_is_read_from_both_forms_of_openai() -> None:
+    described: dict[str, Any] = {"name": "answer", "schema": {"type": "object"}}
+    for wanted in ({"type": "json_schema", **described}, {"type": "json_schema", "json_schema": described}):
+        assert decode_request([], {"response_format": wanted}).response_format == ResponseFormat(
+            {"type": "object"}, "answer"
+        )
+    assert decode_request([], {"response_format": {"type": "json_object"}}).response_format == ResponseFormat()
+    assert decode_request([], {"response_format": {"type": "text"}}).response_format is None

@@ -30,6 +30,7 @@ __all__ = ["Tool", "are_same_tools"]
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+_NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
 class Tool:
@@ -113,7 +114,7 @@ class Tool:
         keep("is_async", handler is not None and is_async_function(handler))
         keep("metadata", dict(metadata or {}))
         keep("_arguments", arguments)
-        keep("_parameters", None if arguments else parameters or None)  # {} means no arguments
+        keep("_parameters", None if arguments or parameters in _NO_ARGUMENTS else parameters)
         keep("_spec", None)
         keep("_bind", arguments.bind if arguments else None)
 

@@ -237,3 +237,11 @@ def test_tool_with_a_schema_is_described_by_the_function_inside_a_partial() -> N
     assert tool.description == "How far it is."
     assert Tool.web_search().description == "Search the web."
     assert Tool(name="far", parameters={"type": "object"}).description == ""
+
+
+@pytest.mark.parametrize("schema", [None, {}, {"type": "object"}, {"type": "object", "properties": {}}], ids=str)
+def test_schema_without_properties_means_no_arguments(schema: Any) -> None:
+    tool = Tool.from_schema("ping", "Say hello.", schema, handler=lambda: "pong")
+    assert tool.parameters == {"type": "object", "properties": {}}
+    assert tool() == "pong"
+    assert tool == Tool.from_schema("ping", "Say hello.", handler=tool.handler)

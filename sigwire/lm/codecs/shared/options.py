@@ -195,8 +195,10 @@ def _join_tools(tools: Sequence[JsonValue], more: Sequence[JsonValue]) -> list[J
         former = object_of(joined[place]) if place < len(joined) else {}
         have, wanted = former.get(_DECLARATIONS), object_of(tool).get(_DECLARATIONS)
         if isinstance(have, list) and isinstance(wanted, list):
-            tool = {_DECLARATIONS: _join_tools(have, wanted)}
-        joined[place : place + 1] = [tool]
+            wanted = _join_tools(have, wanted)
+            joined[place] = {_DECLARATIONS: wanted}
+        else:
+            joined[place : place + 1] = [tool]
     return joined
 
 
@@ -274,6 +276,9 @@ class OutputForm(NamedTuple):
     warnings: tuple[LMWarning, ...] = ()
 
 
+_ANY_OUTPUT = OutputForm()
+
+
 def choose_output(
     wanted: ResponseFormat | None,
     modes: Collection[StructuredMode],
@@ -287,7 +292,7 @@ def choose_output(
     Raises ``UnsupportedFeature`` if the format is required and cannot be enforced, and for a root that the host refuses.
     """
     if wanted is None:
-        return OutputForm()
+        return _ANY_OUTPUT
     able, schema = target.capabilities, wanted.schema
     blocked = blocked or (with_tools and not able.tools_with_json_schema)
     modes = () if blocked else [mode for mode in modes if getattr(able, mode)]
