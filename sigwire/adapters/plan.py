@@ -152,6 +152,7 @@ class Plan:
             parallel = self.adapter.parallel_tool_calls
         prompt = self._tool_prompt(inputs, choice)
         messages = self._first_messages(prompt, demos)
+        first = len(messages)
         history = inputs.get(self._history_name) if self._history_name is not None else None
         if history:
             self._history.extend(messages, history)
@@ -159,9 +160,10 @@ class Plan:
         if not self.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
             reminder = self._tool_prompts.reminder(prompt, choice)
             messages.append(Message("user", self.layout.write_inputs(inputs, after=reminder)))
+        repeated = (first, len(messages)) if history else (first,) if demos else ()
         if not prompt.specs:
-            return Request(tuple(messages), response_format=self._response_format, options=settings)
-        return Request(tuple(messages), prompt.specs, choice, parallel, self._response_format, settings)
+            return Request(tuple(messages), response_format=self._response_format, options=settings, repeated=repeated)
+        return Request(tuple(messages), prompt.specs, choice, parallel, self._response_format, settings, repeated)
 
     def _tool_prompt(self, inputs: FieldValues, choice: ToolChoice | None) -> ToolPrompt:
         prompts = self._tool_prompts

@@ -7,14 +7,15 @@ sampling options and limits by their common names (temperature, top_p, max_token
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message
+from sigwire.errors import ConfigurationError
 
-__all__ = ["MemoTuple", "Request", "ResponseFormat", "ToolChoice", "memoized"]
+__all__ = ["MemoTuple", "Request", "ResponseFormat", "ToolChoice", "check_prompt_cache", "memoized"]
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -63,7 +64,9 @@ class Request(Value):
     """The input of one model call. If ``tool_choice`` or ``parallel_tool_calls`` is ``None``, the provider decides.
 
     ``tools`` are read from any public form of a tool (``core.tools.specs``); others raise ``ToolDefinitionError``. They may
-    be a ``MemoTuple``, if its specs never change: codecs then encode the specs once.
+    be a ``MemoTuple``, if its specs never change: codecs then encode the specs once. ``repeated``: how many of the first
+    messages other requests repeat, ascending: instructions and demos; all messages of a conversation. Prompt caches are
+    marked there, if the provider has marks.
 
     >>> request = Request((Message.user("Hi"),), options={"temperature": 0.0})
     >>> Request.from_json(request.to_json()) == request
@@ -76,6 +79,7 @@ class Request(Value):
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     options: JsonObject = field(default_factory=dict[str, JsonValue])
+    repeated: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tools:
@@ -84,6 +88,28 @@ class Request(Value):
 
         if not memoized(self.tools, are_specs):
             object.__setattr__(self, "tools", read_tools(self.tools))
+
+
+_CACHE_FORMS = """prompt_cache="auto", False or {"ttl": "5m" or "1h", "key": "..."}"""
+
+
+def check_prompt_cache(options: Mapping[str, object]) -> None:
+    """Raise ``ConfigurationError`` for an option of the provider's prompt cache that is not known.
+
+    >>> check_prompt_cache({"prompt_cache": {"ttl": "2h"}})
+    Traceback (most recent call last):
+    sigwire.errors.ConfigurationError: prompt_cache={'ttl': '2h'} is not known. Write prompt_cache="auto", False or ...
+    """
+    marks, given = options.get("cache"), options.get("prompt_cache")
+    if isinstance(marks, str | Mapping):
+        raise ConfigurationError(f"cache={marks!r:.80} does not mark a provider's prompt cache. Write {_CACHE_FORMS}.")
+    if given is None or given is False or given == "auto":
+        return
+    settings = cast("Mapping[str, object]", given) if isinstance(given, Mapping) else {"": given}
+    for name, value in settings.items():
+        is_known = value in ("5m", "1h") if name == "ttl" else name == "key" and isinstance(value, str)
+        if not is_known:
+            raise ConfigurationError(f"prompt_cache={given!r:.80} is not known. Write {_CACHE_FORMS}.")
 
 
 class MemoTuple(tuple[T, ...]):

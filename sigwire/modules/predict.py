@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, ca
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
-from sigwire.core.request import Request
+from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
@@ -420,6 +420,7 @@ _NO_OPTIONS: Mapping[str, str] = {
 
 
 def _check_config(config: dict[str, object]) -> dict[str, object]:
+    check_prompt_cache(config)
     if not config.keys().isdisjoint(_NO_OPTIONS):
         raise ConfigurationError(_NO_OPTIONS[min(config.keys() & _NO_OPTIONS)])
     return config

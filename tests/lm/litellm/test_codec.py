@@ -463,7 +463,7 @@ def test_row_36_unsupported_structured_output_becomes_an_instruction() -> None:
 
 
 def test_row_48_cache_hint_marks_the_system_text() -> None:
-    request = Request((Message.system("S"), ASKED), options={"cache": True})
+    request = Request((Message.system("S"), ASKED), options={"prompt_cache": {}})
     text: JsonObject = {"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}}
     assert encoded(request, CLAUDE)[0] == call({"role": "system", "content": [text]}, WIRE_ASKED, model="anthropic/c")
     assert encoded(request)[0] == call({"role": "system", "content": "S"}, WIRE_ASKED)

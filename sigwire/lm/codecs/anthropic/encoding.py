@@ -14,6 +14,7 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError
 from sigwire.lm.codecs.anthropic.blocks import NO_NAMES, TEXT, encode_blocks, kept_parts, plain_content
+from sigwire.lm.codecs.anthropic.cache_marks import with_cache_marks
 from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
@@ -72,12 +73,11 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
         **options,
         **_encode_stop(request, target, warnings),
         **_encode_metadata(request, target),
-        **_encode_cache(request, profile),
         **({"stream": True} if stream else {}),
     }
     return EncodedRequest(
         profile.path.format(model=target.model),
-        merge_extra_body(body, request),
+        merge_extra_body(with_cache_marks(body, request, profile), request),
         {},
         headers_for(request, profile),
         tuple(warnings),
@@ -132,15 +132,6 @@ def _encode_metadata(request: Request, target: Target[MessagesProfile]) -> JsonO
     if user is not None:
         facts["user_id"] = user
     return {"metadata": facts} if facts else {}
-
-
-def _encode_cache(request: Request, profile: MessagesProfile) -> JsonObject:
-    """Encode one mark for the request; the provider applies it to the last block that can be cached."""
-    hints = request.options.get("cache")
-    if not hints or not profile.cache_control:
-        return {}
-    ttl = hints.get("ttl") if isinstance(hints, dict) else None
-    return {"cache_control": {"type": "ephemeral", **({} if ttl is None else {"ttl": ttl})}}
 
 
 # --- structured output

@@ -16,7 +16,6 @@ SAMPLING = ("temperature", "top_p", "top_k")
 
 OPTIONS: OptionTable = {
     **drop_options(["seed"], "the provider has no seed; it was left out."),
-    "cache": Skip(),
     "max_tokens": Skip(),  # encoded with thinking, which counts against it
     "metadata": Skip(),
     "n": Skip(),  # the request is repeated

@@ -37,7 +37,6 @@ def _to_list(value: JsonValue) -> JsonValue:
 
 
 OPTIONS: OptionTable = {
-    "cache": Skip(),  # implicit; a stored prefix is named in extra_body: {"cachedContent": "cachedContents/..."}
     "frequency_penalty": Place("generationConfig.frequencyPenalty"),
     "logprobs": Place("generationConfig.responseLogprobs"),
     "max_tokens": Place("generationConfig.maxOutputTokens"),

@@ -70,7 +70,6 @@ def _to_list(stop: JsonValue) -> JsonValue:
 
 
 OPTIONS: OptionTable = {
-    "cache": Skip(),  # the server always reuses a computed prefix
     "frequency_penalty": Place("options.frequency_penalty"),
     "keep_alive": Place("keep_alive"),
     "logprobs": Place("logprobs"),

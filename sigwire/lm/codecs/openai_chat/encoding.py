@@ -99,11 +99,11 @@ def _stream_fields(profile: ChatProfile) -> JsonObject:
 
 
 def _cache_fields(request: Request, target: Target[ChatProfile]) -> JsonObject:
-    hints = request.options.get("cache")
+    given = request.options.get("prompt_cache")
     fields: JsonObject = {}
-    if isinstance(hints, dict) and hints.get("key") is not None and target.profile.cache_key:
-        fields["prompt_cache_key"] = hints["key"]
-    if hints and target.facts.cache_breakpoints and target.profile.cache_mark in _CACHE_MODES:
+    if isinstance(given, dict) and "key" in given and target.profile.cache_key:
+        fields["prompt_cache_key"] = given["key"]
+    if isinstance(given, dict) and target.facts.cache_breakpoints and target.profile.cache_mark in _CACHE_MODES:
         fields |= _CACHE_MODES[target.profile.cache_mark]
     return fields
 
@@ -119,7 +119,7 @@ _CACHE_MODES: Mapping[str, JsonObject] = {
 
 def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatProfile]) -> list[JsonObject]:
     """Mark the end of the first system turn: it and the tools before it are the stable prefix of a conversation."""
-    if not request.options.get("cache") or not target.facts.cache_breakpoints:
+    if not isinstance(request.options.get("prompt_cache"), dict) or not target.facts.cache_breakpoints:
         return messages
     mark = target.profile.cache_mark
     first = messages[0] if messages else {}

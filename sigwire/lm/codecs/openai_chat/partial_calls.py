@@ -5,7 +5,7 @@ rules: no index, one index for all calls, ids or names repeated in every fragmen
 border. A fragment starts a new call, whatever its index, if
 
     the fragment and the call have different ids
-    the fragment and the call have different names, and these are not the pieces of one offered name
+    the fragment and the call have different names, which are not deltas of one offered name
     the arguments of the call are a complete object, and another object starts (a call without a name inherits it)
 
 Any other fragment continues the last call of its index, or of its id, or the last call of all.
@@ -65,11 +65,11 @@ class PartialCall:
         starts = isinstance(given, dict) or (isinstance(given, str) and given.lstrip().startswith("{"))
         return not (starts and self._depth.is_complete(self.deltas))
 
-    def _can_extend_name(self, piece: str, names: Collection[str]) -> bool:
-        """Return True if a piece continues the name: some hosts stream names in pieces. An offered name is another call."""
-        if self.deltas or not names or piece not in names:
+    def _can_extend_name(self, delta: str, names: Collection[str]) -> bool:
+        """Return True if the delta continues the name, as some hosts stream names. An offered name is another call."""
+        if self.deltas or not names or delta not in names:
             return not self.deltas and bool(names)
-        return self.name not in names and any(name.startswith(self.name + piece) for name in names)
+        return self.name not in names and any(name.startswith(self.name + delta) for name in names)
 
     def has_name(self, names: Collection[str]) -> bool:
         """Return True if the name is complete: it has arguments behind it, or no offered name is longer."""

@@ -14,7 +14,6 @@ __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE"]
 SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
 
 OPTIONS: OptionTable = {
-    "cache": Skip(),  # automatic; ``encoding`` has the cache hints
     "frequency_penalty": Place("frequency_penalty"),
     "logprobs": Place("logprobs"),
     "max_tokens": Place("max_completion_tokens"),

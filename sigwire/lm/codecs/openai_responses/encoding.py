@@ -121,9 +121,8 @@ def _stop_texts(request: Request) -> tuple[str, ...]:
 
 
 def _cache_fields(request: Request, target: Target[ResponsesProfile]) -> JsonObject:
-    hints = request.options.get("cache")
-    key = hints.get("key") if isinstance(hints, dict) else None
-    fields: JsonObject = {} if key is None else {"prompt_cache_key": key}
+    given = request.options.get("prompt_cache")
+    fields: JsonObject = {"prompt_cache_key": given["key"]} if isinstance(given, dict) and "key" in given else {}
     if has_cache_mark(request, target):
         fields["prompt_cache_options"] = MARK
     return fields

@@ -60,7 +60,7 @@ def is_text(message: Message) -> bool:
 
 def has_cache_mark(request: Request, target: Target[ResponsesProfile]) -> bool:
     """Return True if the end of the first system turn gets a cache mark."""
-    return bool(request.options.get("cache")) and target.facts.cache_breakpoints
+    return isinstance(request.options.get("prompt_cache"), dict) and target.facts.cache_breakpoints
 
 
 def _encode_items(messages: Iterable[Message], names: NameMap, target: Target[ResponsesProfile]) -> list[JsonValue]:

@@ -17,7 +17,6 @@ __all__ = [
 SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
 
 OPTIONS: OptionTable = {
-    "cache": Skip(),  # automatic; ``encoding`` has the key and the marks
     "logprobs": Skip(),  # an entry of ``include``
     "max_tokens": Place("max_output_tokens"),
     "metadata": Place("metadata"),

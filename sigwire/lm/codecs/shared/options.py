@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request, ResponseFormat, check_prompt_cache
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
@@ -84,7 +84,8 @@ class Skip:
 
 Option: TypeAlias = Place | Drop | Refuse | Skip
 OptionTable: TypeAlias = Mapping[str, Option]
-_COMMON: OptionTable = {"extra_body": Skip(), "extra_headers": Skip()}
+# ``cache`` is for the responses of sigwire; a codec without marks or keys for the provider's cache ignores ``prompt_cache``.
+_COMMON: OptionTable = dict.fromkeys(("cache", "extra_body", "extra_headers", "prompt_cache"), Skip())
 
 
 def place_options(
@@ -92,9 +93,11 @@ def place_options(
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """Return the options as members of the body, by the wire's table, and the warnings. ``None`` means not given.
 
-    Raises ``UnsupportedOption`` for an option without a row, ``UnsupportedFeature`` for one that its row refuses. Rows for
-    one model are put over the wire's table: ``{**OPTIONS, **drop_options(["stop"], "...")}``.
+    Raises ``UnsupportedOption`` for an option without a row, ``UnsupportedFeature`` for one that its row refuses, and
+    ``ConfigurationError`` for an unknown ``prompt_cache``. Rows for one model are put over the wire's table:
+    ``{**OPTIONS, **drop_options(["stop"], "...")}``.
     """
+    check_prompt_cache(options)
     body: JsonObject = {}
     warnings: list[LMWarning] = []
     for name, value in options.items():

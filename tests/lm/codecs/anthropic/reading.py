@@ -65,7 +65,7 @@ def _read_options(max_tokens: JsonValue, rest: JsonObject) -> JsonObject:
     if "stop_sequences" in rest:
         options["stop"] = rest.pop("stop_sequences")
     if (cache := _read_cache(rest.get("cache_control"))) is not None:
-        options["cache"] = cache
+        options["prompt_cache"] = cache
         del rest["cache_control"]
     metadata = rest.get("metadata")
     if isinstance(metadata, dict) and metadata.keys() == {"user_id"}:
@@ -80,7 +80,7 @@ def _read_options(max_tokens: JsonValue, rest: JsonObject) -> JsonObject:
 def _read_cache(mark: JsonValue) -> JsonValue:
     if not isinstance(mark, dict) or mark.get("type") != "ephemeral" or mark.keys() - {"type", "ttl"}:
         return None
-    return {"ttl": mark["ttl"]} if mark.get("ttl") is not None else True
+    return {name: value for name, value in mark.items() if name == "ttl"}
 
 
 def _read_reasoning(rest: JsonObject) -> tuple[JsonValue, JsonObject]:

@@ -69,7 +69,7 @@ requests = requests_of(
         "temperature": st.floats(0, 1),
         "max_tokens": st.integers(0, 5000),
         "stop": st.text(max_size=3) | st.lists(st.text(max_size=3), max_size=3),
-        "cache": st.booleans(),
+        "prompt_cache": st.sampled_from(["auto", False, {}, {"ttl": "5m"}]),
         "logprobs": st.just(True),
         "seed": st.integers(),
         "extra_body": st.fixed_dictionaries({"x": objects}),

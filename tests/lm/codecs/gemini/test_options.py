@@ -125,7 +125,7 @@ FIELDS: dict[str, tuple[Target[GeminiProfile], JsonObject, JsonObject, list[str]
         ["reasoning"],
     ),
     "row 47 reasoning off on a model that does not reason": (target(thinking="none"), {"reasoning": "off"}, {}, []),
-    "row 48 caching is implicit": (target(), {"cache": True}, {}, []),
+    "row 48 caching is implicit": (target(), {"prompt_cache": {"ttl": "1h", "key": "k"}}, {}, []),
     "row 50 extra body": (
         target(),
         {

@@ -35,7 +35,7 @@ FIELDS: dict[str, tuple[Target[OllamaProfile], JsonObject, JsonObject, list[str]
     ),
     "row 45 effort": (target(), {"reasoning": "high"}, {"think": "high"}, []),
     "row 47 reasoning off": (target(), {"reasoning": "off"}, {"think": False}, []),
-    "row 48 caching is automatic": (target(), {"cache": None}, {}, []),
+    "row 48 caching is automatic": (target(), {"prompt_cache": None}, {}, []),
     "row 50 extra body": (
         target(),
         {"seed": 7, "extra_body": {"options": {"mirostat": 1}, "verbosity": "low"}},
@@ -79,7 +79,7 @@ ONE_WAY: dict[str, tuple[Target[OllamaProfile], JsonObject, JsonObject, list[str
         ["reasoning"],
     ),
     "row 47 reasoning off on a model that does not think": (target(thinking="none"), {"reasoning": "off"}, {}, []),
-    "row 48 a cache hint": (target(), {"cache": True}, {}, []),
+    "row 48 a cache hint": (target(), {"prompt_cache": {"ttl": "1h", "key": "k"}}, {}, []),
     "row 50 extra body over an option": (
         target(),
         {"seed": 7, "extra_body": {"options": {"seed": 8}}},

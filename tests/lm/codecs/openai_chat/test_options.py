@@ -118,8 +118,8 @@ FIELDS: dict[str, tuple[Target[ChatProfile], JsonObject, JsonObject, list[str]]]
         [],
     ),
     "row 47 reasoning off on a model that does not reason": (target(thinking="none"), {"reasoning": "off"}, {}, []),
-    "row 48 caching is automatic": (target(), {"cache": True}, {}, []),
-    "row 48 a cache key": (target(), {"cache": {"key": "k"}}, {"prompt_cache_key": "k"}, []),
+    "row 48 caching is automatic": (target(), {"prompt_cache": {"ttl": "1h"}}, {}, []),
+    "row 48 a cache key": (target(), {"prompt_cache": {"key": "k"}}, {"prompt_cache_key": "k"}, []),
     "row 50 extra body": (
         target(),
         {"temperature": 1.0, "extra_body": {"temperature": 0.5, "verbosity": "low"}},
@@ -182,7 +182,7 @@ def test_row_45_tools_switch_reasoning_off_or_fail_when_the_model_takes_not_both
 
 
 def test_row_48_system_text_gets_a_cache_mark_when_the_model_takes_marks() -> None:
-    request = Request((Message.system("S"), ASKED), options={"cache": True})
+    request = Request((Message.system("S"), ASKED), options={"prompt_cache": {}})
     text: JsonObject = {"type": "text", "text": "S"}
     marked: JsonObject = {**text, "prompt_cache_breakpoint": {"mode": "explicit"}}
     assert encoded(request, target(cache_breakpoints=True)).body == body(

@@ -546,7 +546,7 @@ NAMED = Request((Message.user("q"),), tuple(Tool(named).spec for named in (f, ge
 @pytest.mark.parametrize("name", ["get", "weather", "get_weather", "get_wether"])
 @pytest.mark.parametrize("arguments", ["", '{"x":1}'])
 @pytest.mark.parametrize("call_id", ["call_a", None])
-def test_name_in_pieces_is_the_name_of_one_call(name: str, arguments: str, call_id: str | None) -> None:
+def test_name_in_deltas_is_the_name_of_one_call(name: str, arguments: str, call_id: str | None) -> None:
     for cut in range(1, len(name)):
         first = fragment("", name[:cut], index=0, **({"id": call_id, "type": "function"} if call_id else {}))
         rest = [fragment(None, name[cut:], index=0), *([fragment(arguments, index=0)] if arguments else [])]

@@ -106,8 +106,8 @@ FIELDS: dict[str, tuple[Target[ResponsesProfile], JsonObject, JsonObject, list[s
         {"include": [ENCRYPTED, LOGPROBS]},
         [],
     ),
-    "row 48 caching is automatic": (target(), {"cache": True}, {}, []),
-    "row 48 a cache key": (target(), {"cache": {"key": "k"}}, {"prompt_cache_key": "k"}, []),
+    "row 48 caching is automatic": (target(), {"prompt_cache": {"ttl": "1h"}}, {}, []),
+    "row 48 a cache key": (target(), {"prompt_cache": {"key": "k"}}, {"prompt_cache_key": "k"}, []),
     "row 50 extra body": (
         target(),
         {"temperature": 1.0, "reasoning": "low", "extra_body": {"temperature": 0.5, "reasoning": {"summary": "auto"}}},
@@ -198,7 +198,7 @@ def test_option_that_the_host_rejects_is_refused() -> None:
 
 
 def test_row_48_system_text_gets_a_cache_mark_when_the_model_takes_marks() -> None:
-    request = Request((Message.system("S"), ASKED), options={"cache": True})
+    request = Request((Message.system("S"), ASKED), options={"prompt_cache": {}})
     text: JsonObject = {"type": "input_text", "text": "S", "prompt_cache_breakpoint": {"mode": "explicit"}}
     assert encoded(request, target(cache_breakpoints=True)).body == body(
         {"role": "developer", "content": [text]}, WIRE_ASKED, prompt_cache_options={"mode": "explicit"}

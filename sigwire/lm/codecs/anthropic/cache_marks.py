@@ -1,0 +1,77 @@
+"""Messages: the marks up to which the provider caches a prompt, from the request's ``repeated`` and ``prompt_cache``.
+
+The mark of the whole request is at its top level: the provider applies it to the last block and moves it along a
+conversation. The mark of instructions and demos is in their last block and never moves. So each request of a conversation
+starts with the bytes of the request before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
+
+__all__ = ["with_cache_marks"]
+
+_MOST_MARKS = 4
+_LEAST_CHARACTERS = (
+    3 * 1024
+)  # models cache from 512 to 4,096 tokens on, and ignore a mark before; a write costs 1.25 times
+
+
+def with_cache_marks(body: JsonObject, request: Request, profile: MessagesProfile) -> JsonObject:
+    """Return the body with a mark at each end of ``repeated`` that is worth one.
+
+    ``prompt_cache={...}`` marks short requests too, and the end of a request without ``repeated``.
+    """
+    given, count = request.options.get("prompt_cache"), len(request.messages)
+    is_wanted = isinstance(given, dict)
+    if given is False or not profile.cache_control or not (request.repeated or is_wanted):
+        return body
+    mark: JsonObject = {"type": "ephemeral", **{name: ttl for name, ttl in object_of(given).items() if name == "ttl"}}
+    marked, messages = dict(body), list(objects_of(body["messages"]))
+    for end in (request.repeated or (count,))[: max(_MOST_MARKS - _count_marks(body), 0)]:
+        at = _wire_index(request.messages[:end]) if end < count else len(messages) - 1
+        if at >= len(messages) or not (
+            is_wanted or _is_long(body.get("tools"), body.get("system"), *messages[: at + 1])
+        ):
+            continue
+        if end >= count:
+            marked["cache_control"] = mark
+        elif at >= 0:
+            messages[at] = {**messages[at], "content": _with_mark(messages[at]["content"], mark)}
+        elif "system" in body:
+            marked["system"] = _with_mark(body["system"], mark)
+    return {**marked, "messages": list[JsonValue](messages)}
+
+
+def _wire_index(messages: Iterable[Message]) -> int:
+    """Return the index of the last message on the wire, which has two roles; -1 for system turns alone."""
+    return len([*groupby(turn.role == "assistant" for turn in messages if turn.role != "system")]) - 1
+
+
+def _count_marks(body: JsonObject) -> int:
+    """Return the number of the caller's own marks."""
+    contents = (body.get("tools"), body.get("system"), *(wire.get("content") for wire in objects_of(body["messages"])))
+    return sum("cache_control" in block for content in contents for block in objects_of(content))
+
+
+def _is_long(*values: JsonValue) -> bool:
+    count, rest = 0, list(values)
+    while rest and count < _LEAST_CHARACTERS:
+        value = rest.pop()
+        if isinstance(value, str):
+            count += len(value)
+        elif isinstance(value, dict | list):
+            rest.extend(value.values() if isinstance(value, dict) else value)
+    return count >= _LEAST_CHARACTERS
+
+
+def _with_mark(content: JsonValue, mark: JsonObject) -> JsonValue:
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(objects_of(content))
+    return [*blocks[:-1], {**blocks[-1], "cache_control": mark}]
