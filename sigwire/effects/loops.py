@@ -1,8 +1,9 @@
 """Bridges between blocking and awaiting code: ``block_on``, ``to_thread``, ``OwnerLoop``.
 
 This file owns two process-wide resources, both made on first use: an event loop in a daemon thread, for coroutines that
-blocking code waits for, and a pool of threads, for blocking code that coroutines await. ``asyncio`` and thread pools are
-imported where they are used, so a program that only blocks, as most scripts do, never loads them.
+blocking code waits for, and a pool of threads, for blocking code that coroutines await. Their threads are daemons: work that
+is no longer waited for never holds the exit. ``asyncio`` and thread pools are imported where they are used, so a program that
+only blocks, as most scripts do, never loads them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from sigwire.errors import EventLoopError
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
+
+    from sigwire.effects.daemon_pool import DaemonPool
 
 __all__ = [
     "EventLoop", "OwnerLoop", "block_on", "has_running_loop", "marking_loop_blocked", "running_loop",
@@ -103,6 +105,7 @@ async def to_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
             if scope.cancel() or (outer is not None and outer.cancelled):
                 await asyncio.wait([future], timeout=CANCEL_GRACE_SECONDS)
                 merge_partial(error, future.exception() if future.done() and not future.cancelled() else None)
+            future.cancel()  # its thread may outlive this loop, which would then be a logged error
             raise
 
 
@@ -211,7 +214,10 @@ class _BackgroundLoop:
     def __init__(self) -> None:
         import asyncio
 
+        from sigwire.effects.daemon_pool import DaemonPool
+
         self.loop = asyncio.new_event_loop()
+        self.loop.set_default_executor(DaemonPool())
         self.thread = threading.Thread(target=self._serve, name="sigwire-loop", daemon=True)
         self.thread.start()
 
@@ -224,10 +230,9 @@ class _BackgroundLoop:
 
 _lock = threading.Lock()
 _loop: _BackgroundLoop | None = None
-_pool: ThreadPoolExecutor | None = None
-# In practice unlimited: callers limit their work themselves (num_threads, parallel), and in a full pool blocking work that
-# waits for other blocking work would wait for ever. A thread is made only if no other thread is idle.
-_BLOCKING_THREADS = 10_000
+# Unlimited: callers limit their work themselves (num_threads, parallel), and in a full pool blocking work that waits for
+# other blocking work would wait for ever.
+_pool: DaemonPool | None = None
 
 
 def _background_loop() -> _BackgroundLoop:
@@ -238,13 +243,13 @@ def _background_loop() -> _BackgroundLoop:
         return _loop
 
 
-def _blocking_pool() -> ThreadPoolExecutor:
+def _blocking_pool() -> DaemonPool:
     global _pool
-    from concurrent.futures import ThreadPoolExecutor
+    from sigwire.effects.daemon_pool import DaemonPool
 
     with _lock:
         if _pool is None:
-            _pool = ThreadPoolExecutor(_BLOCKING_THREADS, thread_name_prefix="sigwire-blocking")
+            _pool = DaemonPool()
         return _pool
 
 

@@ -8,7 +8,7 @@ is a result too, with ``is_error=True`` and a line that the model can act on:
     invalid arguments                   each problem
     RetryTool, ToolFailed               the text of the exception
     any other exception                 class and first line; raised with ``on_error="abort"``
-    timed out                           the limit
+    timed out                           the limit, also if an async tool catches its cancellation
 
 ``BaseException`` (an interrupt, a cancellation) is never a result. Independent calls run in parallel; results are in call
 order. Async handlers are awaited. An awaited toolbox runs blocking handlers in threads, so the event loop is not blocked.
@@ -33,6 +33,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool
+from sigwire.effects.cancellation import CoroutineOf, merge_partial
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
@@ -290,22 +291,24 @@ class _ToolRunEffect:
         seconds = self._seconds
         call = partial(self._call_handler, started)
         value, done = call() if seconds is None else _call_with_timeout(seconds, call)
-        return (value, done) if done is not None else block_on(self._await_value(value, started))
+        if done is None:
+            return block_on(self._in_limit(self._await_value(value, started), started))
+        return value, done
 
     async def _run_awaited(self, started: float) -> _Outcome:
-        limit = asyncio.timeout(self._seconds)
-        try:
-            async with limit:
-                return await self._run_in_limit(started)
-        except TimeoutError as error:
-            raise (_ToolTimeout() if limit.expired() else error) from error
-
-    async def _run_in_limit(self, started: float) -> _Outcome:
         if self.tool.is_async:
-            return await self._await_value(self._handler(*self._bound.args, **self._bound.kwargs), started)
+            waiting = self._handler(*self._bound.args, **self._bound.kwargs)
+            return await self._in_limit(self._await_value(waiting, started), started)
+        return await self._in_limit(self._run_in_thread(started), started)
+
+    async def _run_in_thread(self, started: float) -> _Outcome:
         # A thread cannot be stopped: after a timeout the handler continues and its value is dropped.
         value, done = (await to_thread(_capture_outcome, partial(self._call_handler, started)))()
         return (value, done) if done is not None else await self._await_value(value, started)
+
+    async def _in_limit(self, running: CoroutineOf[T], started: float) -> T:
+        seconds = self._seconds
+        return await (running if seconds is None else _await_with_timeout(seconds + started - perf_counter(), running))
 
     def _call_handler(self, started: float) -> tuple[Any, ToolRun | None]:
         """Call the handler and convert its value in its thread: large values take time, generators run the tool's code."""
@@ -360,6 +363,7 @@ class _ToolRunEffect:
 
 
 _Outcome: TypeAlias = "tuple[object, ToolRun]"
+_CLEANUP_SECONDS = 0.1  # the run goes on after this time, even if a cancelled tool has not ended
 _NEVER_AWAITED = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
@@ -383,6 +387,41 @@ def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     if not outcome:
         raise _ToolTimeout
     return outcome[0]()
+
+
+async def _await_with_timeout(seconds: float, running: CoroutineOf[T]) -> T:
+    """Await for at most ``seconds``, in a task of its own: code that catches its cancellation must not outlive its limit."""
+    task = asyncio.ensure_future(_await_outcome(running))
+    try:
+        await asyncio.wait([task], timeout=max(seconds, 0))
+        if task.done():
+            return task.result()()
+        await _cancel(task)
+    except asyncio.CancelledError as error:
+        merge_partial(error, await _cancel(task))
+        raise
+    raise _ToolTimeout
+
+
+async def _await_outcome(running: CoroutineOf[T]) -> Callable[[], T]:
+    """Await and return a function that returns the value. An interrupt is converted: a task would stop its loop."""
+    try:
+        value = await running
+    except (KeyboardInterrupt, SystemExit) as error:
+        return _raiser(error)
+    return lambda: value
+
+
+async def _cancel(task: asyncio.Task[Any]) -> BaseException | None:
+    """Cancel a task, wait a moment for its cleanup, and return its exception. A task that goes on is dropped."""
+    task.cancel()
+    try:
+        await asyncio.wait([task], timeout=_CLEANUP_SECONDS)
+    finally:
+        if not task.done():
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # not a logged error
+            asyncio._unregister_task(task)  # asyncio.run would wait for the task (Python docs, "Extending asyncio")
+    return task.exception() if task.done() and not task.cancelled() else None
 
 
 def _capture_outcome(call: Callable[[], T]) -> Callable[[], T]:

@@ -463,6 +463,71 @@ async def test_slow_tool_gets_error_result_after_timeout() -> None:
     ]
 
 
+@pytest.mark.parametrize("ends", ["late", "never", "at once"])
+async def test_async_tool_that_catches_its_cancellation_is_timed_out_at_its_limit(ends: str) -> None:
+    async def stubborn() -> str:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            await asyncio.sleep({"late": 0.5, "never": 60, "at once": 0}[ends])
+        return "finished after all"
+
+    started = time.perf_counter()
+    (result,) = await both(Toolbox([Tool(stubborn, timeout=0.03)]), call("stubborn"))
+    assert (result.is_error, result.text) == (True, "The tool did not finish within 0.03 seconds.")
+    assert time.perf_counter() - started < 5
+
+
+async def test_cleanup_of_timed_out_async_tool_ends_before_the_run_goes_on() -> None:
+    cleaned: list[str] = []
+
+    async def tidy() -> None:
+        try:
+            await asyncio.sleep(10)
+        finally:
+            await asyncio.sleep(0.01)
+            cleaned.append("closed")
+
+    await both(Toolbox([Tool(tidy, timeout=0.02)]), call("tidy"))
+    assert cleaned == ["closed", "closed"]
+
+
+async def test_timeout_includes_the_coroutine_that_a_blocking_function_returns() -> None:
+    def slow() -> Any:
+        return asyncio.sleep(10)
+
+    (result,) = await both(Toolbox([Tool(slow, timeout=0.03)]), call("slow"))
+    assert result.text == "The tool did not finish within 0.03 seconds."
+
+
+async def test_cancellation_of_the_run_reaches_an_async_tool_with_a_timeout() -> None:
+    started, seen = asyncio.Event(), list[str]()
+
+    async def waiting() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    task = asyncio.create_task(Toolbox([Tool(waiting, timeout=30)]).acall([call("waiting")]))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen == ["cancelled"]
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+async def test_interrupt_raised_by_an_async_tool_with_a_timeout_propagates(interrupt: type[BaseException]) -> None:
+    async def leaves() -> None:
+        raise interrupt
+
+    with pytest.raises(interrupt):
+        await Toolbox([Tool(leaves, timeout=30)]).acall([call("leaves")])
+
+
 async def test_tools_see_context_of_caller_however_they_are_run() -> None:
     variable = contextvars.ContextVar("variable", default="unset")
 
