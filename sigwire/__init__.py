@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.toolbox import Toolbox
     from sigwire.modules.ask import inspect_history
+    from sigwire.modules.batch import BatchRun
     from sigwire.modules.chain_of_thought import ChainOfThought
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
@@ -106,6 +107,7 @@ __all__ = [
     "Audio",
     "BaseCallback",
     "BaseLM",
+    "BatchRun",
     "CallerError",
     "Capabilities",
     "ChainOfThought",
@@ -231,6 +233,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.policy.retry": "RetryPolicy",
     "sigwire.modules.chain_of_thought": "ChainOfThought",
     "sigwire.modules.ask": "inspect_history",
+    "sigwire.modules.batch": "BatchRun",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
     "sigwire.modules.agents.react": "ReAct",

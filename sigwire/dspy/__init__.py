@@ -21,8 +21,8 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        AdapterParseError, AgentStopped, AskStart, Audio, BaseCallback, CallerError, Capabilities, Choice, Code,
-        Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, EmptyResponse, EventLoopError,
+        AdapterParseError, AgentStopped, AskStart, Audio, BaseCallback, BatchRun, CallerError, Capabilities, Choice,
+        Code, Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, EmptyResponse, EventLoopError,
         Example, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History, Image, InputError, InputField,
         LanguageModel, LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured,
         LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from sigwire.dspy.tools import Tool, ToolCalls
 
 __all__ = [
-    "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "AskStart", "Audio", "BaseCallback", "BaseLM",
+    "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun",
     "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Completions",
     "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DummyLM", "EmptyResponse", "EventLoopError",
     "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "Image", "InputError",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from sigwire.core.example import Example
@@ -11,7 +13,9 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.settings import current
 
-__all__ = ["BatchExamples", "BatchFailures", "BatchResults", "batch_steps", "split_failures"]
+__all__ = [
+    "BatchExamples", "BatchFailures", "BatchResults", "BatchRun", "FailedExample", "batch_steps", "split_failures",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -21,30 +25,76 @@ BatchFailures: TypeAlias = "tuple[BatchResults, list[Any], list[Exception]]"
 """Results with ``None`` for failures, the failed examples, their errors."""
 
 
+@dataclass(frozen=True, slots=True)
+class FailedExample:
+    """A failed call of a batch: its position in the batch, its inputs, its error."""
+
+    index: int
+    inputs: Mapping[str, object]
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """The finished calls of a batch that an error or an interrupt ended: ``BatchRun.of(error)``.
+
+    ``results`` has the values by position in the batch, in order. ``failures`` are in order too; the first is usually the error
+    that was raised.
+    """
+
+    results: Mapping[int, Any]
+    failures: tuple[FailedExample, ...] = ()
+
+    @classmethod
+    def of(cls, error: BaseException) -> BatchRun:
+        """Return the run of an exception, or of the exception before it. Raises ``InputError`` if there is none.
+
+        ``asyncio.run`` and ``asyncio.wait_for`` raise a new exception after the ``CancelledError`` that has the run.
+        """
+        found: BaseException | None = error
+        while found is not None:
+            if isinstance(batch := getattr(found, "batch", None), cls):
+                return batch
+            found = found.__cause__ or found.__context__
+        raise InputError(f"This {type(error).__name__} does not come from a batch.")
+
+
 def batch_steps(
     call: Callable[..., Steps[T]], examples: BatchExamples, limit: int | None, *, owner: str, keep_errors: bool
 ) -> Steps[list[T | Exception]]:
     """Call with the inputs of each example, at most ``limit`` calls at once; return the results in order.
 
     Without a limit, the setting ``num_threads`` applies. ``owner`` names the program in errors. ``keep_errors`` returns each
-    error as a result; otherwise the first error is raised and calls that have not started are dropped.
+    error as a result; otherwise the first error is raised and calls that have not started are dropped. A raised error or
+    interrupt has the attribute ``batch``, a ``BatchRun``.
     """
     if limit is not None and limit < 1:
         raise ConfigurationError(f"num_threads is a number above 0, not {limit} (a batch of {owner}).")
-    calls = [_one_call(call, _inputs_of(example), keep_errors) for example in examples]
-    if not calls:
+    inputs = [_inputs_of(example) for example in examples]
+    done: dict[int, T] = {}
+    failed: dict[int, Exception] = {}
+
+    def one_call(index: int) -> Steps[T | Exception]:
+        try:
+            done[index] = value = yield from call(**inputs[index])
+        except Exception as error:
+            failed[index] = error
+            if not keep_errors:
+                raise
+            return error
+        return value
+
+    if not inputs:
         return []
-    results: list[T | Exception] = yield Gather(calls, limit=limit or current().num_threads)
-    return results
-
-
-def _one_call(call: Callable[..., Steps[T]], inputs: Mapping[str, object], keep_errors: bool) -> Steps[T | Exception]:
+    calls = [one_call(index) for index in range(len(inputs))]
     try:
-        return (yield from call(**inputs))
-    except Exception as error:
-        if not keep_errors:
-            raise
-        return error
+        results: list[T | Exception] = yield Gather(calls, limit=limit or current().num_threads)
+    except BaseException as error:  # interrupts too; after an interrupt, threads may add more
+        failures = [FailedExample(index, inputs[index], fault) for index, fault in sorted(failed.copy().items())]
+        with suppress(Exception):  # a user's exception class may refuse attributes
+            setattr(error, "batch", BatchRun(dict(sorted(done.copy().items())), tuple(failures)))  # noqa: B010
+        raise
+    return results
 
 
 def _inputs_of(example: Example | Mapping[str, object]) -> dict[str, object]:

@@ -287,9 +287,10 @@ class Module(Walkable):
         """Call with each of many inputs, several at once; return the results in the order of the inputs.
 
         An example is an ``Example`` (its inputs are used) or a dict of inputs. At most ``num_threads`` calls run at once, by
-        default as many as the setting of that name. The first error is raised, and calls that have not started are dropped.
-        ``return_exceptions=True`` returns errors as results. ``return_failed_examples=True`` returns three lists: results
-        with ``None`` for failures, the failed examples, and their errors.
+        default as many as the setting of that name. The first error is raised, and calls that have not started are dropped;
+        ``BatchRun.of(error)`` has what is finished, also after an interrupt. ``return_exceptions=True`` returns errors as
+        results. ``return_failed_examples=True`` returns three lists: results with ``None`` for failures, the failed examples,
+        and their errors.
 
         >>> class Double(Module):
         ...     def forward(self, n: int) -> int:
