@@ -25,6 +25,7 @@ from sigwire.adapters.finish import (
 )
 from sigwire.adapters.options import AdapterOptions, ToolsMode, check_tool_choice
 from sigwire.adapters.prompts.demos import EXAMPLE, EXAMPLES_NOTE, DemoWriter, examples_note
+from sigwire.adapters.prompts.excerpts import shorten_answer
 from sigwire.adapters.prompts.history import HistoryWriter
 from sigwire.adapters.prompts.layout import ABSENT, Layout
 from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, ToolPromptWriter
@@ -354,9 +355,12 @@ class Plan:
     def reask(self, request: Request, choice: Choice, error: ModelError | None = None) -> Request:
         """Return a request with the conversation, the answer and its errors.
 
-        Invalid calls get tool results that carry the error; everything else is answered by a user message.
+        A long answer is shortened around its problems. Invalid calls get tool results that carry the error; everything else is
+        answered by a user message.
         """
-        answer = self._turns.message(choice.message())
+        names = error.problems if isinstance(error, AdapterParseError) else ()
+        marks = [mark for name in names for mark in (self.layout.text_before(name).strip(), f'"{name}"')]
+        answer = self._turns.message(shorten_answer(choice, marks).message())
         messages = [*request.messages, answer] if answer.parts else list(request.messages)
         if any(call.error for call in choice.tool_calls):
             messages.append(self._turns.results([_error_result(call) for call in choice.tool_calls]))

@@ -309,10 +309,10 @@ _REASKABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
 
 def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purpose = "ask") -> Steps[Prediction]:
-    """Ask until the response can be parsed or all re-asks are used; return the prediction."""
-    checks_calls = reasks > 0
+    """Ask until the response can be parsed or all re-asks are used; return the prediction. Re-asks have the last failure only."""
+    checks_calls, asked = reasks > 0, request
     while True:
-        response = yield Ask(context.lm, request, context)
+        response = yield Ask(context.lm, asked, context)
         context.add_attempts(response, purpose)
         response = context.normalize(response, checks_calls)
         readings = [context.read(number, choice) for number, choice in enumerate(response.choices or (Choice(),))]
@@ -324,7 +324,7 @@ def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purp
             raise failure
         choice = next(iter(response.choices), Choice())
         context.used_ids = (*context.used_ids, *(call.id for each in response.choices for call in each.tool_calls))
-        request, reasks, purpose = context.plan.reask(request, choice, failure), reasks - 1, "repair"
+        asked, reasks, purpose = context.plan.reask(request, choice, failure), reasks - 1, "repair"
 
 
 def _first_failure(readings: Sequence[_Reading]) -> ModelError | None:

@@ -248,7 +248,40 @@ async def test_reask_sends_errors_of_answer_and_is_counted() -> None:
     assert [attempt.purpose for attempt in prediction.attempts] == ["ask", "repair", "repair"]
     assert prediction.usage.input_tokens == 3
     assert "stars" in lm.requests[1].messages[-1].text
-    assert len(lm.requests[2].messages) > len(lm.requests[1].messages)
+
+
+HUGE = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [HUGE, f"[[ ## stars ## ]]\nmany\n\n[[ ## why ## ]]\n{HUGE}", Choice(f'{{"stars": "many", "why": "{HUGE}"}}')],
+    ids=["no fields", "a long field", "JSON"],
+)
+async def test_reask_sends_only_the_last_failure_shortened(bad: Any) -> None:
+    lm = Script([{"stars": 0, "why": "first"}, bad, GOOD, GOOD])
+    await ask(Predict(Rate, max_reasks=2), lm, review="x")
+    first, second, third = lm.requests[:3]
+    assert [len(request.messages) - len(first.messages) for request in (second, third)] == [2, 2]
+    text = "".join(message.text for message in third.messages)
+    assert "first" not in text
+    assert len(text) < 20_000
+    if bad is not HUGE:
+        assert "many" in text
+
+
+async def test_reask_of_a_call_shortens_its_arguments() -> None:
+    def double(n: int) -> int:
+        return 2 * n
+
+    calls = [ToolCall("a", "double", {"n": HUGE}), ToolCall("b", "double", {"n": 1})]
+    lm = Script([calls, calls[1]])
+    signature = "q, tools: list[Tool] -> calls: ToolCalls"
+    result = await ask(Predict(signature, max_reasks=1), lm, q="?", tools=[double])
+    assert result.calls[0].arguments == {"n": 1}
+    asked, results = lm.requests[1].messages[-2:]
+    assert len(asked.tool_calls[0].arguments_text) < 10_000
+    assert [result.id for result in results.tool_results] == ["a", "b"]
 
 
 async def test_last_error_has_all_attempts_when_reasks_are_used() -> None:

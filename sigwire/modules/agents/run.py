@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from sigwire.adapters.finish import with_calls
+from sigwire.adapters.prompts.excerpts import excerpt
 from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.json import Value
@@ -149,7 +150,7 @@ class RunState:
         """Add a response that could not be parsed and a message with its problem. Ends the loop after several in a row."""
         choice = error.choice or Choice()
         if choice.text.strip():
-            self.add_message(Message.assistant(choice.text))
+            self.add_message(Message.assistant(excerpt(choice.text)))
         problem = _PROBLEMS.get(type(error), error.message.splitlines()[0])
         self.add_message(Message.user(f"Your reply is invalid: {problem} Call a tool or submit the output fields."))
         self.add_step(choice, seconds, error=f"{type(error).__name__}: {problem}")

@@ -312,6 +312,13 @@ async def test_unreadable_turn_is_reported_to_model_and_run_continues(capabiliti
     assert len(result.attempts) == 3
 
 
+async def test_long_unreadable_turn_is_shortened_in_the_conversation() -> None:
+    bad = Choice(text="x" * 100_000, finish_reason="length")
+    result = await play(summing, [bad, submit(answer=3)], NATIVE, question="?")
+    assert sum(len(turn.text) for turn in result.history.messages[1:]) < 10_000
+    assert result.steps[0].thought == bad.text
+
+
 async def test_consecutive_unreadable_turns_end_loop_and_outputs_are_extracted() -> None:
     extracted = {"reasoning": "r", "answer": 0, "unit": "eur"}
     result = await play(summing, [Choice(text="")] * 3 + [extracted], NATIVE, question="?")
