@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         ConfigurationError,
         ContentFiltered,
         ContextWindowExceededError,
+        DemoWarning,
         EmptyResponse,
         EventLoopError,
         InputError,
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
         StateError,
         ToolDefinitionError,
         ToolFailed,
+        ToolWarning,
         UnsupportedFeature,
         is_retryable_lm_error,
     )
@@ -118,6 +120,7 @@ __all__ = [
     "ConfigurationError",
     "ContentFiltered",
     "ContextWindowExceededError",
+    "DemoWarning",
     "EmptyResponse",
     "EventLoopError",
     "Example",
@@ -182,6 +185,7 @@ __all__ = [
     "ToolDone",
     "ToolFailed",
     "ToolResult",
+    "ToolWarning",
     "Toolbox",
     "TwoStepAdapter",
     "UnsupportedFeature",
@@ -222,10 +226,10 @@ _NAMES_BY_MODULE = {
     "sigwire.effects.cancellation": "StreamCancelled",
     "sigwire.errors": (
         "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
-        "EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError "
+        "DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError "
         "LMNotConfigured LMRateLimitError LMServerError LMTimeoutError LMTransportError LMUnexpectedError "
         "LMUnsupportedModelError MalformedToolCall ModelError OutputTruncated Refused RetryTool SignatureError SigwireError "
-        "StateError ToolDefinitionError ToolFailed UnsupportedFeature is_retryable_lm_error"
+        "StateError ToolDefinitionError ToolFailed ToolWarning UnsupportedFeature is_retryable_lm_error"
     ),
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",

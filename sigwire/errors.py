@@ -40,6 +40,7 @@
         ├── RetryTool                   wrong arguments or a transient error: call again
         └── ToolFailed                  the call cannot succeed: do something else
 
+Warnings: DemoWarning, ToolWarning.
 A message has three parts: what happened, where, what to do next; attributes have the same facts. No error has a key or header.
 """
 
@@ -51,12 +52,12 @@ from typing import Any
 
 __all__ = [
     "AdapterParseError", "AgentStopped", "CallerError", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "EmptyResponse", "EventLoopError", "FieldDefinitionError", "InputError",
+    "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "EventLoopError", "FieldDefinitionError", "InputError",
     "JsonReadError", "LMAuthenticationError", "LMBillingError", "LMContentFilteredError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
-    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState",
-    "ModelError", "OutputTruncated", "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError",
-    "ToolDefinitionError", "ToolFailed", "ToolSignal", "UnsupportedFeature", "UnsupportedOption", "ValueReadError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
+    "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState", "ModelError", "OutputTruncated",
+    "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError", "ToolDefinitionError",
+    "ToolFailed", "ToolSignal", "ToolWarning", "UnsupportedFeature", "UnsupportedOption", "ValueReadError",
     "is_retryable_lm_error", "warn_user",
 ]  # fmt: skip
 
@@ -414,6 +415,14 @@ class ToolFailed(ToolSignal):
 
 
 # --- warnings --------------------------------------------------------------------------
+
+
+class DemoWarning(UserWarning):
+    """A demo has a field that its signature does not have, and lacks one that the signature has."""
+
+
+class ToolWarning(UserWarning):
+    """A tool raised an exception that is no ``ToolSignal``; the model got a line about it, and the run continued."""
 
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:

@@ -1,7 +1,7 @@
 """JSON values, and ``Value``: frozen dataclasses with a lossless JSON form.
 
 The declared type of a field decides how its JSON is decoded, never the data: a user's JSON that looks like a ``Value`` stays
-the user's JSON. A field whose value equals its default is omitted.
+the user's JSON. A field whose value equals its default is omitted, and so is a field without part in comparisons.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
     # Recursive aliases cannot be resolved; ``object`` makes their JSON pass unchanged.
     hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": object})
     return tuple(
-        (field.name, _default(field), *_coders(hints[field.name])) for field in dataclasses.fields(cls) if field.init
+        (field.name, _default(field), *_coders(hints[field.name])) for field in dataclasses.fields(cls) if field.compare
     )
 
 

@@ -22,14 +22,14 @@ import sigwire
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
         AdapterParseError, AgentStopped, AskStart, Audio, BaseCallback, BatchRun, CallerError, Capabilities, Choice,
-        Code, Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, EmptyResponse, EventLoopError,
+        Code, Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning, EmptyResponse, EventLoopError,
         Example, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History, Image, InputError, InputField,
         LanguageModel, LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured,
         LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError,
         LMWarning, MalformedToolCall, Message, ModelError, OutputField, OutputTruncated, Prediction, ProgramEvent,
         ReActStep, Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat, RetryPolicy, RetryTool,
         Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Toolbox, ToolCall, ToolCallDelta,
-        ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, UnsupportedFeature,
+        ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, ToolWarning, UnsupportedFeature,
         Usage, UsageUpdate, WebSearch, __version__, ensure_signature, inspect_history, is_retryable_lm_error,
         make_signature, outputs_of, track_usage,
     )  # fmt: skip
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun",
     "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Completions",
-    "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DummyLM", "EmptyResponse", "EventLoopError",
+    "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "DummyLM", "EmptyResponse", "EventLoopError",
     "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "Image", "InputError",
     "InputField", "JSONAdapter", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
     "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
@@ -63,7 +63,7 @@ __all__ = [
     "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool",
     "SendStream", "Signature", "SignatureError", "SigwireError", "StateError", "StatusMessage", "StatusMessageProvider",
     "StreamCancelled", "StreamListener", "StreamResponse", "TextDelta", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
-    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult",
+    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult", "ToolWarning",
     "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "XMLAdapter", "__version__",
     "apply_sync_streaming", "configure", "context", "ensure_signature", "inspect_history", "is_retryable_lm_error",
     "make_signature", "outputs_of", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream",

@@ -309,7 +309,7 @@ _REASKABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
 
 def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purpose = "ask") -> Steps[Prediction]:
-    """Ask until the response can be parsed or all re-asks are used; return the prediction. Re-asks have the last failure only."""
+    """Ask until the response can be parsed or all re-asks are used. Each re-ask has only the last failure."""
     checks_calls, asked = reasks > 0, request
     while True:
         response = yield Ask(context.lm, asked, context)

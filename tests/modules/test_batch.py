@@ -122,8 +122,17 @@ class Blocks(Module):
         return n if n < 2 else threading.Event().wait()
 
 examples = [{"n": n} for n in range(9)]
+
+async def ticks():  # asyncio.run sees an interrupt only when its loop wakes up
+    while True:
+        await asyncio.sleep(0.05)
+
+async def awaited():
+    task = asyncio.create_task(ticks())
+    await Blocks().abatch(examples, 2)
+
 try:
-    asyncio.run(Blocks().abatch(examples, 2)) if sys.argv[1] == "awaited" else Blocks().batch(examples, 2)
+    asyncio.run(awaited()) if sys.argv[1] == "awaited" else Blocks().batch(examples, 2)
 except KeyboardInterrupt as interrupt:
     print(BatchRun.of(interrupt).results)
 """

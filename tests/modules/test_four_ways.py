@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from sigwire.errors import LMServerError, SigwireError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun
+
+pytestmark = pytest.mark.filterwarnings("ignore::sigwire.errors.ToolWarning")
 
 
 def add(a: int, b: int) -> int:

@@ -7,7 +7,7 @@ guessed, and the call is never lost.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
@@ -257,7 +257,8 @@ def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
 class ToolResult(Value):
     """The result of a call. ``content`` is text or any JSON value; ``is_error`` marks a failure for the model.
 
-    ``media`` has the images, sounds or files of the result.
+    ``media`` has the images, sounds or files of the result. ``exception``: the tool's exception with its traceback, for the
+    author of the tool. It is no part of comparisons, JSON and pickles.
 
     >>> ToolResult("call_0", "stock", {"left": 3}).text
     '{"left":3}'
@@ -269,6 +270,10 @@ class ToolResult(Value):
     content: JsonValue = ""
     is_error: bool = False
     media: tuple[MediaPart, ...] = ()
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.id, self.name, self.content, self.is_error, self.media)
 
     @property
     def text(self) -> str:

@@ -226,9 +226,9 @@ class ReAct(StepsModule, Generic[P, S]):
         if not calls:
             state.add_step(choice, time.perf_counter() - started)
             return self._plain_end(choice)
-        end, results = yield from self._run_calls(state, calls)
-        state.add_results([result.shown for result in results])
-        state.add_step(choice, time.perf_counter() - started, calls, tuple(result.result for result in results))
+        end, runs = yield from self._run_calls(state, calls)
+        state.add_results([run.shown for run in runs])
+        state.add_step(choice, time.perf_counter() - started, runs)
         return end
 
     def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
@@ -367,10 +367,11 @@ class ReAct(StepsModule, Generic[P, S]):
         for name, value in self._run_fields(run).items():
             fields[f"run_{name}" if name in outputs else name] = value
         last = meta_of(state.prediction)
+        warnings = tuple(warning for step in run.steps for warning in step.warnings)
         return Prediction.make(
             fields,
             signature=self.signature,
-            response=last.response,
+            response=last.response and last.response.with_warnings(*warnings),
             choice=last.choice,
             repairs=last.repairs,
             mode=last.mode,

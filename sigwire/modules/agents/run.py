@@ -17,7 +17,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import Value
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Attempt, Choice, Usage
+from sigwire.core.response import Attempt, Choice, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.errors import EmptyResponse, InputError, LMError, MalformedToolCall, ModelError, OutputTruncated
@@ -41,6 +41,7 @@ class ReActStep(Value):
     """One turn: the model's thought and calls, the results, the cost.
 
     ``results`` are complete, also if the model saw a shortened text. ``error``: the reason if the turn could not be read.
+    ``warnings``: the exceptions of tools, with file and line (``result.exception`` has the traceback).
 
     >>> step = ReActStep("Look it up.", (ToolCall("call_0", "find", {}),), (ToolResult("call_0", "find", "here"),))
     >>> ReActStep.from_json(step.to_json()) == step
@@ -53,6 +54,7 @@ class ReActStep(Value):
     usage: Usage = Usage()
     seconds: float = 0.0
     error: str | None = None
+    warnings: tuple[LMWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +135,14 @@ class RunState:
         self,
         choice: Choice,
         seconds: float,
-        calls: tuple[ToolCall, ...] = (),
-        results: tuple[ToolResult, ...] = (),
+        runs: Sequence[ToolRun] = (),
         error: str | None = None,
     ) -> None:
         """Add a turn to the log."""
         thought = choice.text or choice.reasoning or ""
-        self.steps.append(ReActStep(thought, calls, results, self._usage_of_step(), seconds, error))
+        calls, results = tuple(run.call for run in runs), tuple(run.result for run in runs)
+        found = tuple(run.warning for run in runs if run.warning is not None)
+        self.steps.append(ReActStep(thought, calls, results, self._usage_of_step(), seconds, error, found))
 
     def _usage_of_step(self) -> Usage:
         """Return the usage of the attempts since the last step."""
@@ -171,10 +174,11 @@ class RunState:
         calls = self._open_calls
         if not calls:
             return
-        done = {run.call.id: (run.shown, run.result) for run in self.tool_runs}
-        pairs = [done.get(call.id) or (conversation.interrupted_result(call),) * 2 for call in calls]
-        self.add_results([shown for shown, _ in pairs])
-        self.add_step(self._choice, 0.0, calls, tuple(result for _, result in pairs), error="interrupted")
+        done = {run.call.id: run for run in self.tool_runs}
+        open_runs = (ToolRun(call, *(conversation.interrupted_result(call),) * 2) for call in calls)
+        runs = [done.get(run.call.id, run) for run in open_runs]
+        self.add_results([run.shown for run in runs])
+        self.add_step(self._choice, 0.0, runs, error="interrupted")
 
     def attach_to(self, error: BaseException) -> None:
         """Set the attributes of the run on the error that ended it."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from math import isfinite
+from os.path import basename
+from traceback import walk_tb
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonValue, Value, dumps, loads
@@ -15,14 +17,15 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.record import Record
 from sigwire.core.set_order import sort_sets
 
-__all__ = ["encode", "short_message", "shorten"]
+__all__ = ["describe_exception", "encode", "short_message", "shorten"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
 _SCALARS = frozenset({bool, int, str, type(None)})
 _LARGEST = 10**4000  # Python refuses to convert numbers of more than 4300 digits to text
 _SMALLEST = -_LARGEST
 _CONTAINERS = frozenset({dict, list, tuple})
-_LONGEST_MESSAGE = 300
+_LONGEST_MESSAGE = 500
+_LONGEST_LINE = 10_000  # characters of a message that are searched for secrets and paths
 
 
 def encode(value: object) -> tuple[JsonValue, tuple[MediaPart, ...]]:
@@ -169,18 +172,42 @@ def shorten(content: JsonValue, characters: int | None) -> JsonValue:
 
 # An absolute path of two or more segments, on any system; not the path of a URL.
 _PATH = re.compile(r"""(?<![\w:/\\.~-])(?:~|[A-Za-z]:)?(?:[/\\]+[^\s/\\'":;,()<>|*?]+){2,}""")
+# Secrets by their form (a key, a header, the password in a URL), and values after a name: token=..., "token": "...".
+_SECRET = re.compile(
+    r"""\b(?:sk-|xox[a-z]-|gh[pousr]_|AIza)[\w-]{6,} | (?<=bearer\ )[^\s'",]{8,} | (?<=basic\ )[\w+/=]{12,}
+    | (?<=://)[^\s/@:]*:[^\s/@]+(?=@)
+    | ((?:\w[_-]?key|passwd|password|pwd|secret|signature|token)
+       (?:['"]?\s?=\s?['"]?|['"]:\s?['"]|:\s(?=\S{7,}\d)))[^\s&;'",]+""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def short_message(error: BaseException) -> str:
-    """Return an error for the model: its class and first line, without directories, at most 300 characters.
+    """Return an error for the model: its class and first line, without directories and secrets, at most 500 characters.
 
     >>> short_message(FileNotFoundError(2, "No such file", "/home/ada/orders/2026.csv"))
     "FileNotFoundError: [Errno 2] No such file: '2026.csv'"
+    >>> short_message(ValueError("401 for https://shop.example/orders?api_key=abcd1234"))
+    'ValueError: 401 for https://shop.example/orders?api_key=***'
     """
     try:
         lines = str(error).strip().splitlines()
     except Exception:  # a user's __str__ may raise
         lines = []
-    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    text = f"{type(error).__name__}: {lines[0][:_LONGEST_LINE]}" if lines else type(error).__name__
+    text = _SECRET.sub(lambda found: f"{found[1] or ''}***", text)
     text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0])[-1], text)
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 3] + "..."
+
+
+def describe_exception(name: str, error: BaseException, file: str) -> tuple[str, str, int]:
+    """Return an exception of a tool for its author, with file and line: the last one in ``file`` if the traceback has one."""
+    frames = list(walk_tb(error.__traceback__))
+    frame, line = next((pair for pair in reversed(frames) if pair[0].f_code.co_filename == file), frames[-1])
+    path = frame.f_code.co_filename
+    try:
+        shown = repr(error)[:_LONGEST_MESSAGE]
+    except Exception:  # a user's __repr__ may raise
+        shown = type(error).__name__
+    text = f"{name} raised {shown} at {basename(path)}:{line}; the model got its message and the run continued"
+    return text, path, line

@@ -7,7 +7,7 @@ is a result too, with ``is_error=True`` and a line that the model can act on:
     an unknown name                     the known names
     invalid arguments                   each problem
     RetryTool, ToolFailed               the text of the exception
-    any other exception                 class and first line; raised with ``on_error="abort"``
+    any other exception                 class and first line; a ``ToolWarning`` for the author; raised with ``on_error="abort"``
     timed out                           the limit, also if an async tool catches its cancellation
 
 ``BaseException`` (an interrupt, a cancellation) is never a result. Independent calls run in parallel; results are in call
@@ -20,6 +20,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from typing import Any, Literal, NoReturn, Protocol, TypeAlias, TypeGuard, TypeV
 from sigwire.core.json import JsonValue, Value
 from sigwire.core.parts import MediaPart
 from sigwire.core.record import FieldValues
+from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool
@@ -37,8 +39,8 @@ from sigwire.effects.cancellation import CoroutineOf, merge_partial
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal
-from sigwire.modules.agents.tool_results import encode, short_message, shorten
+from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
+from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
 from sigwire.observe.callbacks import watched_call
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
@@ -53,12 +55,16 @@ ToolFunction: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolRun(Value):
-    """A finished call. ``result`` is complete, ``shown`` is what the model sees of it, ``seconds`` is the run time."""
+    """A finished call. ``result`` is complete, ``shown`` is what the model sees of it, ``seconds`` is the run time.
+
+    ``warning``: the exception of the tool, with file and line.
+    """
 
     call: ToolCall
     result: ToolResult
     shown: ToolResult
     seconds: float = 0.0
+    warning: LMWarning | None = None
 
 
 def as_tools(tools: ToolsLike) -> list[Tool]:
@@ -120,6 +126,7 @@ class Toolbox:
             self._add(tool)
         self.parallel = int(parallel) if parallel is not True else 8
         self.timeout, self.max_output, self.on_error = timeout, max_output, on_error
+        self._warned: set[tuple[str, str, int]] = set()
 
     def _add(self, tool: Tool) -> None:
         if tool.name in self.tools:
@@ -172,8 +179,18 @@ class Toolbox:
         try:
             return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
         except Exception as error:  # the validators of users' types may raise anything
-            message = str(error) if isinstance(error, ValueError) and str(error) else short_message(error)
-            return _RejectedRun(self, call, tool, message, record)
+            is_expected = isinstance(error, ValueError) and str(error)
+            message = str(error) if is_expected else short_message(error)
+            return _RejectedRun(self, call, tool, message, record, None if is_expected else error)
+
+    def warn(self, name: str, tool: Tool | None, error: Exception) -> LMWarning:
+        """Return the warning of an exception of a tool; also emit a ``ToolWarning``, once for each line of a tool."""
+        code = getattr(inspect.unwrap(tool.handler), "__code__", None) if tool and tool.handler else None
+        text, file, line = describe_exception(name, error, code.co_filename if code else "")
+        if (name, file, line) not in self._warned:
+            self._warned.add((name, file, line))
+            warnings.warn_explicit(text, ToolWarning, file, line)
+        return LMWarning("tool", text)
 
     def _groups(self, items: Sequence[_ToolRunEffect | _RejectedRun]) -> Sequence[list[int]]:
         """Return the indexes of calls that run together: neighbours in parallel. A tool with ``parallel=False`` runs alone."""
@@ -209,13 +226,14 @@ def _tool_run(
     seconds: float,
     is_error: bool = False,
     media: tuple[MediaPart, ...] = (),
+    exception: Exception | None = None,
 ) -> ToolRun:
-    """Return a finished call, with its result shortened for the model."""
-    result = shown = ToolResult(call.id, call.name, content, is_error, media)
+    """Return a finished call, with its result shortened for the model. ``exception``: a bug in the tool, for its author."""
+    result = shown = ToolResult(call.id, call.name, content, is_error, media, exception)
     most = box.max_output if tool is None or tool.max_output is None else tool.max_output
     if most is not None and (cut := shorten(content, most)) is not content:
         shown = ToolResult(call.id, call.name, cut, is_error, media)
-    return ToolRun(call, result, shown, seconds)
+    return ToolRun(call, result, shown, seconds, box.warn(call.name, tool, exception) if exception else None)
 
 
 class _ToolTimeout(Exception):
@@ -225,17 +243,24 @@ class _ToolTimeout(Exception):
 class _RejectedRun:
     """The effect of a call that cannot be run: its result is an error."""
 
-    __slots__ = ("_box", "_call", "_message", "_record", "tool")
+    __slots__ = ("_box", "_call", "_error", "_message", "_record", "tool")
 
     nests = True  # the recorder may emit an event
 
     def __init__(
-        self, box: Toolbox, call: ToolCall, tool: Tool | None, message: str, record: RunRecorder | None
+        self,
+        box: Toolbox,
+        call: ToolCall,
+        tool: Tool | None,
+        message: str,
+        record: RunRecorder | None,
+        error: Exception | None = None,
     ) -> None:
         self._box, self._call, self.tool, self._message, self._record = box, call, tool, message, record
+        self._error = error
 
     def run(self) -> ToolRun:
-        done = _tool_run(self._box, self._call, self.tool, self._message, 0.0, is_error=True)
+        done = _tool_run(self._box, self._call, self.tool, self._message, 0.0, is_error=True, exception=self._error)
         if self._record is not None:
             self._record.append(done)
         return done
@@ -340,7 +365,8 @@ class _ToolRunEffect:
             return _tool_run(self._box, self._call, self.tool, content, seconds, is_error, given_media + media)
         except Exception as error:  # the conversion methods of a user's class may raise anything
             why = str(error) if isinstance(error, ValueError) else short_message(error)
-            return self._error_run(f"The tool ran, but its result cannot be shown: {why}.", perf_counter() - started)
+            message = f"The tool ran, but its result cannot be shown: {why}."
+            return self._error_run(message, perf_counter() - started, error)
 
     def _failed_run(self, error: Exception, seconds: float) -> ToolRun:
         if isinstance(error, _ToolTimeout):
@@ -351,10 +377,10 @@ class _ToolRunEffect:
         # An EventLoopError is a problem of the program, which the model cannot solve.
         if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError):
             raise error
-        return self._error_run(f"The tool failed. {short_message(error)}", seconds)
+        return self._error_run(f"The tool failed. {short_message(error)}", seconds, error)
 
-    def _error_run(self, message: str, seconds: float) -> ToolRun:
-        return _tool_run(self._box, self._call, self.tool, message, seconds, is_error=True)
+    def _error_run(self, message: str, seconds: float, bug: Exception | None = None) -> ToolRun:
+        return _tool_run(self._box, self._call, self.tool, message, seconds, is_error=True, exception=bug)
 
     def _record_run(self, done: ToolRun) -> ToolRun:
         if self._record is not None:

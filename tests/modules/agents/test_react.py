@@ -38,6 +38,7 @@ from sigwire.errors import (
     LMServerError,
     Refused,
     SignatureError,
+    ToolWarning,
 )
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents import conversation
@@ -46,6 +47,8 @@ from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.settings import context
 from sigwire.signatures import InputField, OutputField, Signature
 from sigwire.signatures.types import History, Image
+
+pytestmark = pytest.mark.filterwarnings("ignore::sigwire.errors.ToolWarning")
 
 NATIVE = Capabilities(native_tools=True, parallel_tool_calls=True)
 TEXT = Capabilities()
@@ -394,6 +397,42 @@ def test_interrupt_in_tool_propagates_with_history() -> None:
     run = AgentRun.of(caught.value)
     assert run.termination_reason == "cancelled"
     assert run.history.messages[-1].tool_results[0].is_error  # type: ignore[union-attr]
+
+
+async def _blocking(agent: Any) -> Any:
+    return agent(q="?")
+
+
+async def _streamed(agent: Any) -> Any:
+    return [*agent.stream(q="?")][-1].value
+
+
+async def _streamed_awaited(agent: Any) -> Any:
+    return [event async for event in agent.astream(q="?")][-1].value
+
+
+DRIVES: dict[str, Callable[[Any], Any]] = {
+    "blocking": _blocking, "awaited": lambda agent: agent.acall(q="?"), "streamed": _streamed,
+    "streamed, awaited": _streamed_awaited,
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("always::sigwire.errors.ToolWarning")
+@pytest.mark.parametrize("drive", DRIVES)
+async def test_bug_in_a_tool_is_kept_on_its_step_and_on_the_prediction(drive: str) -> None:
+    def rate(currency: str) -> float:
+        return {"EUR": 1.0}[currency]
+
+    agent = ReAct("q -> r", tools=[rate])
+    agent.set_lm(player([say(("rate", {"currency": "USD"})), submit(r="x")]))
+    with pytest.warns(ToolWarning, match=r"^rate raised KeyError\('USD'\) at test_react\.py:\d+;"):
+        result = await DRIVES[drive](agent)
+    first, last = AgentRun.of(result).steps
+    assert [warning.feature for warning in first.warnings] == ["tool"]
+    assert (last.warnings, result.warnings) == ((), first.warnings)
+    assert isinstance(first.results[0].exception, KeyError)
+    assert ReActStep.from_json(first.to_json()) == first
+    assert "test_react" not in conversation.as_text(result.history.messages)
 
 
 async def test_tool_error_aborts_run_on_request() -> None:

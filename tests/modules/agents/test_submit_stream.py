@@ -36,6 +36,8 @@ from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.testing import FakeProvider, Streamed
 
+pytestmark = pytest.mark.filterwarnings("ignore::sigwire.errors.ToolWarning")
+
 Read = Callable[[Module], list[ProgramEvent]]
 
 OUTPUTS: dict[str, Any] = {"answer": 'He said "no".\n</tool_call> é', "items": ["a b", "[[ ## x ## ]]"], "count": 2}

@@ -8,8 +8,11 @@ import contextvars
 import dataclasses
 import datetime
 import enum
+import json
+import pickle
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,12 +28,14 @@ from sigwire.core.parts import ImagePart
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import arun, run
-from sigwire.errors import ConfigurationError, RetryTool, ToolDefinitionError, ToolFailed
+from sigwire.errors import ConfigurationError, RetryTool, ToolDefinitionError, ToolFailed, ToolWarning
 from sigwire.modules.agents.tool_results import encode, short_message, shorten
 from sigwire.modules.agents.toolbox import Toolbox, ToolRun
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context
 from sigwire.signatures.types import Image
+
+pytestmark = pytest.mark.filterwarnings("ignore::sigwire.errors.ToolWarning")
 
 
 def add(a: int, b: int = 1) -> int:
@@ -169,8 +174,110 @@ def test_short_message_keeps_urls_and_removes_directories(error: Exception, mess
 def test_short_message_is_one_short_line(text: str) -> None:
     message = short_message(ValueError(text))
     assert message.startswith("ValueError")
-    assert len(message) <= 300
+    assert len(message) <= 500
     assert len(message.splitlines()) == 1
+
+
+SECRETS = [
+    "401 for https://x.example/o?api_key={}&page=2",
+    "cannot reach postgres://ada:{}@db.example/shop",
+    "Authorization: Bearer {}",
+    "{{'api_token': '{}', 'page': 2}}",
+    "password={}; host=db",
+    "Incorrect API key provided: sk-proj-{}.",
+]
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_short_message_masks_secrets(text: str) -> None:
+    message = short_message(RuntimeError(text.format("Qw3rty_Secret-42")))
+    assert "Qw3rty" not in message
+    assert "***" in message
+
+
+@pytest.mark.parametrize("text", ["unexpected token: a word", "no key: 'x'", "basic rules for x", "max_tokens=5"])
+def test_short_message_keeps_ordinary_words(text: str) -> None:
+    assert short_message(ValueError(text)) == f"ValueError: {text}"
+
+
+# --- bugs in tools ---------------------------------------------------------------------------------------
+
+
+def rate(currency: str) -> float:
+    return {"EUR": 1.0}[currency]
+
+
+def rate_line() -> str:
+    return f"test_toolbox.py:{rate.__code__.co_firstlineno + 1}"
+
+
+@pytest.mark.filterwarnings("always::sigwire.errors.ToolWarning")
+@pytest.mark.parametrize("limit", [None, 30.0])
+async def test_bug_in_a_tool_is_a_warning_with_file_and_line_once(limit: float | None) -> None:
+    box = Toolbox([Tool(rate, timeout=limit)])
+    with pytest.warns(ToolWarning) as caught:
+        (result,) = await both(box, call("rate", currency="USD"))
+    (warning,) = caught
+    assert str(warning.message).startswith(f"rate raised KeyError('USD') at {rate_line()};")
+    assert (warning.filename, warning.lineno) == (__file__, rate.__code__.co_firstlineno + 1)
+    assert result.text == "The tool failed. KeyError: 'USD'"
+    assert isinstance(result.exception, KeyError)
+    assert traceback.extract_tb(result.exception.__traceback__)[-1].name == "rate"
+
+
+@pytest.mark.filterwarnings("always::sigwire.errors.ToolWarning")
+def test_warning_names_the_line_of_the_tool_when_a_library_raises() -> None:
+    def parse(text: str) -> object:
+        return datetime.datetime.fromisoformat(json.loads(text))
+
+    with pytest.warns(ToolWarning) as caught:
+        Toolbox([parse])([call("parse", text="{")])
+    assert caught[0].lineno == parse.__code__.co_firstlineno + 1
+
+
+class Broken(pydantic.BaseModel):
+    n: int
+
+    @pydantic.field_validator("n")
+    @classmethod
+    def check(cls, n: int) -> int:
+        raise RuntimeError("a bug")
+
+
+@pytest.mark.filterwarnings("always::sigwire.errors.ToolWarning")
+def test_value_without_json_form_and_failing_validator_are_warnings() -> None:
+    def takes(it: Broken) -> None: ...
+
+    def gives() -> object:
+        return threading.Lock()
+
+    box = Toolbox([takes, gives])
+    with pytest.warns(ToolWarning) as caught:
+        results = box([call("takes", it={"n": 1}), call("gives")])
+    assert sorted(str(warning.message).split("(")[0] for warning in caught) == [
+        "gives raised ValueError",
+        "takes raised RuntimeError",
+    ]
+    assert [type(result.exception) for result in results] == [RuntimeError, ValueError]
+
+
+@pytest.mark.filterwarnings("error::sigwire.errors.ToolWarning")
+async def test_signals_timeouts_and_wrong_arguments_are_no_warnings() -> None:
+    async def slow() -> None:
+        await asyncio.sleep(10)
+
+    box = Toolbox([failing(RetryTool("again")), Tool(slow, timeout=0.01), add])
+    results = await both(box, call("fail"), call("slow"), call("add", a="x"), call("nothing"))
+    assert [result.exception for result in results] == [None] * 4
+
+
+def test_exception_of_a_result_is_no_part_of_json_pickles_and_comparisons() -> None:
+    (result,) = Toolbox([rate])([call("rate", currency="USD")])
+    plain = ToolResult(result.id, result.name, result.content, is_error=True)
+    assert result == plain
+    assert result.to_json() == plain.to_json()
+    assert repr(result) == repr(plain)
+    assert pickle.loads(pickle.dumps(result)).exception is None
 
 
 def test_exception_with_failing_str_becomes_result() -> None:
