@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         ToolFailed,
         ToolWarning,
         UnsupportedFeature,
+        Where,
         is_retryable_lm_error,
     )
     from sigwire.lm.base import BaseLM, LanguageModel
@@ -192,6 +193,7 @@ __all__ = [
     "Usage",
     "UsageUpdate",
     "WebSearch",
+    "Where",
     "XMLAdapter",
     "__version__",
     "configure",
@@ -226,10 +228,11 @@ _NAMES_BY_MODULE = {
     "sigwire.effects.cancellation": "StreamCancelled",
     "sigwire.errors": (
         "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
-        "DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError "
-        "LMNotConfigured LMRateLimitError LMServerError LMTimeoutError LMTransportError LMUnexpectedError "
-        "LMUnsupportedModelError MalformedToolCall ModelError OutputTruncated Refused RetryTool SignatureError SigwireError "
-        "StateError ToolDefinitionError ToolFailed ToolWarning UnsupportedFeature is_retryable_lm_error"
+        "DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError "
+        "LMInvalidRequestError LMNotConfigured LMRateLimitError LMServerError LMTimeoutError LMTransportError "
+        "LMUnexpectedError LMUnsupportedModelError MalformedToolCall ModelError OutputTruncated Refused RetryTool "
+        "SignatureError SigwireError StateError ToolDefinitionError ToolFailed ToolWarning UnsupportedFeature Where "
+        "is_retryable_lm_error"
     ),
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",

@@ -42,12 +42,14 @@
 
 Warnings: DemoWarning, ToolWarning.
 A message has three parts: what happened, where, what to do next; attributes have the same facts. No error has a key or header.
+An error that leaves a program has the attribute ``where`` and a note with the same facts.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
@@ -57,19 +59,46 @@ __all__ = [
     "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
     "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState", "ModelError", "OutputTruncated",
     "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError", "ToolDefinitionError",
-    "ToolFailed", "ToolSignal", "ToolWarning", "UnsupportedFeature", "UnsupportedOption", "ValueReadError",
+    "ToolFailed", "ToolSignal", "ToolWarning", "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where",
     "is_retryable_lm_error", "warn_user",
 ]  # fmt: skip
 
 _NOT_THE_USERS = {"sigwire", "asyncio", "concurrent", "threading"}
 
 
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The place in a program that an error came from. Facts that are unknown are ``None``.
+
+    ``path`` of the innermost module in the called program (``self`` is the program), class and signature of that ``module``,
+    ``turn`` of the agent (from 0), ``tool``, ``model``, ``request_id`` of the provider, ``example``: position in the batch.
+
+    >>> str(Where("second", "Predict 'n -> m'", model="openai/gpt-4.1", example=7))
+    "at second (Predict 'n -> m') · model openai/gpt-4.1 · example 7"
+    """
+
+    path: str = "self"
+    module: str = ""
+    turn: int | None = None
+    tool: str | None = None
+    model: str | None = None
+    request_id: str | None = None
+    example: int | str | None = None
+
+    def __str__(self) -> str:
+        facts = {"turn": self.turn, "tool": self.tool, "model": self.model, "example": self.example}
+        place = self.module if self.path == "self" else f"{self.path} ({self.module})"
+        return " · ".join([f"at {place}", *(f"{name} {value}" for name, value in facts.items() if value is not None)])
+
+
 class SigwireError(Exception):
-    """Base of all errors that sigwire defines.
+    """Base of all errors that sigwire defines. ``where``: the place in the program, if the error came out of one.
 
     >>> issubclass(SignatureError, SigwireError)
     True
     """
+
+    where: Where | None = None
 
 
 # --- caller ---------------------------------------------------------------------

@@ -60,13 +60,19 @@ class BatchRun:
 
 
 def batch_steps(
-    call: Callable[..., Steps[T]], examples: BatchExamples, limit: int | None, *, owner: str, keep_errors: bool
+    call: Callable[..., Steps[T]],
+    examples: BatchExamples,
+    limit: int | None,
+    *,
+    owner: str,
+    keep_errors: bool,
+    on_error: Callable[..., None],
 ) -> Steps[list[T | Exception]]:
     """Call with the inputs of each example, at most ``limit`` calls at once; return the results in order.
 
     Without a limit, the setting ``num_threads`` applies. ``owner`` names the program in errors. ``keep_errors`` returns each
     error as a result; otherwise the first error is raised and calls that have not started are dropped. A raised error or
-    interrupt has the attribute ``batch``, a ``BatchRun``.
+    interrupt has the attribute ``batch``, a ``BatchRun``. ``on_error(error, example=position)`` is called for each error.
     """
     if limit is not None and limit < 1:
         raise ConfigurationError(f"num_threads is a number above 0, not {limit} (a batch of {owner}).")
@@ -79,6 +85,7 @@ def batch_steps(
             done[index] = value = yield from call(**inputs[index])
         except Exception as error:
             failed[index] = error
+            on_error(error, example=index)
             if not keep_errors:
                 raise
             return error

@@ -30,6 +30,7 @@ from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
 from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
+from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.overriding import check_overrides
@@ -105,11 +106,19 @@ class Module(Walkable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run, blocking. Works in any thread, also inside a running event loop."""
-        return run(self.call_steps(*args, **kwargs))
+        try:
+            return run(self.call_steps(*args, **kwargs))
+        except Exception as error:
+            self._locate(error)
+            raise
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Run, awaited."""
-        return await arun(self.call_steps(*args, **kwargs))
+        try:
+            return await arun(self.call_steps(*args, **kwargs))
+        except Exception as error:
+            self._locate(error)
+            raise
 
     def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
         """Run, blocking, and yield events; the last is ``Finished``. See ``sigwire.modules.program_stream``.
@@ -123,11 +132,11 @@ class Module(Walkable):
         >>> last.value.answer
         'HELLO THERE'
         """
-        return ProgramStream(module_paths(self), lambda: self.call_steps(*args, **kwargs))
+        return ProgramStream(module_paths(self), lambda: self._located_steps(args, kwargs))
 
     def astream(self, *args: Any, **kwargs: Any) -> AsyncProgramStream[Any]:
         """``stream``, awaited."""
-        return AsyncProgramStream(module_paths(self), lambda: self.call_steps(*args, **kwargs))
+        return AsyncProgramStream(module_paths(self), lambda: self._located_steps(args, kwargs))
 
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""
@@ -135,6 +144,17 @@ class Module(Walkable):
         if self.callbacks or values.callbacks or values.track_usage or values.max_history_size:
             return self._watched_steps(values, args, kwargs)
         return self._entry_steps(args, kwargs)
+
+    def _located_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[object]:
+        try:
+            return (yield from self.call_steps(*args, **kwargs))
+        except Exception as error:
+            self._locate(error)
+            raise
+
+    def _locate(self, error: Exception, **facts: Any) -> None:
+        """Add the path of the module inside this one that an error came from, and other facts."""
+        locate(error, self, module_paths(self), **facts)
 
     def _entry_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[object]:
         if "steps" in self._entries:
@@ -333,7 +353,7 @@ class Module(Walkable):
 
         examples, owner = list(examples), type(self).__name__
         results = yield from batch_steps(
-            self.call_steps, examples, limit, owner=owner, keep_errors=keep_errors or split
+            self.call_steps, examples, limit, owner=owner, keep_errors=keep_errors or split, on_error=self._locate
         )
         return split_failures(examples, results) if split else results
 

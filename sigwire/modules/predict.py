@@ -178,7 +178,12 @@ class Predict(PredictorCalls[P, S], Predictor):
             end(request)
         tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        prediction = yield from _answer(_CallContext(self, lm, plan, tools, used_ids), request, reasks)
+        try:
+            prediction = yield from _answer(_CallContext(self, lm, plan, tools, used_ids), request, reasks)
+        except Exception as error:
+            model, request_id = getattr(error, "model", None) or lm.model, getattr(error, "request_id", None)
+            self._locate(error, is_innermost=True, model=model, request_id=request_id)
+            raise
         if values.trace is not None:
             _append_trace(values, (self, inputs, prediction))
         return prediction

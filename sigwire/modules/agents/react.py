@@ -185,13 +185,16 @@ class ReAct(StepsModule, Generic[P, S]):
             raise
 
     def _loop(self, state: RunState, limit: int) -> Steps[Termination]:
-        before = set_turn(None)
+        before, number = set_turn(None), 0
         try:
             for number in range(limit):
                 set_turn(number)
                 end = yield from self._streamed_turn(state) if is_streamed() else self._turn(state)
                 if end is not None:
                     return end
+        except Exception as error:
+            self._locate(error, turn=number)
+            raise
         finally:
             set_turn(before)
         return Termination("limit", why=f"{limit} turns were used up")

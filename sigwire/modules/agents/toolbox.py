@@ -41,6 +41,7 @@ from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
+from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
@@ -376,6 +377,7 @@ class _ToolRunEffect:
         # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
         # An EventLoopError is a problem of the program, which the model cannot solve.
         if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError):
+            locate(error, tool=self._call.name)
             raise error
         return self._error_run(f"The tool failed. {short_message(error)}", seconds, error)
 

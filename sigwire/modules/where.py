@@ -1,0 +1,60 @@
+"""Add the place in a program to an error on its way out: a note, and ``where`` on errors of sigwire.
+
+Each module that an error leaves calls ``locate``; so the path ends as that of the innermost module in the called program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from sigwire.errors import SigwireError, Where
+
+__all__ = ["locate"]
+
+_NO_PATHS: Mapping[int, str] = {}
+
+
+class _WhereNote(str):
+    """The note of an error, with its facts and the id of the module at the path."""
+
+    where: Where
+    module: int
+
+
+def locate(
+    error: BaseException,
+    module: object = None,
+    paths: Mapping[int, str] = _NO_PATHS,
+    *,
+    is_innermost: bool = False,
+    **facts: Any,
+) -> None:
+    """Add facts to the place of an error. ``paths`` are those of the modules inside ``module``, by id.
+
+    ``is_innermost`` drops earlier facts: an exception object may be raised by several calls. Interrupts are not changed.
+    """
+    if not isinstance(error, Exception):
+        return
+    notes: list[str] = getattr(error, "__notes__", [])
+    before = next((note for note in notes if isinstance(note, _WhereNote)), None)
+    where, key = (Where(), 0) if before is None or is_innermost else (before.where, before.module)
+    if module is not None:
+        key = key if key in paths else id(module)
+        where = replace(where, path=paths[key], module=where.module or _describe(module))
+    note = _WhereNote(where := replace(where, **facts))
+    note.where, note.module = where, key
+    with suppress(Exception):  # a user's exception class may refuse attributes
+        if before is None:
+            error.add_note(note)
+        else:
+            notes[notes.index(before)] = note
+        if isinstance(error, SigwireError):
+            error.where = where
+
+
+def _describe(module: object) -> str:
+    signature = getattr(getattr(module, "signature", None), "signature", None)
+    return type(module).__name__ if signature is None else f"{type(module).__name__} {signature!r}"
