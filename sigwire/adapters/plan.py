@@ -118,8 +118,8 @@ class Plan:
         native = setup.capabilities.native_tools and tools_mode != "text"
         self._turns = TurnWriter(layout, self._calls_name, native, self._style)
         self._demos_in_system = adapter.demos == "system"
-        in_system = DemoWriter(replace(self._turns, native=False), EXAMPLE)
-        self._demos = in_system if self._demos_in_system else DemoWriter(self._turns)
+        turns, mark = (replace(self._turns, native=False), EXAMPLE) if self._demos_in_system else (self._turns, "")
+        self._demos = DemoWriter(turns, mark, spec.by_name, strict=adapter.strict)
         self._history = HistoryWriter(self._turns, frozenset(spec.by_name))
         self._tool_prompts = ToolPromptWriter(
             layout, adapter, self._style, tools_mode, spec.instructions, self._calls_name

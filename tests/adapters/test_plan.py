@@ -20,6 +20,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.errors import (
     AdapterParseError,
     ContentFiltered,
+    DemoWarning,
     EmptyResponse,
     InputError,
     MalformedToolCall,
@@ -27,6 +28,8 @@ from sigwire.errors import (
     OutputTruncated,
     Refused,
 )
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.predict import Predict
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import History, Image, Reasoning
@@ -148,6 +151,62 @@ def test_incomplete_demos_come_first_and_are_marked(adapter: Adapter) -> None:
 
 def test_demos_without_inputs_or_outputs_are_omitted() -> None:
     assert len(ChatAdapter().format(QA, ASK, [{"question": "q"}, {"answer": "a"}, {}]).messages) == 2
+
+
+MISSPELT: list[tuple[dict[str, Any], str]] = [
+    ({"qestion": "q", "k": 1, "answer": "a", "score": 1.0}, r"unknown 'qestion' \(did you mean 'question'\?\)"),
+    (
+        {"question": "q", "k": 1, "anwser": "a", "scores": 1.0},
+        r"'anwser' \(did you mean 'answer'\?\), 'scores' \(did you",
+    ),
+    ({"text": "q", "answer": ["a"]}, r"unknown 'text'\. The fields are: question, k, answer, score\."),
+]
+
+
+@pytest.mark.parametrize(("demo", "message"), MISSPELT)
+@pytest.mark.parametrize("layout", ["turns", "system"])
+@pytest.mark.parametrize("kind", [ChatAdapter, JSONAdapter, XMLAdapter])
+def test_misspelt_demo_field_is_a_warning_once_and_an_error_if_strict(
+    kind: Any, layout: str, demo: dict[str, Any], message: str
+) -> None:
+    adapter = kind(demos=layout)
+    with pytest.warns(DemoWarning, match=message) as caught:
+        adapter.format(QA, ASK, [demo, dict(demo), DEMO])
+    assert [warning.filename for warning in caught] == [__file__]
+    adapter.format(QA, ASK, [dict(demo)])  # the suite turns warnings into errors
+    with pytest.raises(InputError, match=message):
+        kind(demos=layout, strict=True).format(QA, ASK, [demo])
+
+
+UNCHECKED: list[dict[str, Any]] = [
+    {**DEMO, "augmented": True, "quesiton": "extra"},
+    {"question": "q", "answer": "a", "source": "page 3"},
+    {"question": "q"},
+    {},
+]
+
+
+@pytest.mark.parametrize("demo", UNCHECKED)
+def test_other_unknown_fields_and_incomplete_demos_are_no_warning(demo: dict[str, Any]) -> None:
+    ChatAdapter(strict=True).format(QA, ASK, [demo, Example(**demo)])
+
+
+def test_demo_may_have_fields_that_the_model_does_not_see() -> None:
+    class Thinks(Signature):
+        question: str = InputField()
+        reasoning: Reasoning = OutputField()
+        answer: str = OutputField()
+
+    demo = {"question": "q", "reasoning": "r"}
+    ChatAdapter(strict=True).format(Thinks, {"question": "?"}, [demo], capabilities=Capabilities(reasoning=True))
+
+
+async def test_warning_of_a_demo_names_the_line_of_the_call() -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "a"}] * 2))
+    for demo in ({"qestion": "q", "answer": "a"}, {"question": "q", "anser": "a"}):
+        with pytest.warns(DemoWarning) as caught:
+            await predict.acall(question="?", demos=[demo])
+        assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_demos_are_written_into_the_system_message_by_option() -> None:

@@ -106,8 +106,9 @@ async def test_wrong_call_names_input_and_shows_right_call(
 
 def test_input_of_another_type_is_sent_with_warning() -> None:
     predict = Predict("n: int -> answer", lm=FakeLM([{"answer": "a"}, {"answer": "b"}]))
-    with pytest.warns(UserWarning, match="'n' does not fit its type"):
+    with pytest.warns(UserWarning, match="'n' does not fit its type") as caught:
         predict(n="many")  # type: ignore[call-arg, unused-ignore]
+    assert [warning.filename for warning in caught] == [__file__]
     with context(warn_on_type_mismatch=False), warnings.catch_warnings():
         warnings.simplefilter("error")
         predict(n="many")

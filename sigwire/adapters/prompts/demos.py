@@ -11,17 +11,17 @@ recognized as a whole, so that its cost does not grow with the length of the dem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, is_
 from typing import NamedTuple, cast
 
-from sigwire.adapters.prompts.turns import TurnWriter, read_calls_value, read_results
+from sigwire.adapters.prompts.turns import RESULT_NAMES, TurnWriter, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls, ToolResult
-from sigwire.errors import InputError
+from sigwire.errors import DemoWarning, InputError, warn_user
 
 __all__ = ["EXAMPLE", "EXAMPLES_NOTE", "DemoWriter", "examples_note"]
 
@@ -65,14 +65,19 @@ def examples_note(count: int) -> str:
 
 
 class DemoWriter:
-    """Writes the demos of one plan. ``mark`` is the first line of a complete demo."""
+    """Writes the demos of one plan. ``mark`` is the first line of a complete demo, ``known`` the signature's fields.
 
-    __slots__ = ("_cache", "_inputs", "_last", "_mark", "_outputs", "_turns")
+    A demo that lacks a field and has one of a similar name is a ``DemoWarning``, once for each name; an ``InputError`` if
+    ``strict``. Other unknown fields, such as those of a dataset, are ignored, unless the demo has nothing else to show.
+    """
 
-    def __init__(self, turns: TurnWriter, mark: str = "") -> None:
+    __slots__ = ("_cache", "_inputs", "_known", "_last", "_mark", "_outputs", "_strict", "_turns", "_warned")
+
+    def __init__(self, turns: TurnWriter, mark: str, known: Mapping[str, object], *, strict: bool) -> None:
         visible = turns.layout.visible
         self._turns = turns
-        self._mark = mark
+        self._mark, self._known, self._strict = mark, known, strict
+        self._warned: set[str] = set()
         self._inputs = tuple(spec.name for spec in visible.inputs)
         self._outputs = tuple(spec.name for spec in visible.outputs)
         self._cache: dict[int, _CachedDemo] = {}
@@ -117,6 +122,8 @@ class DemoWriter:
         inputs, outputs = _present(self._inputs, values), _present(self._outputs, values)
         complete = inputs == len(self._inputs) and (bool(calls) or outputs == len(self._outputs))
         messages = self._messages(values, calls, complete, position) if inputs and (calls or outputs) else ()
+        if not complete:
+            self._check_names(values, is_omitted=not messages)
         has_ids = bool(calls) and self._turns.native
         written = _CachedDemo(demo, _state(demo, values), position if has_ids else None, messages, complete)
         if written.state is None:
@@ -126,6 +133,29 @@ class DemoWriter:
                 self._cache.clear()
             self._cache[id(demo)] = written
         return written
+
+    def _check_names(self, values: FieldValues, *, is_omitted: bool) -> None:
+        names = (*self._inputs, *self._outputs)
+        missing = [name for name in names if name not in values]
+        unknown = {str(name) for name in values} - self._known.keys() - RESULT_NAMES - self._warned
+        if not unknown or not missing:
+            return
+        from difflib import get_close_matches
+
+        nearest = {name: get_close_matches(name, missing, 1, 0.7) for name in sorted(unknown)}
+        wrong = {
+            name: f" (did you mean {near[0]!r}?)" if near else ""
+            for name, near in nearest.items()
+            if near or is_omitted
+        }
+        if not wrong:
+            return
+        shown = ", ".join(f"{name!r}{hint}" for name, hint in wrong.items())
+        text = f"A demo has no {', '.join(map(repr, missing))}, but an unknown {shown}. The fields are: {', '.join(names)}."
+        if self._strict:
+            raise InputError(text)
+        self._warned |= wrong.keys()
+        warn_user(text, DemoWarning)
 
     def _calls_in(self, values: FieldValues) -> ToolCalls:
         return read_calls_value(values.get(self._turns.calls_name)) if self._turns.calls_name else ToolCalls()

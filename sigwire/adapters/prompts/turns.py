@@ -19,10 +19,10 @@ from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 
-__all__ = ["TurnWriter", "read_calls_value", "read_results"]
+__all__ = ["RESULT_NAMES", "TurnWriter", "read_calls_value", "read_results"]
 
 _RESULT_KEYS = ("tool_results", "tool_call_results")
-_RESULT_NAMES = frozenset(_RESULT_KEYS)
+RESULT_NAMES = frozenset(_RESULT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class TurnWriter:
         if before or not layout.input_names.isdisjoint(values):
             asked = (Message("user", layout.write_inputs(values, before, after)),)
         text = layout.write(values)
-        if not _RESULT_NAMES.isdisjoint(values) or (self.calls_name is not None and values.get(self.calls_name)):
+        if not RESULT_NAMES.isdisjoint(values) or (self.calls_name is not None and values.get(self.calls_name)):
             return (*asked, *self._calls_and_results(values, text, prefix))
         return (*asked, Message("assistant", (TextPart(text),))) if text else asked
 
