@@ -40,7 +40,9 @@ from sigwire.core.tools.inspection import (
 from sigwire.core.typed_dict import TypeExpression, to_typing_extensions, typed_dict_members
 from sigwire.errors import InputError, ToolDefinitionError
 
-__all__ = ["Arguments", "BoundArguments", "FunctionArguments", "FunctionParameter", "describe_argument_errors"]
+__all__ = [
+    "Arguments", "BoundArguments", "FunctionArguments", "FunctionParameter", "describe_argument_errors", "refuse_booleans",
+]  # fmt: skip
 
 
 class BoundArguments(NamedTuple):
@@ -232,20 +234,20 @@ class FunctionArguments:
 
     def _compile_validate(self) -> Validate:
         try:
-            validate = self._compiled().validator.validate_python
+            validate = refuse_booleans(self._compiled().validator)
         except Exception as error:
             raise self._schema_error(error) from error
         if self._extra is not None:
             validate = self._with_extra_validation(validate, self._extra.hint)
         self._validate = validate
-        return cast("Validate", validate)
+        return validate
 
     def _with_extra_validation(self, validate: Validate, hint: TypeExpression) -> Validate:
         """Validate declared arguments by their types, and others by the hint of ``**more: hint``."""
         from pydantic import TypeAdapter
 
         keywords: Any = types.GenericAlias(dict, (str, hint))
-        validate_more = TypeAdapter(keywords).validator.validate_python
+        validate_more = refuse_booleans(TypeAdapter(keywords).validator)
         declared = self._arguments.keys() | {argument.offered_as for argument in self._arguments.values()}
 
         def validate_all(arguments: FieldValues) -> dict[str, Any]:
@@ -272,6 +274,35 @@ class FunctionArguments:
 
     def _describe_errors(self, error: ValueError) -> str:
         return describe_argument_errors(error, [argument.offered_as for argument in self._arguments.values()])
+
+
+def refuse_booleans(validator: Any) -> Validate:
+    """Return pydantic's validation without its conversion of ``true`` and ``false`` to numbers.
+
+    Strict validation names each boolean where another type is declared; its other errors are conversions that are allowed.
+    """
+    validate, validate_json = validator.validate_python, validator.validate_json
+
+    def validate_all(arguments: FieldValues) -> dict[str, Any]:
+        values: dict[str, Any] = validate(arguments)
+        if _has_boolean(arguments):
+            try:
+                validate_json(json.dumps(arguments), strict=True)
+            except (TypeError, ValueError) as error:
+                errors: list[Any] = cast(Any, error).errors(include_url=False) if hasattr(error, "errors") else []
+                if wrong := [each for each in errors if type(each.get("input")) is bool]:
+                    raise InputError("; ".join(map(_error_line, wrong[:_MOST_PROBLEMS]))) from None
+        return values
+
+    return validate_all
+
+
+def _has_boolean(value: object) -> bool:
+    if isinstance(value, dict):
+        value = [*cast("dict[str, object]", value).values()]
+    if isinstance(value, list | tuple):
+        return any(map(_has_boolean, cast("list[object]", value)))
+    return value is True or value is False
 
 
 def describe_argument_errors(error: ValueError, known: Iterable[str] = ()) -> str:

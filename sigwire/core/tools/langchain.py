@@ -18,7 +18,7 @@ from sigwire.core.narrow import is_array, is_object
 from sigwire.core.record import FieldValues
 from sigwire.core.schema import inline_refs, untitled_generator, validator
 from sigwire.core.tools.foreign_media import describe_kind, media_part, unwrap_single
-from sigwire.core.tools.function import BoundArguments, Types, describe_argument_errors
+from sigwire.core.tools.function import BoundArguments, Types, describe_argument_errors, refuse_booleans
 from sigwire.effects.loops import started_by_block_on, to_thread
 from sigwire.errors import InputError, RetryTool, ToolDefinitionError, ToolFailed
 
@@ -114,7 +114,7 @@ class _LangChainArguments:
         if model is None:
             return "; ".join(validator(self.schema())(given))
         try:
-            model.model_validate(given)
+            refuse_booleans(model.__pydantic_validator__)(given)
         except ValueError as error:  # pydantic's ValidationError is one
             return describe_argument_errors(error)
         return ""

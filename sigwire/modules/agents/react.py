@@ -224,7 +224,7 @@ class ReAct(StepsModule, Generic[P, S]):
         except _UNREADABLE as error:
             return state.add_unreadable(error, time.perf_counter() - started)
         choice = meta_of(prediction).choice or Choice()
-        calls = choice.tool_calls
+        calls = tuple(map(self._with_bounded_name, choice.tool_calls))
         state.add_choice(choice, calls)
         if not calls:
             state.add_step(choice, time.perf_counter() - started)
@@ -233,6 +233,10 @@ class ReAct(StepsModule, Generic[P, S]):
         state.add_results([run.shown for run in runs])
         state.add_step(choice, time.perf_counter() - started, runs)
         return end
+
+    def _with_bounded_name(self, call: ToolCall) -> ToolCall:
+        """Return the call; an unknown name of any length must not be repeated in each later request."""
+        return call if len(call.name) <= 128 or call.name in self.toolbox.tools else replace(call, name=call.name[:128])
 
     def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
         """Ask with the conversation. If it is too long, shorten it and ask again, until no result is left to remove."""

@@ -18,6 +18,7 @@ from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["Submission", "Submit"]
 
+_MOST_UNKNOWN = 8  # names in one rejection
 _NAMES = ("submit", "submit_answer", "submit_final_answer")
 
 
@@ -58,7 +59,8 @@ class Submit:
                 outputs[name] = self._output(codec, call.arguments)
             except ValueReadError as error:
                 problems.append(f"{name}: {error}")
-        problems += [f"{name}: not an output field" for name in call.arguments if name not in self.codecs]
+        unknown = [name for name in call.arguments if name not in self.codecs]
+        problems += [f"{name[:60]}: not an output field" for name in unknown[:_MOST_UNKNOWN]]
         return self._rejection(problems) if problems else Submission(outputs)
 
     def _output(self, codec: FieldCodec, arguments: JsonObject) -> object:

@@ -171,8 +171,8 @@ class Toolbox:
         if call.error is not None and call.error.code != "unknown_tool":
             return _RejectedRun(self, call, tool, call.error.message, record)
         if tool is None:
-            names = ", ".join(self.tools) or "none"
-            return _RejectedRun(self, call, tool, f"There is no tool {call.name!r}. The tools are: {names}.", record)
+            message = f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self.tools) or 'none'}."
+            return _RejectedRun(self, call, tool, message, record)
         if call.arguments is None:
             return _RejectedRun(self, call, tool, "The arguments must be a JSON object.", record)
         if tool.handler is None:

@@ -640,6 +640,63 @@ def test_problem_of_a_tool_without_arguments_has_no_names() -> None:
     assert fault(ping, host="a") == "host: there is no such argument; this tool takes no arguments"
 
 
+class Point(BaseModel):
+    x: int
+    y: float = 0.0
+    visible: bool = True
+
+
+@dataclasses.dataclass
+class Shape:
+    points: list[Point]
+    filled: bool = False
+
+
+BOOLEANS: list[tuple[Any, Any, str]] = [
+    (int, True, "a: Input should be a valid integer (got True)"),
+    (float, False, "a: Input should be a valid number (got False)"),
+    (Optional[int], True, "a: "),  # noqa: UP045
+    (int | str, True, "a.int: "),
+    (list[int], [1, True], "a.1: "),
+    (dict[str, list[float]], {"k": [True]}, "a.k.0: "),
+    (set[int], [2, True], "a.1: "),
+    (Options, {"limit": True}, "a.limit: "),
+    (Point, {"x": True, "visible": True}, "a.x: "),
+    (Shape, {"points": [{"x": 1, "y": True}], "filled": True}, "a.points.0.y: "),
+    (list[Annotated[int, Field(ge=0)]], [True], "a.0: "),
+]
+
+
+@pytest.mark.parametrize(("hint", "value", "message"), BOOLEANS)
+def test_boolean_is_refused_as_a_number_at_any_depth(hint: Any, value: Any, message: str) -> None:
+    def f(a: Any) -> None: ...
+
+    f.__annotations__["a"] = hint
+    assert fault(f, a=value).startswith(message)
+
+
+def test_boolean_is_refused_as_a_number_among_starred_and_extra_arguments() -> None:
+    def f(*rest: int, **more: float) -> None: ...
+
+    assert fault(f, rest=[1, True]).startswith("rest.1: ")
+    assert fault(f, scale=True).startswith("scale: ")
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "expected"),
+    [
+        (bool, 1, True), (bool, 0, False), (bool, "true", True), (int | bool, True, True), (float, 1, 1.0),
+        (Point, {"x": "3", "visible": 1}, Point(x=3)), (Shape, {"points": [], "filled": True}, Shape([], True)),
+        (list[bool], [True, 0], [True, False]), (Point, {"x": 1, "visible": False}, Point(x=1, visible=False)),
+    ],
+)  # fmt: skip
+def test_boolean_arguments_and_numbers_convert_as_before(hint: Any, value: Any, expected: Any) -> None:
+    def f(a: Any, also: bool = False) -> None: ...
+
+    f.__annotations__["a"] = hint
+    assert bound(f, a=value, also=True) == ((), {"a": expected, "also": True})
+
+
 def test_problems_and_echoed_values_are_shortened() -> None:
     assert len(fault(order, item={"name": "a"}, count="9" * 10_000 + "x")) < 250
     many = fault(order, item={"name": "a"}, count=1, tags=[1] * 500)

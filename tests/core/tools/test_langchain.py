@@ -157,6 +157,17 @@ async def test_arguments_are_validated_and_converted_by_the_langchain_tool() -> 
             assert str(result.content).startswith(fault)
 
 
+def test_boolean_is_refused_as_a_number_of_a_langchain_tool() -> None:
+    @langchain
+    def repeat(count: int, loud: bool = False) -> int:
+        """Repeat."""
+        return count
+
+    with pytest.raises(InputError, match=r"count: Input should be a valid integer \(got True\)"):
+        Tool.from_langchain(repeat).bind({"count": True})
+    assert Tool.from_langchain(repeat)(count="2", loud=True) == 2
+
+
 def test_json_schema_of_a_langchain_tool_is_kept_and_enforced() -> None:
     schema: dict[str, Any] = {
         "type": "object",

@@ -192,6 +192,21 @@ async def test_invalid_call_gets_error_result_and_run_continues(
 
 
 @BOTH_PROTOCOLS
+async def test_invented_names_of_any_length_are_bounded_in_the_conversation(capabilities: Capabilities) -> None:
+    long = "x" * 100_000
+    turns = [
+        say((long, {}), ("submit", {"answer": 1})),
+        submit(**{long: 1} | {f"o{n}": n for n in range(500)}),
+        submit(answer=3),
+    ]
+    result = await play(summing, turns, capabilities, question="?")
+    first, second, _ = result.history.messages[2::2]
+    assert len(conversation.as_text([first])) < 1_000
+    assert len(conversation.as_text([second])) < 2_000
+    assert first.tool_results[0].name == result.steps[0].calls[0].name
+
+
+@BOTH_PROTOCOLS
 async def test_malformed_arguments_get_error_result_next_to_valid_calls(capabilities: Capabilities) -> None:
     if capabilities.native_tools:
         calls = (ToolCall.read("", "add", '{"a": 1, "b"'), ToolCall("", "double", {"n": 2}))
