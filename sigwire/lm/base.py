@@ -34,7 +34,7 @@ from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.call_log import CallLog, CallRecord, print_entries
 from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs
-from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets
+from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_usage
 from sigwire.overriding import check_overrides
@@ -125,6 +125,7 @@ class BaseLM:
         self.cache = cache
         self.num_retries = num_retries
         self.callbacks: list[Any] = list(callbacks or ())
+        kwargs = dict(wrap_secrets(kwargs))
         self.kwargs: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **kwargs}
         self.history = CallLog(self.history_size)
         self._capabilities = capabilities
@@ -139,10 +140,14 @@ class BaseLM:
 
     def respond(self, request: Request) -> Response:
         """Answer a request, blocking."""
+        if request.options:
+            request = _wrapped_request(request)
         return run(self.steps(request))
 
     async def arespond(self, request: Request) -> Response:
         """Answer a request, awaited."""
+        if request.options:
+            request = _wrapped_request(request)
         return await arun(self.steps(request))
 
     def __call__(
@@ -154,6 +159,7 @@ class BaseLM:
         ``reasoning_content``, ``logprobs`` and ``citations`` that the choice has. Raises ``InputError`` without prompt and
         messages.
         """
+        kwargs = dict(wrap_secrets(kwargs))
         if "__call__" not in self._overrides and "acall" in self._overrides:
             return block_on(self.acall(prompt, messages, **kwargs))
         return run(self._called_steps(_request(prompt, messages, **kwargs), prompt))
@@ -162,6 +168,7 @@ class BaseLM:
         self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
     ) -> list[Any]:
         """``lm(...)``, awaited."""
+        kwargs = dict(wrap_secrets(kwargs))
         if "acall" not in self._overrides and "__call__" in self._overrides:
             return await to_thread(self, prompt, messages, **kwargs)
         return await arun(self._called_steps(_request(prompt, messages, **kwargs), prompt))
@@ -189,6 +196,8 @@ class BaseLM:
 
     async def astream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """``stream``, awaited. (Asynchronous generators have no value: ``collect(events)`` is the response.)"""
+        if request.options:
+            request = _wrapped_request(request)
         async with aclosing(astream(self.steps(request, streamed=True))) as events:
             async for event in events:
                 if type(event) is not Returned:
@@ -201,6 +210,8 @@ class BaseLM:
     def _logged_steps(
         self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[_Entry]
     ) -> Steps[Response]:
+        if request.options:
+            request = _wrapped_request(request)
         with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
             response = yield from self._entry_steps(request, streamed, entries)
             if self.history.size:
@@ -263,9 +274,10 @@ class BaseLM:
         print_entries(self.history[-n:] if n > 0 else [], file)
 
     def __repr__(self) -> str:
-        options = {name: value for name, value in mask_secrets(self.kwargs).items() if value is not None}
+        known = vars(self)  # without an attribute if the making of the model failed
+        options = {name: value for name, value in mask_secrets(known.get("kwargs", {})).items() if value is not None}
         shown = "".join(f", {name}={value!r}" for name, value in options.items())
-        return f"{type(self).__name__}({self.model!r}{shown})"
+        return f"{type(self).__name__}({known.get('model')!r}{shown})"
 
     # --- copies and state
 
@@ -277,6 +289,7 @@ class BaseLM:
         >>> BaseLM("m", temperature=0.0).copy(seed=1, temperature=1.0).kwargs
         {'temperature': 1.0, 'max_tokens': None, 'seed': 1}
         """
+        updates = dict(wrap_secrets(updates))
         new = copy.copy(self)
         new.history = CallLog(self.history.size)
         new.callbacks, new.kwargs = list(self.callbacks), dict(self.kwargs)
@@ -442,6 +455,12 @@ def _inputs(request: Request, prompt: str | None) -> dict[str, object]:
     """Return the inputs for callbacks: the request, and its form for DSPy's callbacks."""
     messages, kwargs = encode_call(request)
     return {"request": request, "prompt": prompt, "messages": messages, **storable_options(kwargs)}
+
+
+def _wrapped_request(request: Request) -> Request:
+    """Return the request with the secrets of its options as ``Secret``. Callers rebind their variable: a traceback shows it."""
+    options = wrap_secrets(request.options)
+    return request if options is request.options else replace(request, options=dict(options))
 
 
 def _request(

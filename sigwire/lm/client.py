@@ -19,13 +19,12 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
-from sigwire.lm.http.urls import redact_url
 from sigwire.lm.option_aliases import canonical_options
 from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
-from sigwire.lm.secrets import storable_options
+from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
 
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import Transport
@@ -77,10 +76,14 @@ class LM(BaseLM):
         capabilities: Capabilities | None = None,
         **kwargs: Any,
     ) -> None:
+        base_url = kwargs.pop("api_base", None) if base_url is None else base_url
+        # Rebound: the traceback of an error below shows the local variables.
+        api_key, base_url, headers, kwargs = cast(
+            Any,
+            wrap_secrets({"api_key": api_key, "base_url": base_url, "headers": headers, "options": kwargs}).values(),
+        )
         if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise ConfigurationError(f"LM needs a model string such as 'offline/lexical', not {type(model).__name__}.")
-        same = kwargs.pop("api_base", None)
-        base_url = base_url if base_url is not None else same
         variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
         super().__init__(
             model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
@@ -162,7 +165,8 @@ class LM(BaseLM):
         self._connect()
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}{''.join(f', {setting}' for setting in self._connection.masked_arguments())})"
+        shown = self._connection.masked_arguments() if "_connection" in vars(self) else ()  # else its making failed
+        return f"{super().__repr__()[:-1]}{''.join(f', {setting}' for setting in shown)})"
 
     # --- copies and state
 
@@ -175,6 +179,7 @@ class LM(BaseLM):
         >>> LM("openai/gpt-5-mini", temperature=0.5).copy(base_url="https://llm.example/v1", temperature=1.0)
         LM('openai/gpt-5-mini', temperature=1.0, base_url='https://llm.example/v1')
         """
+        updates = dict(wrap_secrets(updates))
         if "api_base" in updates:
             updates["base_url"] = updates.pop("api_base")
         row, _ = find_provider(updates.get("model", self.model))

@@ -39,17 +39,16 @@ from sigwire.errors import (
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.errors import damaged_reply_error, read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
-from sigwire.lm.http.messages import HttpRequest
-from sigwire.lm.http.urls import redact_url
+from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.policy.call import Call, through
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
 from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.row import Provider, Wire
-from sigwire.lm.secrets import redact_key
+from sigwire.lm.secrets import SecretUrl, redact, redact_url
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
-    from sigwire.lm.http.messages import HttpReply, Transport
+    from sigwire.lm.http.messages import Transport
 
 __all__ = ["ExchangeResult", "HttpBackend"]
 
@@ -179,10 +178,10 @@ class HttpBackend:
             reply: HttpReply = yield _SendEffect(self._transport(), self._http_request(call, route, current, endpoint))
             if 200 <= reply.status < 300:
                 return _decode(route, sent, reply)
-            recovered = _recover(route, sent, reply.status, reply.headers, reply.body)
+            recovered = _recover(route, sent, _redacted(reply, endpoint, call.request))
             return ExchangeResult(recovered.raw, recovered)
         except Exception as error:
-            raise self._translate_error(error, endpoint, sent)  # noqa: B904  (it has its cause)
+            raise self._translate_error(error, endpoint, call.request, sent)  # noqa: B904  (it has its cause)
 
     def _stream_exchange(
         self, call: Call, route: _WireRoute, sent: EncodedRequest, current: EncodedRequest
@@ -194,14 +193,21 @@ class HttpBackend:
         events: list[StreamEvent] = []
         endpoint = self._resolver.endpoint(current.headers)
         try:
-            yield from self._emit_reply(call, route, sent, self._http_request(call, route, current, endpoint), events)
+            request = self._http_request(call, route, current, endpoint)
+            yield from self._emit_reply(call, route, sent, request, endpoint, events)
         except BaseException as error:  # a cancelled stream keeps its partial answer as well
-            raise attach_partial(self._translate_error(error, endpoint, sent), events)  # noqa: B904
+            raise attach_partial(self._translate_error(error, endpoint, call.request, sent), events)  # noqa: B904
         response = collect(events)
         return ExchangeResult(response.raw, response, end_events(events))
 
     def _emit_reply(
-        self, call: Call, route: _WireRoute, sent: EncodedRequest, request: HttpRequest, events: list[StreamEvent]
+        self,
+        call: Call,
+        route: _WireRoute,
+        sent: EncodedRequest,
+        request: HttpRequest,
+        endpoint: ServiceEndpoint,
+        events: list[StreamEvent],
     ) -> Steps[None]:
         """Open the reply and emit its events; ``events`` gets them with the ends."""
         from sigwire.lm.http.reply_stream import ReplyReader
@@ -214,8 +220,8 @@ class HttpBackend:
                 codec = cast("StreamingCodec[Any]", route.codec)
                 yield from emit_decoded(call, reply, codec, sent, route.target, events)
             else:
-                body = yield from reply.rest()
-                yield emit_content(call, _recover(route, sent, reply.status, reply.headers, body), events)
+                whole = HttpReply(reply.status, reply.headers, (yield from reply.rest()))
+                yield emit_content(call, _recover(route, sent, _redacted(whole, endpoint, call.request)), events)
         except GeneratorExit:  # a closed generator may not wait
             reply.abort()
             raise
@@ -264,30 +270,35 @@ class HttpBackend:
     def _http_request(
         self, call: Call, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint
     ) -> HttpRequest:
-        base, _, given = endpoint.base.partition("?")
-        url = base + _quote(sent.path)
-        if (query := route.wire.query or sent.query) or given:
-            url += self._resolver.query({**query, **sent.query}, given)
+        url = endpoint.base + _quote(sent.path)
+        if (query := route.wire.query or sent.query) or endpoint.query:
+            url += self._resolver.query({**query, **sent.query}, endpoint.query[1:])
+        if endpoint.query:
+            url = SecretUrl(url)
         # A copy of the headers: the endpoint is cached, and a transport may change those of its request.
         headers, is_redial = {**endpoint.headers}, call.purpose == "redial"
         return HttpRequest(url, headers, _encode_json(sent.body), timeout=call.remaining(), new_connection=is_redial)
 
     # --- errors
 
-    def _translate_error(self, error: BaseException, endpoint: ServiceEndpoint, sent: EncodedRequest) -> BaseException:
+    def _translate_error(
+        self, error: BaseException, endpoint: ServiceEndpoint, request: Request, sent: EncodedRequest
+    ) -> BaseException:
         """Return the error of an exchange; one of the network becomes an ``LMError``, and every ``LMError`` gets context."""
         if isinstance(error, LMError):
-            return self._add_context(error, endpoint, sent)
+            return self._add_context(error, endpoint, request, sent)
         if not isinstance(error, OSError):
             return error
         what = f"No answer from {redact_url(endpoint.base)}"
         timed_out = isinstance(error, TimeoutError)
         lost = LMTimeoutError(f"{what} in time.") if timed_out else LMTransportError(f"{what}: {error}.")
         lost.__cause__ = error
-        return self._add_context(lost, endpoint, sent)
+        return self._add_context(lost, endpoint, request, sent)
 
-    def _add_context(self, error: LMError, endpoint: ServiceEndpoint, sent: EncodedRequest) -> LMError:
-        """Return the error with provider, model, origin of the key and the next step; the key is masked."""
+    def _add_context(
+        self, error: LMError, endpoint: ServiceEndpoint, request: Request, sent: EncodedRequest
+    ) -> LMError:
+        """Return the error with provider, model, origin of the key and the next step; secrets are masked."""
         error.provider = error.provider or self._provider.prefix
         error.model = error.model or self._name
         message = error.message
@@ -302,7 +313,7 @@ class HttpBackend:
             )
         if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):
             message = f"{message} {_TOOLS_AS_TEXT}"
-        error.message = redact_key(message, endpoint.key)
+        error.message = redact(message, endpoint, request.options)
         error.args = (error.message,)
         return error
 
@@ -364,13 +375,20 @@ def _alternative_form(codec: Codec[Any], error: LMError, sent: EncodedRequest) -
     return alternative(error, sent) if alternative is not None and error.partial is None else None
 
 
-def _recover(route: _WireRoute, sent: EncodedRequest, status: int, headers: Mapping[str, str], body: bytes) -> Response:
+def _recover(route: _WireRoute, sent: EncodedRequest, reply: HttpReply) -> Response:
     """Return the answer inside an error reply, on wires that have such replies; else raise the error."""
     recover: Callable[..., Response | None] | None = getattr(route.codec, "recover", None)
-    answer = recover(status, headers, body, sent, route.target) if recover is not None else None
+    answer = recover(reply.status, reply.headers, reply.body, sent, route.target) if recover is not None else None
     if answer is None:
-        raise route.codec.decode_error(status, headers, body, route.target)
+        raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
     return answer
+
+
+def _redacted(reply: HttpReply, endpoint: ServiceEndpoint, request: Request) -> HttpReply:
+    """Return an error reply without the secrets that it repeats."""
+    headers = {name: redact(value, endpoint, request.options) for name, value in reply.headers.items()}
+    body = redact(reply.body.decode("latin-1"), endpoint, request.options).encode("latin-1")
+    return HttpReply(reply.status, headers, body)
 
 
 # --- JSON

@@ -29,6 +29,7 @@ from sigwire.errors import (
     ModelError,
     StateError,
 )
+from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
@@ -135,6 +136,7 @@ class Predict(PredictorCalls[P, S], Predictor):
     ) -> None:
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
+        config = dict(wrap_secrets(config))
         self.config: dict[str, object] = _check_config(config)
         self.max_reasks = max_reasks
         self.lm: Any = lm
@@ -156,6 +158,8 @@ class Predict(PredictorCalls[P, S], Predictor):
         specials: dict[str, object] = {}
         if kwargs.keys() != reader.names:
             specials = {name: kwargs.pop(name) for name in reader.specials & kwargs.keys()}
+            if isinstance(config := specials.get("config"), Mapping):
+                specials["config"] = config = wrap_secrets(cast(FieldValues, config))
             if (other := specials.pop("signature", None)) is not None:
                 signature = ensure_signature(cast("SignatureLike", other), scope={})
                 return self._signature_steps(signature, InputReader(signature.spec), kwargs, specials)

@@ -354,9 +354,9 @@ class AsyncReply(asyncio.Protocol):
         assert transport is not None  # no await since the pool checked it
         transport.set_protocol(self)
         self._exchange.phase = "sending the request"
-        head, body = self._exchange.whole_head(), self._exchange.request.body
+        head, body = self._exchange.whole_head(), memoryview(self._exchange.request.body)
         if len(body) <= _LARGE_BODY:
-            transport.write(head + body)
+            transport.write(b"".join((head, body)))
         else:
             transport.write(head)
             self._is_writable = asyncio.Event()
@@ -482,7 +482,7 @@ class AsyncReply(asyncio.Protocol):
         _abort(connection)
 
 
-async def _send_in_parts(transport: asyncio.Transport, body: bytes, writable: asyncio.Event) -> None:
+async def _send_in_parts(transport: asyncio.Transport, body: memoryview, writable: asyncio.Event) -> None:
     """Send a large body in parts. A server may answer before it has read everything; the reply has the reason."""
     for start in range(0, len(body), _PART_SIZE):
         await writable.wait()

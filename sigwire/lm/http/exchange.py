@@ -21,7 +21,8 @@ from urllib.parse import urljoin
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
 from sigwire.lm.http.deadlines import shorter_limit
 from sigwire.lm.http.errors import ProtocolError, describe_os_error
-from sigwire.lm.http.urls import Proxy, ServerUrl, redact_url
+from sigwire.lm.http.urls import Proxy, ServerUrl
+from sigwire.lm.secrets import redact_url
 
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import HttpRequest
@@ -63,9 +64,12 @@ class HttpExchange:
         """Whether the connection to the server or to the proxy uses TLS."""
         return self.server.scheme == "https" or (self.proxy is not None and self.proxy.scheme == "https")
 
-    def whole_head(self) -> bytes:
-        """Return the request line and the headers, including the empty line before the body."""
-        return b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body))
+    def whole_head(self) -> memoryview:
+        """Return the request line and the headers, including the empty line before the body.
+
+        The key is in it: unlike bytes, a memoryview does not show its content in a traceback.
+        """
+        return memoryview(b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body)))
 
     def error_for(self, error: BaseException, peer: tuple[str, int] | None = None) -> LMError | None:
         """Return the ``LMError`` for a network error, ``None`` for any other error. ``peer``: host and port, if they failed."""

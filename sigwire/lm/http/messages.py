@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sigwire.lm.http.urls import redact_url
+from sigwire.lm.secrets import redact_url
 
 __all__ = ["AsyncReplyStream", "HttpReply", "HttpRequest", "ReplyStream", "Transport"]
 

@@ -112,13 +112,13 @@ class _SyncConnection:
             # SSLSocket.shutdown would break a read in another thread.
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)
 
-    def send(self, head: bytes, body: bytes) -> ConnectionError | None:
+    def send(self, head: memoryview, body: memoryview) -> ConnectionError | None:
         """Send head and body. Return the error if the server closed early: it may have answered (wrong key, body too long)."""
         try:
-            for chunk in [head + body] if len(body) <= _CHUNK_SIZE else [head, body]:
+            for chunk in (memoryview(b"".join((head, body))),) if len(body) <= _CHUNK_SIZE else (head, body):
                 sent = self._perform(_WRITE, self.socket.send, chunk)
                 while sent < len(chunk):
-                    sent += self._perform(_WRITE, self.socket.send, memoryview(chunk)[sent:])
+                    sent += self._perform(_WRITE, self.socket.send, chunk[sent:])
         except ConnectionError as error:
             return error
         return None
@@ -248,7 +248,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> ReplyParser:
     """Send the request and read the reply's head."""
     exchange.phase = "sending the request"
-    refusal = connection.send(exchange.whole_head(), exchange.request.body)
+    refusal = connection.send(exchange.whole_head(), memoryview(exchange.request.body))
     exchange.phase = "waiting for the reply"
     reply = ReplyParser(exchange.request.method, exchange.max_reply)
     try:

@@ -27,6 +27,7 @@ from sigwire.lm.http.exchange import HttpExchange, encode_head
 from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream
 from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
 from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, parse_url, proxy_from_env, tls_context
+from sigwire.lm.secrets import wrap_headers
 
 if TYPE_CHECKING:
     import ssl
@@ -89,7 +90,7 @@ class HttpTransport:
             "accept": "*/*",
             "accept-encoding": "identity",
             "user-agent": "sigwire",
-            **_lower_names(headers or {}),
+            **_lower_names(wrap_headers(headers or {})),
         }
         self._proxies: dict[Origin, Proxy | None] = {}
         self._heads: dict[tuple[Any, ...], bytes] = {}

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
 from sigwire.errors import ConfigurationError
+from sigwire.lm.secrets import Secret, redact_url, wrap_url
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Certificate", "Origin", "Proxy", "ServerUrl", "parse_url", "proxy_from_env", "redact_url", "tls_context"]
+__all__ = ["Certificate", "Origin", "Proxy", "ServerUrl", "parse_url", "proxy_from_env", "tls_context"]
 
 Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
 Origin: TypeAlias = "tuple[str, str, int]"
@@ -34,7 +35,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ServerUrl:
-    """A parsed URL. ``shown`` is the form for errors: no user, no query."""
+    """A parsed URL. ``shown`` is the form for errors: no user, no query. The other parts hide what they hold of both."""
 
     origin: Origin
     authority: str
@@ -60,7 +61,7 @@ class ServerUrl:
     @property
     def absolute(self) -> str:
         """The absolute target, which a proxy for plain HTTP needs (RFC 9112 3.2.2)."""
-        return f"{self.scheme}://{self.authority}{self.target}"
+        return wrap_url(f"{self.scheme}://{self.authority}{self.target}")
 
 
 @lru_cache(maxsize=256)
@@ -85,7 +86,7 @@ def parse_url(url: str) -> ServerUrl:
     return ServerUrl(
         origin=(parts.scheme, host, port or default),
         authority=authority,
-        target=path + query,
+        target=wrap_url(path + query),
         shown=f"{parts.scheme}://{authority}{path}",
         authorization=_basic(parts.username, parts.password),
     )
@@ -104,19 +105,7 @@ def _basic(username: str | None, password: str | None) -> dict[str, str]:
     if not username:
         return {}
     pair = f"{unquote(username)}:{unquote(password or '')}"
-    return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-
-
-def redact_url(url: str) -> str:
-    """Return a URL without user, password, query and fragment, which can hold secrets. Takes any text.
-
-    >>> redact_url("https://me:secret@example.org/v1?key=k")
-    'https://example.org/v1'
-    """
-    before_query = url.partition("#")[0].partition("?")[0]
-    scheme, slashes, rest = before_query.rpartition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+    return {"authorization": Secret(f"Basic {b64encode(pair.encode()).decode()}")}
 
 
 # --- proxies -------------------------------------------------------------------------------------------
@@ -163,7 +152,7 @@ class Proxy:
         if not self.username:
             return {}
         pair = b64encode(f"{self.username}:{self.password}".encode()).decode()
-        return {"proxy-authorization": f"Basic {pair}"}
+        return {"proxy-authorization": Secret(f"Basic {pair}")}
 
     @property
     def is_socks(self) -> bool:

@@ -31,6 +31,7 @@ from sigwire.lm.litellm.codec import LiteLLMDecoder, decode_answer, encode_call,
 from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream, to_json_value
 from sigwire.lm.litellm.tables import NO_KEY, REFUSED_RELEASES, LiteLLMProfile
 from sigwire.lm.policy.call import Call, answer_once
+from sigwire.lm.secrets import Secret
 
 if TYPE_CHECKING:
     from sigwire.lm.providers.connection import ConnectionOptions
@@ -83,7 +84,7 @@ class LiteLLM:
         prepared = yield from self._prepare(call, stream=call.streamed)
         if call.streamed and prepared.sent.repeat == 1:
             _, target, arguments, sent = prepared
-            translate = partial(translate_error, target=target, key=arguments.get("api_key"))
+            translate = partial(translate_error, target=target, arguments=arguments)
             stream = LiteLLMStream(prepared.litellm, arguments)
             return (yield from emit_stream(call, stream, LiteLLMDecoder(sent, target), translate))
         if call.streamed:
@@ -104,7 +105,7 @@ class LiteLLM:
 
     def _endpoint_arguments(self, sent: EncodedRequest) -> JsonObject:
         connection = self._connection
-        key = connection.api_key() if callable(connection.api_key) else connection.api_key
+        key = Secret(connection.api_key()) if callable(connection.api_key) else connection.api_key
         if key is None and connection.base_url is not None:
             key = NO_KEY
         arguments: JsonObject = {
@@ -130,8 +131,8 @@ def _complete(prepared: _Prepared) -> Steps[Response]:
     litellm, target, arguments, sent = prepared
     try:
         answer = yield CompletionEffect(litellm, arguments)
-    except Exception as error:  # LiteLLM and the packages below it raise anything
-        raise translate_error(error, target, arguments.get("api_key")) from error
+    except Exception as error:  # LiteLLM and the packages below it raise anything; their texts and frames show the key
+        raise translate_error(error, target, arguments) from None
     return decode_answer(to_json_value(answer), sent, target)
 
 

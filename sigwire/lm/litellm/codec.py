@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
@@ -39,7 +40,7 @@ from sigwire.lm.codecs.shared.tools import provider_data, search_settings
 from sigwire.lm.codecs.shared.untrusted import object_of
 from sigwire.lm.litellm import tables
 from sigwire.lm.litellm.tables import LiteLLMProfile
-from sigwire.lm.secrets import redact_key
+from sigwire.lm.secrets import redact
 
 __all__ = ["LiteLLMDecoder", "decode_answer", "encode_call", "profile_for", "target_for", "translate_error"]
 
@@ -241,8 +242,10 @@ def _images(message: JsonObject) -> list[Part]:
 # --- errors
 
 
-def translate_error(error: Exception, target: Target[LiteLLMProfile], key: JsonValue = None) -> LMError:
-    """Return LiteLLM's exception as an ``LMError``, by ``ERRORS``, else by its status. ``key`` is masked."""
+def translate_error(
+    error: Exception, target: Target[LiteLLMProfile], arguments: Mapping[str, JsonValue] = MappingProxyType({})
+) -> LMError:
+    """Return LiteLLM's exception as an ``LMError``, by ``ERRORS``, else by its status. Secrets in ``arguments`` are masked."""
     if isinstance(error, TimeoutError):
         return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
     status: object = getattr(error, "status_code", None)
@@ -252,11 +255,11 @@ def translate_error(error: Exception, target: Target[LiteLLMProfile], key: JsonV
     )
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
     text = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
-    text = redact_key(text, key if isinstance(key, str) else None)
+    text = redact(text, arguments)
     codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))
     result = lm_error(replace(fault, message=text.strip() or fault.message, codes=codes), tables.ERRORS, target)
     result.provider_code = fault.codes[0] if fault.codes else None
-    if key == tables.NO_KEY and isinstance(result, LMAuthenticationError):
+    if arguments.get("api_key") == tables.NO_KEY and isinstance(result, LMAuthenticationError):
         result.message = f"{result.message} {_WITHHELD}"
         result.args = (result.message,)
     return result

@@ -210,11 +210,11 @@ def emit_stream(
 def _translate(effect: Effect[T], events: list[StreamEvent], translate: Callable[[Exception], LMError]) -> Steps[T]:
     try:
         value: T = yield effect
-    except Exception as error:  # LiteLLM and the packages below it raise anything
+    except Exception as error:  # LiteLLM and the packages below it raise anything; their texts and frames show the key
         translated = translate(error)
         if events:
             translated.partial = collect(events)
-        raise translated from error
+        raise translated from None
     return value
 
 

@@ -11,36 +11,45 @@ import functools
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.row import ApiKey, Provider
+from sigwire.lm.secrets import Secret, wrap_url
 
 __all__ = ["EndpointResolver", "ServiceEndpoint"]
 
 
 class ServiceEndpoint(NamedTuple):
-    """URL, headers and key of a request. ``key`` is the secret itself; ``about_key`` is a sentence for error texts."""
+    """URL and headers of a request, secrets as ``Secret``; ``about_key`` is a sentence for error texts.
+
+    ``query`` is that of the base URL, from its question mark on.
+    """
 
     base: str
+    query: str
     headers: Mapping[str, str]
-    key: str
     about_key: str
 
 
 class _ResolvedKey(NamedTuple):
-    """A key, the header that carries it, and a sentence about its origin or its absence."""
+    """The header that carries a key, and a sentence about the origin of the key or its absence."""
 
-    key: str = ""
     headers: Mapping[str, str] = MappingProxyType({})
     about: str = ""
 
 
-# The changing inputs of an endpoint: the values of its environment variables, and the headers of the request.
-_EndpointInputs: TypeAlias = "tuple[list[str | None], dict[str, str]]"
+@dataclass(slots=True, repr=False)
+class _LastEndpoint:
+    """An endpoint, and what it was made of: the values of environment variables, and the headers of the request."""
+
+    values: list[str | None]
+    headers: dict[str, str]
+    endpoint: ServiceEndpoint
 
 
 class EndpointResolver:
@@ -49,7 +58,7 @@ class EndpointResolver:
     def __init__(self, provider: Provider, name: str, connection: ConnectionOptions, model: str) -> None:
         self._provider, self._name, self._connection, self.model = provider, name, connection, model
         self._variables: tuple[str, ...] | None = None
-        self._last: tuple[_EndpointInputs, ServiceEndpoint] | None = None
+        self._last: _LastEndpoint | None = None
 
     def base(self) -> tuple[str, bool]:
         """Return the base URL, its query included, and True if it was given in code."""
@@ -57,7 +66,7 @@ class EndpointResolver:
         if given:
             return self._tidy(given), True
         for name in row.base_variables:
-            if url := os.environ.get(name, "").strip():
+            if url := wrap_url(os.environ.get(name, "").strip()):
                 return self._tidy(url), False
         if callable(row.base_url):
             return self._tidy(row.base_url(self._variable_values())), False
@@ -70,7 +79,7 @@ class EndpointResolver:
 
     def _tidy(self, url: str) -> str:
         path, mark, query = url.strip().partition("?")
-        return self._provider.tidy(path) + mark + query
+        return wrap_url(self._provider.tidy(path) + mark + query)
 
     def query(self, query: Mapping[str, str], given: str = "") -> str:
         """Return the query of a URL: the ``given`` one, and what it does not name, with the values of its variables."""
@@ -107,14 +116,15 @@ class EndpointResolver:
         """Return the endpoint of a request with ``headers``. Reads the environment; calls the function that returns the key."""
         if callable(self._connection.api_key):
             return self._resolve(headers)
-        variables = self._variables
-        if variables is None:
-            variables = self._variables = self._variable_names()
-        inputs = ([os.environ.get(name) for name in variables], {**headers})
+        names = self._variables
+        if names is None:
+            names = self._variables = self._variable_names()
         last = self._last
-        if last is None or last[0] != inputs:
-            last = self._last = (inputs, self._resolve(headers))
-        return last[1]
+        if last is None or last.values != [os.environ.get(name) for name in names] or last.headers != headers:
+            last = self._last = _LastEndpoint(
+                [os.environ.get(name) for name in names], {**headers}, self._resolve(headers)
+            )
+        return last.endpoint
 
     def _variable_names(self) -> tuple[str, ...]:
         """Return the environment variables that the endpoint depends on."""
@@ -132,7 +142,8 @@ class EndpointResolver:
         users = {name.lower(): value for name, value in extra.items()}
         key = self._key(base, given, users)
         every = {"content-type": "application/json", **self._account_headers(base, given), **key.headers, **users}
-        return ServiceEndpoint(base, every, key.key, key.about)
+        path, mark, query = base.partition("?")
+        return ServiceEndpoint(wrap_url(path), wrap_url(mark + query), every, key.about)
 
     def _account_headers(self, base: str, given: bool) -> dict[str, str]:
         """Return the headers from the environment that name the account; they are sent where the key is sent."""
@@ -149,16 +160,14 @@ class EndpointResolver:
         if explicit is None:
             return self._environment_key(base, given)
         secret = self._check_key(explicit() if callable(explicit) else explicit)
-        return _ResolvedKey(
-            secret, (row.keys[0] if row.keys else ApiKey("")).headers(secret), "It was given as api_key."
-        )
+        return _ResolvedKey((row.keys[0] if row.keys else ApiKey("")).headers(secret), "It was given as api_key.")
 
     def _environment_key(self, base: str, given: bool) -> _ResolvedKey:
         row = self._provider
-        found = {key: secret for key in row.keys if (secret := os.environ.get(key.variable, "").strip())}
+        found = {key: secret for key in row.keys if (secret := Secret(os.environ.get(key.variable, "").strip()))}
         for key, secret in found.items():
             if self._may_send(key, base, given):
-                return _ResolvedKey(secret, key.headers(secret), f"It was read from {key.variable}.")
+                return _ResolvedKey(key.headers(secret), f"It was read from {key.variable}.")
         if found:
             variable = next(iter(found)).variable
             return _ResolvedKey(
@@ -175,7 +184,7 @@ class EndpointResolver:
             )
         if not key.strip():
             raise self._missing_key()
-        return key.strip()
+        return Secret(key.strip())
 
     def _missing_key(self) -> LMAuthenticationError:
         variables = [key.variable for key in self._provider.keys]

@@ -8,11 +8,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.http.urls import redact_url
-from sigwire.lm.secrets import is_secret, without_secrets
+from sigwire.lm.secrets import Secret, is_secret, redact_url, without_secrets, wrap_headers, wrap_url
 
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import Transport
@@ -44,7 +44,12 @@ class ConnectionOptions:
         for name, (kinds, what) in _KINDS.items():
             if (value := getattr(self, name)) is not None and not isinstance(value, kinds):
                 raise ConfigurationError(f"{name} is {what}, not {type(value).__name__} (making an LM).")
-        object.__setattr__(self, "headers", dict(self.headers))  # a copy: the caller may change the mapping later
+        keep = partial(object.__setattr__, self)
+        keep("headers", wrap_headers(self.headers))  # a copy: the caller may change the mapping later
+        if isinstance(self.api_key, str):
+            keep("api_key", Secret(self.api_key))
+        if self.base_url is not None:
+            keep("base_url", wrap_url(self.base_url))
 
     def masked_arguments(self) -> list[str]:
         """Return the given settings as the text of arguments, secrets as ``***``."""

@@ -22,6 +22,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.call_ids import MISTRAL_IDS
 from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
+from sigwire.lm.secrets import Secret
 
 __all__ = ["NO_THINKING", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
 
@@ -32,8 +33,8 @@ class ApiKey:
 
     ``host``: the host of the key, if it is not the row's own host.
 
-    >>> ApiKey("ACME_API_KEY").headers("k")
-    {'authorization': 'Bearer k'}
+    >>> ApiKey("ACME_API_KEY").headers("k") == {"authorization": "Bearer k"}
+    True
     """
 
     variable: str
@@ -43,7 +44,7 @@ class ApiKey:
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the header that carries ``key``."""
-        return {self.header: self.form.format(key)}
+        return {self.header: Secret(self.form.format(key))}
 
 
 @dataclass(frozen=True, slots=True)

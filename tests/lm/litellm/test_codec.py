@@ -41,6 +41,7 @@ from sigwire.errors import (
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.litellm.codec import decode_answer, encode_call, target_for, translate_error
 from sigwire.lm.litellm.tables import LiteLLMProfile
+from sigwire.lm.secrets import Secret
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA}}
@@ -722,7 +723,7 @@ def test_error_text_is_the_providers_without_litellm_prefixes() -> None:
     theirs = made(
         "RateLimitError", 429, "RateLimitError: GroqException - try again in 1.5s. Your key gsk_123456 is busy"
     )
-    error = translate_error(theirs, target(), "gsk_123456")
+    error = translate_error(theirs, target(), {"api_key": Secret("gsk_123456")})
     assert error.message == "GroqException - try again in 1.5s. Your key *** is busy."
     assert translate_error(KeyError("x"), target()).message.startswith("LiteLLM failed with KeyError: 'x'")
 

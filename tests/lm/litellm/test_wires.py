@@ -10,7 +10,8 @@ import gc
 import importlib
 import socket
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from contextvars import copy_context
@@ -40,6 +41,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider, Fault, Gate, Streamed
 from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
+from tests.lm.loopback import Host, Reply
 
 # litellm's own models, built when they are first used.
 pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
@@ -137,6 +139,18 @@ async def test_row_73_wrong_key_is_masked(how: str) -> None:
         await ask(how, model_at(provider, "litellm/openai/gpt-4.1"))
     assert KEY not in f"{caught.value} {caught.value!r}"
     assert len(provider.requests) == 1
+
+
+@HOWS
+async def test_secrets_that_the_provider_repeats_are_masked(how: str, serve: Callable[..., Host]) -> None:
+    token = KEY[::-1]
+    host = serve(Reply({"error": {"message": f"refused: {KEY}, {token}"}}, status=401))
+    lm = LM("litellm/openai/gpt-4.1", base_url=f"{host.url}/v1", api_key=KEY, extra_body={"upstream": {"token": token}})
+    with pytest.raises(LMAuthenticationError, match=r"refused: \*\*\*, \*\*\*") as caught:
+        await ask(how, lm)
+    printed = "".join(traceback.format_exception(caught.value))
+    assert KEY not in printed
+    assert token not in printed
 
 
 FAULTS: Mapping[str, tuple[Fault, type[LMError], int]] = {
