@@ -49,6 +49,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +61,7 @@ __all__ = [
     "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState", "ModelError", "OutputTruncated",
     "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError", "ToolDefinitionError",
     "ToolFailed", "ToolSignal", "ToolWarning", "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where",
-    "is_retryable_lm_error", "warn_user",
+    "is_retryable_lm_error", "suggest", "warn_user",
 ]  # fmt: skip
 
 _NOT_THE_USERS = {"sigwire", "asyncio", "concurrent", "threading"}
@@ -112,6 +113,18 @@ class ConfigurationError(CallerError, ValueError):
     """Settings, a model string or the installation do not allow the call."""
 
 
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a sentence for an error text that names the most similar known name; "" if none is similar.
+
+    >>> suggest("temprature", ["temperature", "top_p"]), suggest("nonsense", ["temperature"])
+    ('Did you mean temperature? ', '')
+    """
+    from difflib import get_close_matches  # needed for errors only
+
+    similar = get_close_matches(name, known, 1, 0.75)
+    return f"Did you mean {similar[0]}? " if similar else ""
+
+
 class LMNotConfigured(ConfigurationError):
     """No language model was given to the call, the module or the settings."""
 
@@ -156,11 +169,14 @@ class UnsupportedOption(UnsupportedFeature):
     Attributes: ``provider``, ``option``, ``known`` (the supported options).
     """
 
-    def __init__(self, *, provider: str, option: str, known: list[str]) -> None:
+    def __init__(
+        self, *, provider: str, option: str, known: list[str], stage: str = "encoding the request", hint: str = ""
+    ) -> None:
         self.provider, self.option, self.known = provider, option, known
+        hint = hint or suggest(option, known) or f"Use one of {', '.join(known)}. "
         super().__init__(
-            f"{provider} has no option {option!r} (encoding the request). "
-            f"Use one of {', '.join(known)}, or pass it untouched in extra_body."
+            f"{provider} has no option {option!r} ({stage}). {hint}An option that only the provider knows goes into "
+            "extra_body, untouched."
         )
 
 

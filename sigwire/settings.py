@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from sigwire.core.narrow import is_items
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, suggest
 from sigwire.observe.callbacks import CallbackLike, listen_to
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ _KEYS = {entry.name: entry for entry in fields(Settings)}
 def _check(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
     for name, value in values.items():
         if name not in _KEYS:
-            raise ConfigurationError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
+            known = ", ".join(sorted(_KEYS))
+            raise ConfigurationError(f"There is no setting {name!r}. {suggest(name, _KEYS)}The settings are {known}.")
         fits, wanted = _CHECKS[_KEYS[name].metadata["check"]]
         if not fits(value):
             raise ConfigurationError(f"The setting {name!r} takes {wanted}, not {value!r:.80}.")

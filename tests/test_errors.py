@@ -57,7 +57,7 @@ def test_docstring_shows_the_class_tree() -> None:
 
 
 def test_every_error_is_public() -> None:
-    others = {"is_retryable_lm_error", "DemoWarning", "ToolWarning", "Where"}
+    others = {"DemoWarning", "ToolWarning", "Where", "is_retryable_lm_error", "suggest", "warn_user"}
     assert set(errors.__all__) == set(CLASSES) | others
 
 

@@ -150,6 +150,37 @@ def test_dir_lists_the_public_names() -> None:
     assert dir(sigwire) == sorted(sigwire.__all__)
 
 
+NO_OPTIONS = {
+    "keywords are fields, or metadata of a field": "Example InputField OutputField Prediction",
+    "keywords are options of the user's own model": "BaseLM",
+    "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
+        "AgentRun AskStart BaseCallback Choice Completions FieldDelta FieldEnd FieldPartial Finished LMWarning "
+        "LanguageModel Message ReActStep Reasoning ReasoningDelta Repair Request Response TextDelta ToolCall ToolCallDelta "
+        "ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate"
+    ),
+}
+NEEDED: dict[str, tuple[object, ...]] = {
+    "LM": ("openai/gpt-4.1",), "Predict": ("q -> a",), "ChainOfThought": ("q -> a",), "ReAct": ("q -> a",), "Tool": (len,),
+}  # fmt: skip
+EXEMPT = {name for names in NO_OPTIONS.values() for name in names.split()}
+CONSTRUCTORS = [
+    name
+    for name in sigwire.__all__
+    if isinstance(cls := getattr(sigwire, name), type) and not issubclass(cls, BaseException) and name not in EXEMPT
+]
+
+
+@pytest.mark.parametrize("name", [*CONSTRUCTORS, "configure"])
+def test_constructor_refuses_an_unknown_keyword_by_name(name: str) -> None:
+    with sigwire.context(lm=sigwire.FakeLM()), pytest.raises(sigwire.CallerError, match="'nonsense'"):
+        getattr(sigwire, name)(*NEEDED.get(name, ()), nonsense=1)
+
+
+def test_context_refuses_an_unknown_setting_by_name() -> None:
+    with pytest.raises(sigwire.CallerError, match="'nonsense'"), sigwire.context(nonsense=1):
+        pass
+
+
 def lazy_homes() -> dict[str, str]:
     return dict(vars(sigwire)["_MODULE_OF"])
 

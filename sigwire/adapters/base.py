@@ -22,6 +22,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
+from sigwire.keywords import ChecksKeywords
 from sigwire.overriding import check_overrides
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass
@@ -41,7 +42,7 @@ _PlanKey: TypeAlias = tuple[int, Capabilities]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adapter(AdapterOptions, ABC):
+class Adapter(ChecksKeywords, AdapterOptions, ABC):
     """Base of the adapters; a subclass gives the layout of fields.
 
     ``strict``: refuse every answer that needs a repair, and every downgrade. ``native_tools``: offer tools natively
@@ -58,6 +59,7 @@ class Adapter(AdapterOptions, ABC):
         ("format", "normalize", "parse", *_DSPY_HOOKS),
         "override layout, whose Layout writes and reads the fields, or make_plan, whose Plan formats, normalizes and parses",
     )
+    renamed = {"use_native_function_calling": "native_tools, or the adapter of sigwire.dspy"}  # noqa: RUF012
 
     native_tools: bool | None = None
     types: TypeStyle = "compact"

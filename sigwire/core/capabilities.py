@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sigwire.core.json import Value
+from sigwire.keywords import ChecksKeywords
 
 __all__ = ["Capabilities"]
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities(Value):
+class Capabilities(Value, ChecksKeywords):
     """The abilities of a model. The defaults describe the minimum: text in, text out.
 
     ``native_tools``: accepts a ``tools`` list and answers with calls; ``tool_choice``: can be forced to call;

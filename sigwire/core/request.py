@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar, cast
 from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message
 from sigwire.errors import ConfigurationError
+from sigwire.keywords import ChecksKeywords
 
 __all__ = ["MemoTuple", "Request", "ResponseFormat", "ToolChoice", "check_prompt_cache", "memoized"]
 
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolChoice(Value):
+class ToolChoice(Value, ChecksKeywords):
     """Whether the model must, may or must not call tools, and which of the offered tools.
 
     >>> ToolChoice.named("search")
@@ -48,7 +49,7 @@ ToolChoice.NONE = ToolChoice("none")
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseFormat(Value):
+class ResponseFormat(Value, ChecksKeywords):
     """Structured output: a JSON Schema with a name, or any JSON object if ``schema`` is ``None``.
 
     ``required``: the request is refused if the provider cannot enforce it; else an instruction replaces it, with a warning.

@@ -7,6 +7,7 @@ DummyLM    the test model: a list of field dicts, a dict by substring, or the an
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.providers.registry import find_provider
+from sigwire.lm.secrets import wrap_secrets
 
 __all__ = ["LM", "BaseLM", "DummyLM"]
 
@@ -36,6 +38,8 @@ class BaseLM(base.BaseLM):
     >>> Able("m", "chat", 0.5).capabilities.native_tools
     True
     """
+
+    own_options = frozenset({"rollout_id"})
 
     def __init__(
         self,
@@ -109,15 +113,19 @@ class LM(BaseLM, client.LM):
         model_type: str = "chat",
         temperature: float | None = None,
         max_tokens: int | None = None,
-        cache: bool = True,
+        cache: bool | None = None,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         *,
         wire: str | None = None,
         **kwargs: Any,
     ) -> None:
+        kwargs = dict(wrap_secrets(kwargs))
+        if cache:
+            warnings.warn("cache=True has no effect: there is no cache of responses yet. Leave it out.", stacklevel=2)
         wire = wire or _wire_of(model_type, model)
-        super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
+        super().__init__(model, model_type, temperature, max_tokens, False, callbacks, num_retries, wire=wire, **kwargs)
+        self.cache = cache is not False  # DSPy's default
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes; see ``sigwire.LM.copy``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Protocol, cast
 
@@ -35,6 +36,10 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Close idle connections."""
+        ...
+
+    def option_names(self) -> Iterable[Collection[str] | None]:
+        """Return collections of the options that the backend knows, in the order of use; ``None``: it may know any."""
         ...
 
 
@@ -83,6 +88,10 @@ class SimpleBackendAdapter:
 
     def close(self) -> None:
         """Do nothing: the row's backend owns what it opens."""
+
+    def option_names(self) -> Iterable[Collection[str] | None]:
+        names: Collection[str] | None = getattr(self._backend, "option_names", None)
+        return (names,)
 
     def _exchange(self, request: Request) -> Steps[Response]:
         response: Response = yield FunctionEffect(

@@ -31,7 +31,7 @@ from sigwire.core.response import Response, Usage
 from sigwire.effects.emitting import Emit, Returned, astream, stream
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
-from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.errors import CallerError, ConfigurationError, InputError, StateError
 from sigwire.lm.call_log import CallLog, CallRecord, print_entries
 from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
@@ -101,6 +101,8 @@ class BaseLM:
 
     history_size: int = 50
     model_type: str = "chat"  # an entry of ``history``
+    own_options: ClassVar[frozenset[str]] = frozenset()
+    """Options that a subclass handles and does not send."""
     _capabilities: Capabilities | None = None
     _removed: tuple[str, ...] = ()
 
@@ -110,7 +112,7 @@ class BaseLM:
         *,
         temperature: float | None = None,
         max_tokens: int | None = None,
-        cache: bool = True,
+        cache: bool = False,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         capabilities: Capabilities | None = None,
@@ -121,6 +123,10 @@ class BaseLM:
                 f"{type(self).__name__} has no model_type={model_type!r} (making {model!r}). Give wire={model_type!r} to "
                 "sigwire.LM, or use sigwire.dspy.LM."
             )
+        if not isinstance(num_retries, int) or isinstance(num_retries, bool) or num_retries < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"num_retries is a number, 0 or more, not {num_retries!r:.80} (making {model!r}).")
+        if callbacks is not None and (isinstance(callbacks, str) or not isinstance(callbacks, Sequence)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"callbacks is a list, not {type(callbacks).__name__} (making {model!r}).")
         self.model = model
         self.cache = cache
         self.num_retries = num_retries
@@ -218,6 +224,9 @@ class BaseLM:
                 self.history.add(CallRecord(self.model, self.model_type, request, response, prompt))
             end(response)
         return response
+
+    def check_options(self, options: Iterable[str], stage: str = "making a model") -> None:
+        """Raise ``UnsupportedOption`` for a name that is no option of the model. ``forward`` of a subclass may take any."""
 
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
         """Return the steps of ``lm(...)``. Inside an overridden ``__call__`` they are part of the call around them."""
@@ -350,13 +359,15 @@ class BaseLM:
         target = _class_named(str(state.get("class") or ""), cls, allow_unsafe_lm_state)
         if target is not cls:  # its own load_state, if it has one
             return target.load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        if _class_path(cls) in _OWN_CLASSES and options.get("cache") is True:
+            del options["cache"]  # saved by DSPy, and by models of ``sigwire.dspy``: it has no effect
         if not allow_unsafe_lm_state:
             options = {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
         try:
             return target(**options)
-        except TypeError as error:
+        except (TypeError, CallerError) as error:
             raise StateError(
-                f"The saved language model does not fit {_class_path(target)}: {error} (loading its state). "
+                f"The saved language model does not fit {_class_path(target)} (loading its state): {str(error).rstrip('.')}. "
                 "Save it again with lm.dump_state()."
             ) from error
 
@@ -412,8 +423,8 @@ async def _result_of(answer: Awaitable[Any]) -> Any:
 
 _running_call: ContextVar[_OverriddenCall | None] = ContextVar("sigwire_overridden_call", default=None)
 
-# Keys of a state that are no options: ``class`` names the model's class, the others cannot be JSON.
-_NO_OPTIONS = frozenset({"class", "callbacks", "capabilities"})
+# Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are DSPy's.
+_NO_OPTIONS = frozenset("callbacks capabilities class finetuning_model launch_kwargs train_kwargs".split())
 _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
 

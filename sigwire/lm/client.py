@@ -7,7 +7,7 @@ shown or stored. The row's backend answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -16,10 +16,10 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
-from sigwire.lm.option_aliases import canonical_options
+from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
@@ -42,9 +42,10 @@ class LM(BaseLM):
     called at each request), ``base_url`` (alias ``api_base``), ``wire`` (one of the provider's wires), and the variables of
     the row's URL (``project``, ``location``, ``api_version``). ``timeout``: seconds for a whole call with its retries.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
-    exchange; ``retry``: a whole ``RetryPolicy``.
+    exchange; ``retry``: a whole ``RetryPolicy``. ``cache`` is for a cache of responses, which does not exist yet.
 
-    The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider.
+    The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
+    ``UnsupportedOption`` for an option that no wire of the model has.
 
     >>> lm = LM("offline/lexical")
     >>> lm.capabilities.native_tools
@@ -63,7 +64,7 @@ class LM(BaseLM):
         *,
         temperature: float | None = None,
         max_tokens: int | None = None,
-        cache: bool = True,
+        cache: bool = False,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         api_key: str | Callable[[], str] | None = None,
@@ -76,7 +77,8 @@ class LM(BaseLM):
         capabilities: Capabilities | None = None,
         **kwargs: Any,
     ) -> None:
-        base_url = kwargs.pop("api_base", None) if base_url is None else base_url
+        same = kwargs.pop("api_base", None)
+        base_url = base_url if base_url is not None else same
         # Rebound: the traceback of an error below shows the local variables.
         api_key, base_url, headers, kwargs = cast(
             Any,
@@ -84,7 +86,18 @@ class LM(BaseLM):
         )
         if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise ConfigurationError(f"LM needs a model string such as 'offline/lexical', not {type(model).__name__}.")
+        if cache is not False:
+            raise ConfigurationError(
+                f"LM has no cache of responses, and takes no cache={cache!r:.80} (making an LM). Leave it out; the mark for "
+                "the provider's prompt cache is prompt_cache=."
+            )
         variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
+        given: tuple[tuple[str, object, type], ...] = (
+            ("retry", retry, RetryPolicy), ("capabilities", capabilities, Capabilities),
+        )  # fmt: skip
+        for name, value, kind in given:
+            if value is not None and not isinstance(value, kind):
+                raise ConfigurationError(f"{name} is a {kind.__name__}, not {type(value).__name__} (making an LM).")
         super().__init__(
             model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
@@ -93,6 +106,7 @@ class LM(BaseLM):
         self._given = capabilities
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
+        self.check_options(self.kwargs)
 
     def _connect(self) -> None:
         row, name = find_provider(self.model)
@@ -129,6 +143,23 @@ class LM(BaseLM):
                 f"LM({self.model!r}, {name}=...) or lm.copy({name}=...)."
             )
         return replace(request, options=options) if options != request.options else request
+
+    def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
+        """Raise ``UnsupportedOption`` for a name that no wire of the model knows. Loads a wire for uncommon names only."""
+        unknown = {*options} - COMMON_OPTIONS - self.own_options
+        if not unknown:
+            return
+        known = set(COMMON_OPTIONS)
+        list_names: Callable[[], Iterable[Collection[str] | None]] | None = getattr(self._backend, "option_names", None)
+        for names in list_names() if list_names is not None else (None,):
+            if names is None or unknown <= (known := known | {*names}):
+                return
+        name = min(unknown - known)
+        hint = _TRANSPORT_HINT.format(name=name) if name in _TRANSPORT_OPTIONS else ""
+        hint = hint or suggest(name, [*known, *(LM.__init__.__kwdefaults__ or ())])
+        raise UnsupportedOption(
+            provider=self._target.provider, option=name, known=sorted(known), stage=stage, hint=hint
+        )
 
     def _policy(self) -> RetryPolicy:
         if self._retry.retries != self.num_retries:
@@ -195,6 +226,7 @@ class LM(BaseLM):
             new._retry, new.num_retries = retry, retry.retries
         new._given = capabilities
         new._connect()
+        new.check_options(new.kwargs.keys() & updates, "copying an LM")
         return new
 
     def __getstate__(self) -> dict[str, object]:
@@ -217,6 +249,8 @@ class LM(BaseLM):
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
+_TRANSPORT_OPTIONS = frozenset("ca certificate connect_timeout keep_alive max_reply proxy tls trust_env".split())
+_TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base"}) - {"wire"}
 
 

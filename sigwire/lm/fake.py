@@ -20,8 +20,9 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolCalls, number_calls
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.base import BaseLM
+from sigwire.lm.option_aliases import OPTION_NAMES
 
 __all__ = ["Answer", "FakeLM"]
 
@@ -73,6 +74,7 @@ class FakeLM(BaseLM):
     ) -> None:
         default = Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
         super().__init__(model, capabilities=capabilities or default, **kwargs)
+        self.check_options(self.kwargs, f"making a {type(self).__name__}")
         self.requests: list[Request] = []
         self.usage = usage or Usage()
         self.cut = cut
@@ -84,7 +86,18 @@ class FakeLM(BaseLM):
         """The number of scripted answers left; ``None`` if the script is a function or an iterator."""
         return len(self._queue) if self._queue is not None else None
 
+    def check_options(self, options: Iterable[str], stage: str = "calling the model") -> None:
+        """Raise ``UnsupportedOption`` for a name that no wire knows."""
+        if unknown := {*options} - OPTION_NAMES - self.own_options:
+            settings = [*(FakeLM.__init__.__kwdefaults__ or ()), *(BaseLM.__init__.__kwdefaults__ or ())]
+            hint = suggest(min(unknown), [*OPTION_NAMES, *settings])
+            raise UnsupportedOption(
+                provider=type(self).__name__, option=min(unknown), known=sorted(OPTION_NAMES), stage=stage, hint=hint
+            )
+
     def _answer(self, request: Request) -> Response:
+        if request.options:
+            self.check_options(request.options)
         self.requests.append(request)
         wanted = int(cast(Any, request.options.get("n")) or 1)
         choices: list[Choice] = []

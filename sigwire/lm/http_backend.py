@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
@@ -167,6 +167,13 @@ class HttpBackend:
         if call.streamed:
             yield Emit(*ends)
         return response
+
+    def option_names(self) -> Iterator[Collection[str] | None]:
+        """Yield the options of each wire that a request of the model may take, the most common wire first."""
+        row, kinds = self._provider, ((False, False), (True, False), (True, True))
+        names = [self._connection.wire or row.wire_for(self._name, tools=tools, builtin=own) for tools, own in kinds]
+        for name in dict.fromkeys(names):
+            yield row.wires[name].option_names()
 
     # --- one exchange: ``sent`` is the encoded request, ``current`` the same or its continuation
 

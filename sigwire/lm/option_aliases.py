@@ -1,4 +1,4 @@
-"""Aliases of options: the names that other libraries and the providers use.
+"""Names of options: those of every wire, and aliases that other libraries and the providers use.
 
 max_completion_tokens, max_output_tokens   max_tokens
 reasoning_effort                           reasoning, with OpenAI's values ("none" switches it off)
@@ -12,7 +12,19 @@ from collections.abc import Callable, Mapping
 from sigwire.core.json import JsonValue
 from sigwire.errors import InputError
 
-__all__ = ["canonical_options"]
+__all__ = ["COMMON_OPTIONS", "OPTION_NAMES", "canonical_options"]
+
+COMMON_OPTIONS = frozenset(
+    "cache extra_body extra_headers max_completion_tokens max_output_tokens max_tokens n prompt_cache reasoning "
+    "reasoning_effort seed stop temperature thinking top_p".split()
+)
+"""Options that every wire knows, aliases included."""
+
+OPTION_NAMES = COMMON_OPTIONS | frozenset(
+    "frequency_penalty keep_alive logprobs metadata min_p num_ctx prediction presence_penalty repeat_penalty service_tier "
+    "shift top_k top_logprobs truncate user".split()
+)
+"""Options that some wire knows. The tables of the wires decide; this list spares their import."""
 
 
 def canonical_options(options: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:

@@ -14,6 +14,8 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, in_stream
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, LMNotConfigured
+from sigwire.keywords import check_keywords
+from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.usage import record_usage
 from sigwire.settings import current
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.call_log import CallLog
 
-__all__ = ["Ask", "EventReaderFactory", "inspect_history", "recording_calls", "resolve_lm"]
+__all__ = ["Ask", "EventReaderFactory", "check_config", "inspect_history", "recording_calls", "resolve_lm"]
 
 
 class Ask:
@@ -196,6 +198,24 @@ def resolve_lm(lm: object, where: object) -> LanguageModel:
         f"{where} needs a language model, not {type(lm).__name__}: it has no respond(request). "
         "Subclass sigwire.BaseLM, or give the class respond, arespond, model and capabilities."
     )
+
+
+def check_config(owner: type, config: Iterable[str], lm: object) -> None:
+    """Refuse wrong names among the options that the constructor of a module takes for its requests, as far as they are known.
+
+    A name similar to a parameter of ``owner`` is always refused, one that no model has if the settings have a model of
+    sigwire's, and one that ``lm`` does not have if the module is given one. The first call refuses the others.
+    """
+    names = [name for name in config if name not in _REQUEST_OPTIONS]
+    if names:
+        unknown = [name for name in names if name not in OPTION_NAMES]
+        check_keywords(owner.__name__, vars(owner)["__init__"], unknown, misspelt_only=True)
+        check = getattr(current().lm if lm is None else lm, "check_options", None)
+        if check is not None and not isinstance(check, type):
+            check(unknown if lm is None else names, f"making {owner.__name__}")
+
+
+_REQUEST_OPTIONS = frozenset({"lm", "max_reasks", "parallel_tool_calls", "tool_choice"})  # no options of a model
 
 
 def inspect_history(n: int = 1, file: TextIO | None = None) -> None:

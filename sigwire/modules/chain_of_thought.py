@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
+from sigwire.lm.secrets import wrap_secrets
+from sigwire.modules.ask import check_config
 from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
 from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
@@ -40,7 +42,9 @@ class ChainOfThought(PredictorCalls[P, S]):
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
+        config = dict(wrap_secrets(config))
         super().__init__(callbacks)
+        check_config(ChainOfThought, config, config.get("lm"))
         with_reasoning = _with_reasoning(signature_of(signature), rationale_field, rationale_field_type)
         self.predict: Predict[..., Any] = self._predict_class(with_reasoning, **config)
 

@@ -25,6 +25,7 @@ from sigwire.core.record import FieldValues
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
+from sigwire.keywords import check_keywords
 from sigwire.modules.ask import recording_calls
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
@@ -74,6 +75,8 @@ class Module(Walkable):
     }
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        if kwargs:
+            check_keywords(cls.__name__, cls.__init__, kwargs)
         self = super().__new__(cls)
         self.callbacks = []
         self._compiled = False

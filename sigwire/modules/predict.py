@@ -30,7 +30,7 @@ from sigwire.errors import (
     StateError,
 )
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.ask import Ask, resolve_lm
+from sigwire.modules.ask import Ask, check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.program_stream import AsyncProgramStream, EventReader, ProgramStream, submit_listener_of
@@ -134,11 +134,12 @@ class Predict(PredictorCalls[P, S], Predictor):
         max_reasks: int = 0,
         **config: object,
     ) -> None:
+        config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
-        config = dict(wrap_secrets(config))
         self.config: dict[str, object] = _check_config(config)
-        self.max_reasks = max_reasks
+        self.max_reasks = _check_reasks(max_reasks)
+        check_config(Predict, config, lm)
         self.lm: Any = lm
         self.demos: list[Any] = []
         self.traces: list[Any] = []
@@ -436,7 +437,7 @@ def _check_config(config: dict[str, object]) -> dict[str, object]:
 
 
 def _check_reasks(given: object) -> int:
-    if not isinstance(given, int) or given < 0:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
         raise ConfigurationError(f"max_reasks is a number, 0 or more, not {given!r} (calling Predict).")
     return given
 

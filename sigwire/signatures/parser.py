@@ -120,6 +120,8 @@ class _Parser:
     def signature(self) -> tuple[Fields, Fields]:
         taken: set[str] = set()
         inputs = self._fields(taken)
+        if self._next.text == "->" and not inputs:
+            self._fail("Expected an input before the arrow: a signature is 'inputs -> outputs'.")
         if not self._skip("->"):
             expected = "'->'" if self._next.kind == "end" else "',' or '->'"
             self._fail(f"Expected {expected} here: a signature is 'inputs -> outputs'.")
@@ -128,6 +130,8 @@ class _Parser:
             self._fail("A signature has one arrow; this is the second.")
         if self._next.kind != "end":
             self._fail("Expected ',' or the end of the signature here.")
+        if not outputs:
+            self._fail("Expected an output after the arrow: a signature is 'inputs -> outputs'.")
         return inputs, outputs
 
     def _fields(self, taken: set[str]) -> Fields:

@@ -20,6 +20,7 @@ from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import FieldValue, FieldValues, Record
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, InputError, SignatureError, warn_user
+from sigwire.keywords import check_keywords
 from sigwire.signatures.class_body import check_attributes, check_name, resolve_annotations, starts_with_f_string
 from sigwire.signatures.declarations import InputField, OutputField, direction_of
 from sigwire.signatures.fields import (
@@ -77,6 +78,7 @@ class SignatureMeta(type):
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             if cls is Signature:
+                check_keywords("Signature", make_signature, kwargs)
                 kwargs.setdefault("scope", caller_scope())
                 return make_signature(*args, **kwargs)
             return super().__call__(*args, **kwargs)

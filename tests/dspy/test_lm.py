@@ -12,7 +12,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.dspy.lm import LM, BaseLM, DummyLM
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, UnsupportedOption
 from sigwire.lm import base, client
 from sigwire.testing import FakeProvider
 
@@ -128,3 +128,20 @@ def test_dummy_lm_adds_reasoning_and_keeps_the_conversation() -> None:
     assert output["reasoning_content"]
     messages, outputs = lm.get_convo(0)
     assert (messages, outputs) == ([{"role": "user", "content": "one"}], [output])
+
+
+def test_cache_is_accepted_silently_unless_it_is_asked_for() -> None:
+    assert (LM("openai/gpt-4.1").cache, LM("openai/gpt-4.1", cache=False).cache) == (True, False)
+    with pytest.warns(UserWarning, match="cache=True has no effect"):
+        assert LM("openai/gpt-4.1", cache=True).cache
+    assert LM.load_state(LM("openai/gpt-4.1").dump_state()).cache
+    assert not LM.load_state(LM("openai/gpt-4.1", cache=False).dump_state()).cache
+
+
+def test_option_names_are_checked_beside_those_of_dspy() -> None:
+    assert LM("openai/gpt-4.1", rollout_id=1).copy(rollout_id=2).kwargs["rollout_id"] == 2
+    with pytest.raises(UnsupportedOption, match="Did you mean temperature"):
+        LM("openai/gpt-4.1", temprature=1)
+    with pytest.raises(UnsupportedOption, match="Did you mean temperature"):
+        DummyLM([{"answer": "red"}], temprature=1)
+    assert DummyLM([{"answer": "red"}], rollout_id=1).kwargs["rollout_id"] == 1

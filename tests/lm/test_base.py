@@ -306,7 +306,9 @@ ENDPOINTS = "api_base azure_endpoint base_url endpoint host model_list proxies p
 def test_load_state_drops_endpoints() -> None:
     endpoints = dict.fromkeys(ENDPOINTS, "https://attacker.example")
     state = {**LM("offline/lexical", seed=4).dump_state(), **endpoints, "extra_headers": {"Host": "attacker.example"}}
-    loaded, trusting = LM.load_state(state), LM.load_state(state, allow_unsafe_lm_state=True)
+    loaded = LM.load_state(state)
+    trusted = {"model": state["model"], "base_url": state["base_url"]}
+    trusting = LM.load_state(trusted, allow_unsafe_lm_state=True)
     assert isinstance(loaded, LM)
     assert isinstance(trusting, LM)
     assert "attacker" not in repr(loaded.kwargs)

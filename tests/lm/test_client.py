@@ -12,10 +12,12 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, UnsupportedOption
 from sigwire.lm.client import LM
+from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.offline import Lexical
-from sigwire.lm.providers.registry import PROVIDERS, find_provider
+from sigwire.lm.option_aliases import COMMON_OPTIONS, OPTION_NAMES
+from sigwire.lm.providers.registry import PROVIDERS, Provider, Wire, find_provider, register
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider
 
@@ -44,13 +46,84 @@ def test_model_must_be_a_string() -> None:
         ({"base_url": print}, "base_url is an address"),
         ({"api_base": 8080}, "base_url is an address"),
         ({"timeout": "60"}, "timeout is a number of seconds"),
+        ({"timeout": 0}, "timeout is a number of seconds above 0, not 0"),
+        ({"timeout": True}, "timeout is a number"),
+        ({"timeout": float("nan")}, "timeout is a number"),
         ({"headers": "x-team: a"}, "headers is a mapping"),
+        ({"headers": {"x-team": 1}}, "headers is a mapping of names and values, both texts"),
         ({"wire": 2}, "wire is the name"),
+        ({"api_key": 5}, "api_key is a text or a function"),
+        ({"transport": "http://proxy"}, "transport is an object"),
+        ({"retry": {"retries": 5}}, "retry is a RetryPolicy"),
+        ({"capabilities": {"native_tools": True}}, "capabilities is a Capabilities"),
+        ({"num_retries": "a"}, "num_retries is a number"),
+        ({"num_retries": -1}, "num_retries is a number"),
+        ({"callbacks": "abc"}, "callbacks is a list"),
+        ({"cache": True}, "no cache of responses.*prompt_cache="),
+        ({"cache": {"ttl": "1h"}}, "no cache of responses.*prompt_cache="),
+        ({"cache": "1h"}, "no cache of responses.*prompt_cache="),
     ],
 )
 def test_constructor_refuses_invalid_connection_options(given: dict[str, Any], what: str) -> None:
     with pytest.raises(ConfigurationError, match=what):
         LM("openai/gpt-5-mini", **given)
+
+
+# --- options ---------------------------------------------------------------------------------------
+
+MODELS = {
+    "openai/gpt-4.1": {}, "openai/gpt-5.4": {"wire": "responses"}, "anthropic/claude-sonnet-4-5": {}, "groq/llama-3": {},
+    "gemini/gemini-2.5-flash": {}, "vertex/gemini-2.5-flash": {}, "ollama/qwen3": {}, "offline/lexical": {}, "bedrock/m": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_constructor_refuses_an_unknown_option_with_the_nearest_name(model: str) -> None:
+    with pytest.raises(
+        UnsupportedOption, match=r"'temprature' \(making an LM\)\. Did you mean temperature\?.*extra_body"
+    ):
+        LM(model, temprature=0.5, **MODELS[model])
+    with pytest.raises(UnsupportedOption, match=r"'num_retry'.*Did you mean num_retries"):
+        LM(model, num_retry=2, **MODELS[model])
+    with pytest.raises(UnsupportedOption, match=r"'finetuning_model'.*Use one of .*temperature"):
+        LM(model, finetuning_model="m", **MODELS[model])
+    with pytest.raises(UnsupportedOption, match=r"'ca'.*HttpTransport\(ca="):
+        LM(model, ca="my.pem", **MODELS[model])
+    with pytest.raises(UnsupportedOption, match=r"'temprature' \(copying an LM\)"):
+        LM(model, **MODELS[model]).copy(temprature=0.5)
+
+
+def test_constructor_refuses_an_option_of_another_wire() -> None:
+    assert LM("ollama/qwen3", num_ctx=4096).kwargs["num_ctx"] == 4096
+    with pytest.raises(UnsupportedOption, match="openai has no option 'num_ctx'"):
+        LM("openai/gpt-4.1", num_ctx=4096)
+    with pytest.raises(UnsupportedOption, match="mistral has no option 'user'"):
+        LM("mistral/large", user="u")
+
+
+def test_common_options_load_no_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Wire, "load", None)
+    assert LM("ollama/qwen3", **dict.fromkeys(COMMON_OPTIONS - {"cache"}, None)).model == "ollama/qwen3"
+
+
+def test_options_of_a_codec_without_a_table_are_not_checked() -> None:
+    register(Provider(prefix="tableless", base_url="https://x/v1", wires={"w": Wire(object(), WireProfile)}))  # type: ignore[arg-type]
+    assert LM("tableless/m", speed=9).kwargs["speed"] == 9
+
+
+def test_names_of_options_are_those_of_the_tables() -> None:
+    wires = [wire for row in PROVIDERS.values() if not row.backend for wire in row.wires.values()]
+    tables = [names for wire in wires if (names := wire.option_names()) is not None]
+    extra = {
+        "extra_body",
+        "extra_headers",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "reasoning_effort",
+        "thinking",
+    }
+    assert {"prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES
+    assert extra | {"prompt_cache"} | frozenset.intersection(*tables) == COMMON_OPTIONS
 
 
 @pytest.mark.parametrize("name", PROVIDERS["offline"].models)

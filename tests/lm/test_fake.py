@@ -15,7 +15,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolCalls
-from sigwire.errors import ConfigurationError, LMRateLimitError
+from sigwire.errors import ConfigurationError, LMRateLimitError, UnsupportedOption
 from sigwire.lm.fake import FakeLM
 
 ASK = Request((Message.user("go"),))
@@ -127,3 +127,14 @@ def test_fake_formats_field_values_in_the_chat_layout() -> None:
 def test_fake_formats_fields_in_the_layout_of_the_adapter() -> None:
     assert json.loads(FakeLM([{"answer": 3}], adapter=JSONAdapter())("go")[0]) == {"answer": 3}
     assert FakeLM([{"answer": "red"}], adapter=Custom())("go") == ["<<red>>"]
+
+
+def test_options_that_no_model_has_are_refused_at_construction_and_in_a_call() -> None:
+    with pytest.raises(UnsupportedOption, match=r"FakeLM has no option 'temprature' .*Did you mean temperature\?"):
+        FakeLM(["hi"], temprature=1)
+    with pytest.raises(UnsupportedOption, match=r"'usge'.*Did you mean usage\?"):
+        FakeLM(["hi"], usge=Usage())
+    lm = FakeLM(["hi"])
+    with pytest.raises(UnsupportedOption, match=r"'nonsense' \(calling the model\)"):
+        lm("hello", nonsense=1)
+    assert lm("hello", num_ctx=4096) == ["hi"]

@@ -485,7 +485,9 @@ def test_predictor_is_saved_at_top_level(tmp_path: Path) -> None:
 
 
 def test_saved_program_has_no_secrets(tmp_path: Path) -> None:
-    predict = Predict("question -> answer", lm=FakeLM("x", api_key="canary-key", extra_headers={"X": "canary-key"}))
+    predict = Predict(
+        "question -> answer", lm=FakeLM("x", extra_body={"api_key": "canary-key"}, extra_headers={"X": "canary-key"})
+    )
     predict.save(tmp_path / "p.json")
     assert "canary-key" not in (tmp_path / "p.json").read_text(encoding="utf-8")
 

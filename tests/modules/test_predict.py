@@ -30,8 +30,12 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
     Refused,
+    UnsupportedOption,
 )
+from sigwire.lm.base import BaseLM
+from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import ReAct
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader, _KnownTools
 from sigwire.modules.predict import Predict
@@ -589,3 +593,49 @@ def answering(**options: Any) -> Any:
 def test_misuse_raises_error_with_correction(use: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         use()
+
+
+# --- names of options --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [Predict, ChainOfThought, ReAct])
+def test_options_of_requests_are_checked_at_construction_where_the_model_is_known(make: Any) -> None:
+    wrong = r"'temprature' \(making \w+\)\. Did you mean temperature"
+    with pytest.raises(UnsupportedOption, match=wrong):
+        make("q -> a", lm=FakeLM(), temprature=0.5)
+    with context(lm=LM("openai/gpt-4.1")), pytest.raises(UnsupportedOption, match=wrong):
+        make("q -> a", temprature=0.5)
+    with pytest.raises(UnsupportedOption, match="openai has no option 'num_ctx'"):
+        make("q -> a", lm=LM("openai/gpt-4.1"), num_ctx=4096)
+
+
+async def test_options_of_requests_are_checked_at_the_first_call_where_the_model_was_unknown() -> None:
+    predict = Predict("q -> a", temprature=0.5)
+    predict.set_lm(FakeLM(["x"]))
+    with pytest.raises(UnsupportedOption, match="temprature"):
+        predict(q="?")
+    with pytest.raises(UnsupportedOption, match="temprature"):
+        await predict.acall(q="?")
+    with pytest.raises(UnsupportedOption, match="nonsense"):
+        list(Predict("q -> a").stream(q="?", lm=FakeLM(["x"]), config={"nonsense": 1}))
+
+
+def test_options_of_another_model_than_that_of_the_settings_are_accepted() -> None:
+    with context(lm=LM("openai/gpt-4.1")):
+        predict = Predict("q -> a", num_ctx=4096)
+    predict.set_lm(FakeLM([{"a": "x"}]))
+    assert predict(q="?").a == "x"
+
+
+def test_options_of_a_model_of_the_user_are_not_checked() -> None:
+    class Own(BaseLM):
+        def forward(self, prompt: object = None, messages: object = None, **kwargs: Any) -> Any:
+            return [f"[[ ## a ## ]]\n{kwargs['speed']}"]
+
+    assert Predict("q -> a", lm=Own("own"), speed="fast")(q="?").a == "fast"
+
+
+@pytest.mark.parametrize("reasks", [-1, "2", True, None])
+def test_number_of_reasks_is_checked_at_construction(reasks: Any) -> None:
+    with pytest.raises(ConfigurationError, match="max_reasks is a number, 0 or more"):
+        Predict("q -> a", max_reasks=reasks)

@@ -83,13 +83,15 @@ def test_white_space_and_line_breaks_are_ignored() -> None:
     assert parse_signature(tight, TypeScope()) == parse_signature(loose, TypeScope())
 
 
-def test_either_side_may_be_empty_or_end_in_a_comma() -> None:
-    assert parse_signature("-> b,", TypeScope()) == ([], [("b", str)])
-    assert parse_signature("a, ->", TypeScope()) == ([("a", str)], [])
+def test_either_side_may_end_in_a_comma() -> None:
+    assert parse_signature("a, -> b,", TypeScope()) == ([("a", str)], [("b", str)])
 
 
 FAULTS = [
     ("question", "Expected '->'", 8),
+    ("question -> ", "Expected an output after the arrow", 12),
+    (" -> answer", "Expected an input before the arrow", 1),
+    ("->", "Expected an input before the arrow", 0),
     ("a b -> c", "Expected ',' or '->'", 2),
     ("a -> b -> c", "second", 7),
     ("a, a -> b", "duplicate field 'a'", 3),
@@ -243,8 +245,8 @@ def test_string_form_makes_a_class_named_string_signature() -> None:
 
 def test_instructions_are_given_or_empty_or_default() -> None:
     assert Signature("a, b -> c, d").instructions == "Use `a`, `b` to write `c`, `d`."
-    assert Signature("-> c").instructions == "Write `c`."
-    assert Signature("a ->").instructions == "Read `a`."
+    assert Signature("a -> c").delete("a").instructions == "Write `c`."
+    assert Signature("a -> c").delete("c").instructions == "Read `a`."
     assert Signature("a -> b", "Do it.").instructions == "Do it."
     assert Signature("a -> b", "").instructions == ""
     assert Signature("q, tools: list[Tool] -> a, calls: ToolCalls").instructions == (

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, is_too_deep, loads_once
 from sigwire.core.parts import MediaPart
+from sigwire.keywords import ChecksKeywords
 
 __all__ = [
     "CallError", "CallErrorKind", "CallIds", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls",
@@ -282,7 +283,7 @@ class ToolResult(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class WebSearch(Value):
+class WebSearch(Value, ChecksKeywords):
     """A provider's built-in web search. The wire refuses limits that the provider does not support, or warns."""
 
     kind: ClassVar[str] = "web_search"

@@ -17,6 +17,7 @@ from sigwire.core.tools.calls import WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
 from sigwire.effects.loops import EventLoop, block_on, to_thread
 from sigwire.errors import InputError, ToolDefinitionError
+from sigwire.keywords import ChecksKeywords
 from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
-class Tool:
+class Tool(ChecksKeywords):
     """A tool that a model may call: a name, a description, a JSON Schema of the arguments, and the function.
 
     ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``parameters``

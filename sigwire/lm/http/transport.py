@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sigwire.effects.loops import block_on
 from sigwire.errors import ConfigurationError
+from sigwire.keywords import ChecksKeywords
 from sigwire.lm.http.exchange import HttpExchange, encode_head
 from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream
 from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 
-class HttpTransport:
+class HttpTransport(ChecksKeywords):
     """An HTTP/1.1 client, blocking and awaited. Opens nothing before the first call; threads and loops may share it.
 
     - ``connect_timeout`` bounds connecting, TLS and proxies included; ``timeout`` the whole exchange. Seconds, or ``None``

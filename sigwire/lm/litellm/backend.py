@@ -12,7 +12,7 @@ import importlib
 import importlib.metadata
 import os
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -25,11 +25,12 @@ from sigwire.effects.gather import Gather
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
+from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.litellm.codec import LiteLLMDecoder, decode_answer, encode_call, target_for, translate_error
 from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream, to_json_value
-from sigwire.lm.litellm.tables import NO_KEY, REFUSED_RELEASES, LiteLLMProfile
+from sigwire.lm.litellm.tables import LITELLM, NO_KEY, REFUSED_RELEASES, LiteLLMProfile
 from sigwire.lm.policy.call import Call, answer_once
 from sigwire.lm.secrets import Secret
 
@@ -79,6 +80,11 @@ class LiteLLM:
 
     def close(self) -> None:
         """Do nothing: LiteLLM owns its connections."""
+
+    def option_names(self) -> Iterable[Collection[str] | None]:
+        """Return the options of all upstreams. Those of this upstream are known when LiteLLM is imported."""
+        rows = {**openai_chat.OPTIONS, **LITELLM.options}
+        return ({name for name, option in rows.items() if option is not None},)
 
     def _exchange(self, call: Call) -> Steps[Response]:
         prepared = yield from self._prepare(call, stream=call.streamed)

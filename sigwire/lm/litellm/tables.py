@@ -27,7 +27,7 @@ from sigwire.lm.codecs.shared.options import Option, Place
 
 __all__ = [
     "DROPPED_OPTIONS", "EFFORTS", "ERRORS", "LITELLM", "MARKS_CACHE", "NO_KEY", "PROFILES", "REFUSED_OPTIONS",
-    "REFUSED_RELEASES", "SEARCH", "SIGNS_TEXT", "THINKING_BUDGET", "USAGE", "LiteLLMProfile",
+    "REFUSED_RELEASES", "SEARCH", "SIGNS_TEXT", "THINKING_BUDGET", "UNKNOWN_PROVIDER", "USAGE", "LiteLLMProfile",
 ]  # fmt: skip
 
 REFUSED_RELEASES = frozenset({"1.82.7", "1.82.8"})
@@ -100,6 +100,10 @@ USAGE: Mapping[str, str | tuple[str, ...]] = {
 }
 
 
+UNKNOWN_PROVIDER = "unknown to sigwire and to litellm"
+"""The text, in lower case, that replaces LiteLLM's long one."""
+
+
 def _codes(*classes: str) -> frozenset[str]:
     return frozenset(name.lower() for name in classes)
 
@@ -138,8 +142,8 @@ ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         LMUnsupportedModelError,
         codes=_codes("BadRequestError"),
-        texts=("llm provider not provided",),
-        hint="The provider in {model!r} is unknown to sigwire and to LiteLLM; check its spelling.",
+        texts=(UNKNOWN_PROVIDER,),
+        hint="Check the spelling of {model!r}.",
     ),
     ErrorRule(LMAuthenticationError, codes=_codes("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
     # OpenAI's client raises without a key; LiteLLM reports that as a server error.

@@ -20,6 +20,7 @@ from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.lm.offline.answers import answer_text, finish_arguments
 from sigwire.lm.offline.planning import Call, finish_tool, next_calls
 from sigwire.lm.offline.request import PromptContent, read_request
+from sigwire.lm.option_aliases import OPTION_NAMES
 
 __all__ = ["Lexical", "connect"]
 
@@ -36,6 +37,8 @@ class Lexical:
     >>> Lexical().answer(request).choices[0].tool_calls[0].arguments
     {'city': 'Oslo'}
     """
+
+    option_names = OPTION_NAMES
 
     def answer(self, request: Request) -> Response:
         """Return the response to a request; with ``n`` choices, all are equal."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTransportError
+from sigwire.keywords import ChecksKeywords
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import Call, Exchange
@@ -65,7 +66,7 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(ChecksKeywords):
     """The layer that retries: how often, and with which waits.
 
     ``retries``: exchanges after the first. A wait is ``first_wait`` seconds, doubled each time up to ``longest_backoff``,

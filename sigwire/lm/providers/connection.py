@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.secrets import Secret, is_secret, redact_url, without_secrets, wrap_headers, wrap_url
@@ -41,9 +41,11 @@ class ConnectionOptions:
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
-        for name, (kinds, what) in _KINDS.items():
-            if (value := getattr(self, name)) is not None and not isinstance(value, kinds):
-                raise ConfigurationError(f"{name} is {what}, not {type(value).__name__} (making an LM).")
+        for name, (fits, what) in _CHECKS.items():
+            if (value := getattr(self, name)) is not None and not fits(value):
+                raise ConfigurationError(
+                    f"{name} is {what}, not {value if name == 'timeout' else type(value).__name__} (making an LM)."
+                )
         keep = partial(object.__setattr__, self)
         keep("headers", wrap_headers(self.headers))  # a copy: the caller may change the mapping later
         if isinstance(self.api_key, str):
@@ -81,11 +83,21 @@ class ConnectionOptions:
         return self  # copies of a program share the transport, and the key is not copied
 
 
-_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "base_url": (str, "an address, such as 'https://llm.example/v1'"),
-    "timeout": ((int, float), "a number of seconds"),
-    "headers": (Mapping, "a mapping of names and values"),
-    "wire": (str, "the name of one of the provider's wires"),
+def _is_timeout(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+
+
+def _are_headers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(text, str) for pair in value.items() for text in pair)
+
+
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "api_key": (lambda value: isinstance(value, str) or callable(value), "a text or a function that returns one"),
+    "base_url": (lambda value: isinstance(value, str), "an address, such as 'https://llm.example/v1'"),
+    "transport": (lambda value: hasattr(value, "send") or hasattr(value, "asend"), "an object with send(request)"),
+    "timeout": (_is_timeout, "a number of seconds above 0"),
+    "headers": (_are_headers, "a mapping of names and values, both texts"),
+    "wire": (lambda value: isinstance(value, str), "the name of one of the provider's wires"),
 }
 
 

@@ -75,6 +75,21 @@ class Wire:
             profile = cast(WireProfile, getattr(_codec_module(module), name))
         return cast("Codec[Any]", codec), profile if self.path is None else replace(profile, path=self.path)
 
+    def option_names(self) -> frozenset[str] | None:
+        """Return the options that the codec places, drops or refuses by name; ``None`` if it has no table of them.
+
+        >>> "num_ctx" in (Wire("ollama", "ollama:OLLAMA").option_names() or ())
+        True
+        """
+        names = set[str]()
+        for foreign in (False, True):
+            codec, profile = self.load(foreign_host=foreign)
+            if (table := getattr(codec, "OPTIONS", None)) is None:
+                return None
+            rows = {**table, **getattr(profile, "options", {})}
+            names |= {name for name, option in rows.items() if option is not None}
+        return frozenset(names)
+
 
 def _codec_module(name: str) -> Any:
     return importlib.import_module(f"sigwire.lm.codecs.{name}")

@@ -47,11 +47,13 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
 )
+from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents import conversation
 from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run import AgentRun, EmittingRecorder, RunState, Termination, TerminationReason, tool_done
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
+from sigwire.modules.ask import check_config
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
@@ -109,7 +111,9 @@ class ReAct(StepsModule, Generic[P, S]):
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
+        config = dict(wrap_secrets(config))
         super().__init__(callbacks)
+        check_config(ReAct, config, config.get("lm"))
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters = _check_max_iters(max_iters)
         self.extracts = extract

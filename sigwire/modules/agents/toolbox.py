@@ -40,6 +40,7 @@ from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
+from sigwire.keywords import ChecksKeywords
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
@@ -93,7 +94,7 @@ def _named_tool(name: str, tool: ToolLike) -> Tool:
     return tool
 
 
-class Toolbox:
+class Toolbox(ChecksKeywords):
     """Tools by name, and the options to run them for a model.
 
     ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run at once

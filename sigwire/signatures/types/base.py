@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.keywords import ChecksKeywords
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["FieldType"]
 
 
-class FieldType:
+class FieldType(ChecksKeywords):
     """Base of the field types."""
 
     __slots__ = ()

@@ -56,6 +56,7 @@ from tests.lm.litellm.test_codec import (
     thought,
 )
 from tests.lm.litellm.test_codec import answer as wire_answer
+from tests.lm.replies import Double
 
 # LiteLLM builds its pydantic models on first use.
 pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
@@ -118,10 +119,10 @@ def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
         connect("acme/m", ConnectionOptions())
 
 
-@pytest.mark.parametrize("setting", ["transport", "wire"])
-def test_transport_and_wire_are_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("setting", "value"), [("transport", Double()), ("wire", "x")])
+def test_transport_and_wire_are_refused(setting: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9")
-    given: Any = {setting: "x"}
+    given: Any = {setting: value}
     with pytest.raises(ConfigurationError, match=f"does not support {setting}="):
         connect("acme/m", ConnectionOptions(**given))
 
@@ -240,9 +241,8 @@ async def test_package_errors_become_lm_errors(theirs: Any, word: str, kind: typ
 
 
 def test_row_74_unknown_provider_is_named(theirs: Any) -> None:
-    with pytest.raises(
-        LMUnsupportedModelError, match="The provider in 'nobody/m' is unknown to sigwire and to LiteLLM"
-    ):
+    message = "^The provider 'nobody' is unknown to sigwire and to LiteLLM. Check the spelling of 'nobody/m'"
+    with pytest.raises(LMUnsupportedModelError, match=message):
         answer(connect("nobody/m", ConnectionOptions(api_key="k")), mocked("Hi"))
 
 
