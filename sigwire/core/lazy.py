@@ -1,4 +1,4 @@
-"""Lazy package attributes (PEP 562), so that a first call loads only the modules that it needs.
+"""Lazy package attributes (PEP 562), so that a first call loads only the modules that it needs; and the version.
 
 The package declares the same names for type checkers by imports under ``TYPE_CHECKING``.
 """
@@ -10,7 +10,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names"]
+__all__ = ["lazy_names", "version"]
+
+
+def version() -> str:
+    """Return the version of sigwire. The front door has it, which is loaded with any module and imported by none."""
+    return str(sys.modules["sigwire"].__version__)
 
 
 def lazy_names(package: str, **names: str) -> Callable[[str], Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import _thread
 import asyncio
 import json
+import os
+import stat
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -474,6 +476,47 @@ def test_saved_program_loads_into_new_program(tmp_path: Path) -> None:
     assert fresh.first.demos == [{"question": "é", "answer": "4"}]
     assert fresh.first.signature.instructions == "Be brief."
     assert fresh.dump_state() == pair.dump_state()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_saving_keeps_the_mode_of_the_file(mode: int, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text("{}")
+    path.chmod(mode)
+    Predict("question -> answer").save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert "traces" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_saved_file_is_private_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, seen = tmp_path / "p.json", list[int]()
+    path.write_text("{}")
+    path.chmod(0o600)
+    write = Path.write_text
+
+    def watched(self: Path, text: str, **options: Any) -> int:
+        seen.append(stat.S_IMODE(self.stat().st_mode))
+        return write(self, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", watched)
+    Predict("question -> answer").save(path)
+    assert seen == [0o600]
+
+
+def test_failed_save_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "p.json"
+    path.write_text("old")
+
+    def fails(self: Path, text: str, **options: Any) -> int:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Path, "write_text", fails)
+    with pytest.raises(OSError, match="full"):
+        Predict("question -> answer").save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
+    assert path.read_bytes() == b"old"
 
 
 def test_predictor_is_saved_at_top_level(tmp_path: Path) -> None:

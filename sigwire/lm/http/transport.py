@@ -21,6 +21,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iter
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from sigwire.core.lazy import version
 from sigwire.effects.loops import block_on
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
@@ -90,7 +91,7 @@ class HttpTransport(ChecksKeywords):
         self._headers = {
             "accept": "*/*",
             "accept-encoding": "identity",
-            "user-agent": "sigwire",
+            "user-agent": f"sigwire/{version()}",
             **_lower_names(wrap_headers(headers or {})),
         }
         self._proxies: dict[Origin, Proxy | None] = {}

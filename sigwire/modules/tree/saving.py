@@ -1,19 +1,21 @@
 """Save and load programs: one JSON object, ``{parameter name: its state, ...}``.
 
 Loading has two phases. ``prepare`` checks the state of every parameter and returns the changes as functions; the caller runs
-the changes only if all checks passed. ``write`` writes a temporary file and renames it to the target.
+the changes only if all checks passed. ``write`` writes a temporary file and renames it to the target, whose mode it gets.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.core.lazy import version
 from sigwire.core.record import FieldValues, to_plain
 from sigwire.errors import MissingState, StateError
 from sigwire.modules.tree.walk import Parameter
@@ -70,15 +72,19 @@ def write(path: str | os.PathLike[str], state: JsonObject) -> None:
         raise StateError(
             f"A parameter named {_METADATA!r} cannot be saved: the file stores versions under that name. Rename it."
         )
-    versions: JsonObject = {"python": ".".join(map(str, sys.version_info[:3])), "sigwire": _version()}
+    versions: JsonObject = {"python": ".".join(map(str, sys.version_info[:3])), "sigwire": version()}
     text = _text({**state, _METADATA: {"dependency_versions": versions}})
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Create it first."
         )
     temporary = target.with_name(f".{target.name}.{os.urandom(16).hex()}.tmp")
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     try:
+        temporary.touch(0o666 if mode is None else 0o600)
         temporary.write_text(text + "\n", encoding="utf-8")
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -118,12 +124,3 @@ def _json_path(path: str | os.PathLike[str]) -> Path:
             "are not supported, because loading one runs code."
         )
     return target
-
-
-def _version() -> str:
-    from importlib import metadata  # slow to import, and only needed for saving
-
-    try:
-        return metadata.version("sigwire")
-    except metadata.PackageNotFoundError:
-        return "unknown"

@@ -297,7 +297,7 @@ def test_request_is_sent_as_given(serve: Callable[..., Server], call: Call) -> N
         "content-length: 2",
         "content-type: application/json",
         f"host: 127.0.0.1:{server.port}",
-        "user-agent: sigwire",
+        f"user-agent: sigwire/{sigwire.__version__}",
         "x-both: request",
         "x-team: a",
     ]
