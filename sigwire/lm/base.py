@@ -133,7 +133,7 @@ class BaseLM:
         self.callbacks: list[Any] = list(callbacks or ())
         kwargs = dict(wrap_secrets(kwargs))
         self.kwargs: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **kwargs}
-        self.history = CallLog(self.history_size)
+        self._history = CallLog(self.history_size)
         self._capabilities = capabilities
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -220,8 +220,8 @@ class BaseLM:
             request = _wrapped_request(request)
         with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
             response = yield from self._entry_steps(request, streamed, entries)
-            if self.history.size:
-                self.history.add(CallRecord(self.model, self.model_type, request, response, prompt))
+            if self._history.size:
+                self._history.add(CallRecord(self.model, self.model_type, request, response, prompt))
             end(response)
         return response
 
@@ -278,6 +278,19 @@ class BaseLM:
 
     # --- history
 
+    @property
+    def history(self) -> CallLog:
+        """The last calls. ``lm.history = []`` empties it."""
+        return self._history
+
+    @history.setter
+    def history(self, calls: Sequence[Any]) -> None:
+        if len(calls) and not isinstance(calls, CallLog):
+            raise InputError(
+                f"lm.history is the log of {self.model!r}. It takes no other calls; lm.history = [] empties it."
+            )
+        self._history = calls if isinstance(calls, CallLog) else CallLog(self.history_size)
+
     def inspect_history(self, n: int = 1, file: TextIO | None = None) -> None:
         """Print the last ``n`` calls, to the terminal or to ``file``."""
         print_entries(self.history[-n:] if n > 0 else [], file)
@@ -300,7 +313,7 @@ class BaseLM:
         """
         updates = dict(wrap_secrets(updates))
         new = copy.copy(self)
-        new.history = CallLog(self.history.size)
+        new._history = CallLog(self._history.size)
         new.callbacks, new.kwargs = list(self.callbacks), dict(self.kwargs)
         new._removed = tuple(name for name in self._removed if name not in updates)
         for name, value in updates.items():

@@ -218,10 +218,10 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
 _REQUEST_OPTIONS = frozenset({"lm", "max_reasks", "parallel_tool_calls", "tool_choice"})  # no options of a model
 
 
-def inspect_history(n: int = 1, file: TextIO | None = None) -> None:
+def inspect_history(n: int = 1, file: TextIO | None = None, *, lm: LanguageModel | None = None) -> None:
     """Print the last ``n`` requests and responses of the configured model, to the terminal or to ``file``.
 
-    Other models and modules have a method of this name. Raises ``LMNotConfigured`` without a model, and
+    ``lm``: another model. Models and modules have a method of this name. Raises ``LMNotConfigured`` without a model, and
     ``ConfigurationError`` if the model records no history.
 
     >>> from sigwire.lm.fake import FakeLM
@@ -232,7 +232,7 @@ def inspect_history(n: int = 1, file: TextIO | None = None) -> None:
     <BLANKLINE>
     ...Hi...Hello!...
     """
-    lm = resolve_lm(None, "inspect_history")
+    lm = resolve_lm(lm, "inspect_history")
     show = getattr(lm, "inspect_history", None)
     if show is None:
         raise ConfigurationError(

@@ -187,6 +187,22 @@ def test_history_is_bounded_and_can_be_disabled() -> None:
     assert len(forgetful.history) == 0
 
 
+def test_history_is_emptied_by_an_empty_list_and_takes_no_other_calls() -> None:
+    lm = Forward("m")
+    lm("first")
+    lm.history = []
+    lm("second")
+    assert [entry["prompt"] for entry in lm.history] == ["second"]
+    assert lm.history.size == Forward.history_size
+    with pytest.raises(InputError, match=r"lm\.history = \[\] empties it"):
+        lm.history = [{"prompt": "third"}]
+
+
+@pytest.mark.parametrize("cls", [LM, Forward])
+def test_model_whose_making_failed_has_a_repr(cls: type[BaseLM]) -> None:
+    assert repr(cls.__new__(cls)) == f"{cls.__name__}(None)"
+
+
 def test_inspect_history_prints_the_last_calls() -> None:
     lm, out = Forward("m"), io.StringIO()
     lm("first")
@@ -329,13 +345,34 @@ NO_MODELS: list[dict[str, Any]] = [
     {"model": 3},
     {"model": "m", "class": "os.path.join"},
     {"model": "offline/lexical", "self": 1},
+    {"model": "offline/lexical", "transport": "http://proxy"},
+    {"model": "offline/lexical", "retry": {"retries": 5}},
+    {"model": "offline/lexical", "retry": "often"},
+    {"model": "offline/lexical", "num_retries": "3"},
+    {"model": "offline/lexical", "timeout": "soon"},
+    {"model": "offline/lexical", "base_url": 5},
+    {"model": "offline/lexical", "headers": [1]},
+    {"model": "offline/lexical", "wire": 5},
+    {"model": "offline/lexical", "api_key": 5},
+    {"model": "offline/lexical", "temprature": 5},
+    {"model": "offline/lexical", "cache": {"ttl": "1h"}},
+    {"model": "m", "class": 5},
+    {"model": "m", "class": "no.such.module.Class"},
 ]
 
 
 @pytest.mark.parametrize("state", NO_MODELS)
-def test_load_state_refuses_a_state_without_model(state: dict[str, Any]) -> None:
+def test_load_state_refuses_a_state_that_fits_no_model(state: dict[str, Any]) -> None:
     with pytest.raises(StateError):
         BaseLM.load_state(state, allow_unsafe_lm_state=True)
+
+
+def test_load_state_accepts_what_dspy_saves() -> None:
+    state = {
+        "model": "offline/lexical", "model_type": "chat", "cache": True, "num_retries": 3, "temperature": None,
+        "max_tokens": 100, "finetuning_model": None, "launch_kwargs": {}, "train_kwargs": {},
+    }  # fmt: skip
+    assert BaseLM.load_state(state).kwargs == {"temperature": None, "max_tokens": 100}
 
 
 def test_call_accepts_message_values() -> None:

@@ -10,6 +10,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.errors import ConfigurationError, LMNotConfigured
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.ask import inspect_history
+from sigwire.modules.predict import Predict
 from sigwire.settings import context
 
 
@@ -29,6 +30,15 @@ def test_inspect_history_prints_last_calls_of_configured_model() -> None:
     assert "second answer" in last
     assert "first question" not in last
     assert "first question" in both
+
+
+def test_inspect_history_prints_the_calls_of_a_given_model() -> None:
+    lm, out = FakeLM([{"a": "first answer"}]), io.StringIO()
+    Predict("q -> a", lm=lm)(q="first question")
+    with context(lm=None):
+        inspect_history(file=out, lm=lm)
+    assert "first question" in out.getvalue()
+    assert "first answer" in out.getvalue()
 
 
 def test_inspect_history_names_configure_when_no_model_is_set() -> None:

@@ -16,12 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from sigwire.core.example import Example
+from sigwire.core.example import Example, Prediction
 from sigwire.core.json import dumps, loads
 from sigwire.core.messages import Message
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.errors import InputError
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.predict import Predict
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning, Turn
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -311,6 +314,35 @@ def test_history_is_immutable() -> None:
 
 def test_turn_may_be_a_record() -> None:
     assert History([Example(question="a")]).messages[0] == {"question": "a"}
+
+
+def test_prediction_is_a_turn_with_its_inputs_only() -> None:
+    prediction = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))(question="2+2?")
+    with pytest.raises(InputError, match=r"history\.append\(question=\.\.\., \*\*prediction\)"):
+        History().append(prediction)
+    longer = History().append(question="2+2?", **prediction)
+    assert longer.messages[0] == {"question": "2+2?", "answer": "4"}
+    assert History([Prediction(answer="4")]).messages[0] == {"answer": "4"}
+
+
+WRONG_JSON: list[Any] = [
+    None, [], {}, "text", {"messages": 5}, {"messages": [5]}, {"messages": [{}], "kinds": {"0": "message"}},
+    {"messages": [{"a": 1}], "kinds": {"0": {"a": "Image"}}}, {"messages": [{"a": 1}], "kinds": {"0": {"a": 5}}},
+    {"messages": [{"role": 1, "parts": 2}], "kinds": {"0": "message"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", WRONG_JSON, ids=str)
+def test_json_of_another_form_is_an_input_error(data: Any) -> None:
+    with pytest.raises(InputError, match="History"):
+        History.from_json(data)
+
+
+def test_call_without_a_name_in_a_history_is_an_input_error() -> None:
+    agent = ReAct("q -> a", tools=[len], lm=FakeLM(["x"]))
+    for call in ({"id": "5", "function": None}, 5):
+        with pytest.raises(InputError, match="A tool call"):
+            agent(q="x", history=[{"role": "assistant", "tool_calls": [call]}])
 
 
 @pytest.mark.parametrize("bad", ["text", {"messages": []}, [3], ["text"], [{1: 2}]])

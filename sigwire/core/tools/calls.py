@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, is_too_deep, loads_once
 from sigwire.core.parts import MediaPart
+from sigwire.errors import InputError
 from sigwire.keywords import ChecksKeywords
 
 __all__ = [
@@ -244,12 +245,14 @@ class ToolCalls(Sequence[ToolCall]):
 
 
 def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
+    if not isinstance(data, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # JSON of any origin
+        raise InputError(f"A tool call is an object with a name, not {type(data).__name__}.")
     if data.get("type") == ToolCall.kind:
         return ToolCall.from_json(data)
     body = data.get("function") if isinstance(data.get("function"), Mapping) else data
     name = body.get("name") if body else None
     if not body or not isinstance(name, str) or not name:
-        raise ValueError(f"A tool call needs a name; got {data!r:.120}. Write {{'name': ..., 'args': {{...}}}}.")
+        raise InputError(f"A tool call needs a name; got {data!r:.120}. Write {{'name': ..., 'args': {{...}}}}.")
     arguments = next((body[key] for key in ("arguments", "args", "parameters") if key in body), None)
     return ToolCall.read(str(data.get("id") or ""), name, arguments)
 

@@ -152,9 +152,17 @@ class History(FieldType):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Decode the result of ``to_json``, or DSPy's ``{"messages": [...]}``."""
+        """Decode the result of ``to_json``, or DSPy's ``{"messages": [...]}``. Raises ``InputError`` for anything else."""
+        if not (is_mapping(data) and is_items(turns := data.get("messages"))):
+            raise InputError(f'The JSON of a History is {{"messages": [...]}}, not {data!r:.80}.')
         kinds: Mapping[str, Any] = found if is_mapping(found := data.get("kinds")) else {}
-        return cls([_decode(turn, kinds.get(str(at))) for at, turn in enumerate(data["messages"])])
+        decoded: list[AnyTurn] = []
+        for at, turn in enumerate(turns):
+            try:
+                decoded.append(_decode(turn, kinds.get(str(at))))
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise InputError(f"Turn {at} of a History's JSON cannot be decoded: {error!r:.200}") from error
+        return cls(decoded)
 
     @classmethod
     def read(cls, value: object) -> Self:
@@ -188,6 +196,12 @@ def _turn(turn: object) -> AnyTurn:
     if is_mapping(turn):
         return Turn(turn)
     if isinstance(turn, Record):
+        signature = turn._meta.signature
+        if signature is not None and turn.__dict__.keys().isdisjoint(field.name for field in signature.spec.inputs):
+            raise InputError(
+                "A prediction has no inputs, so the user's turn would be lost. Add the inputs: "
+                "history.append(question=..., **prediction)."
+            )
         return Turn(turn.__dict__)
     raise InputError(f"A turn is a mapping of field names to values, or a Message, not {type(turn).__name__}.")
 
