@@ -84,20 +84,20 @@ def _read_tool(tool: object) -> Iterator[JsonObject]:
     elif isinstance(kind, str) and kind:
         yield _builtin_spec(kind, given)
     else:
-        yield from _gemini_specs({_camel_case(name): value for name, value in given.items()})
+        yield from _gemini_specs({_camel_case(str(name)): value for name, value in given.items()})
 
 
 def _gemini_specs(tool: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield the specs of a tool in Gemini's form: declared functions, and built-in tools by their keys."""
     if not tool or not tool.keys() <= GEMINI_TOOLS | {_DECLARATIONS}:
-        raise ToolDefinitionError(f"A tool has none of the known forms: {dict(tool)!r:.120}. {_ADVICE}")
+        raise ToolDefinitionError(f"A tool has none of the known forms; its keys are {[*tool]!r:.120}. {_ADVICE}")
     for name, value in tool.items():
         if name != _DECLARATIONS:
             yield _builtin_spec(name, {name: value})
         elif is_sequence(value) and all(map(is_mapping, value)):
-            yield from (_function_spec({_camel_case(key): each[key] for key in each}) for each in value)
+            yield from (_function_spec({_camel_case(str(key)): each[key] for key in each}) for each in value)
         else:
-            raise ToolDefinitionError(f"{name} is a list of dicts, not {value!r:.80}. {_ADVICE}")
+            raise ToolDefinitionError(f"{name} is a list of dicts, not {type(value).__name__}. {_ADVICE}")
 
 
 def _camel_case(name: str) -> str:
@@ -113,9 +113,9 @@ def _builtin_spec(kind: str, tool: Mapping[str, Any]) -> JsonObject:
 def _function_spec(function: Mapping[str, Any]) -> JsonObject:
     name, schemas = function.get("name"), [function[key] for key in _SCHEMAS if function.get(key) is not None]
     if not isinstance(name, str) or not name.strip():
-        raise ToolDefinitionError(f"A tool needs a name: {dict(function)!r:.120}. {_ADVICE}")
+        raise ToolDefinitionError(f"A tool needs a name; its keys are {[*function]!r:.120}. {_ADVICE}")
     if not all(map(is_mapping, schemas)):
-        raise ToolDefinitionError(f"The parameters of the tool {name!r} are no JSON Schema: {schemas!r:.80}. {_ADVICE}")
+        raise ToolDefinitionError(f"The parameters of the tool {name!r} are no JSON Schema, an object. {_ADVICE}")
     ignored = {"type", *_SCHEMAS, *(_MCP_FIELDS if "inputSchema" in function else ())}
     fields = {key: value for key, value in function.items() if key not in ignored and value is not None}
     if schemas:

@@ -125,6 +125,7 @@ def test_openapi_schema_of_gemini_is_read_as_json_schema() -> None:
 UNKNOWN: dict[str, tuple[Any, str]] = {
     "nothing": ({}, "none of the known forms"),
     "a name alone": ({"name": "f"}, "none of the known forms"),
+    "a key that is no text": ({1: "f"}, "none of the known forms"),
     "a description alone": ({"description": "d"}, "none of the known forms"),
     "a misspelt key": ({"func": ABOUT}, "none of the known forms"),
     "a type that is no text": ({"type": 3}, "none of the known forms"),
@@ -157,3 +158,10 @@ def test_request_takes_tools_and_keeps_specs_as_they_are() -> None:
     assert Request(tools=MemoTuple([FUNCTIONS["Anthropic"]])).tools == (SPEC,)
     assert are_specs([SPEC, {"type": "mcp"}])
     assert not are_specs([FUNCTIONS["MCP"]])
+
+
+def test_error_shows_the_keys_of_a_tool_and_not_its_values() -> None:
+    with pytest.raises(ToolDefinitionError) as raised:
+        read_tools([{"server_url": "https://a.example", "authorization": "a secret"}])
+    assert "authorization" in str(raised.value)
+    assert "a secret" not in str(raised.value)

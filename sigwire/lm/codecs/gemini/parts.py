@@ -38,7 +38,7 @@ def _encode_media(url: str | None, data: str | None, media_type: str | None, usu
     if data is not None:
         return inline_data(media_type or usual, data)
     if url is None:
-        raise InputError("An image or a file needs a url or data, or the id of an uploaded file.")
+        raise InputError("An image needs a url or data, a file a url, data or the id of an uploaded file.")
     inline = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
     if inline:
         return inline_data(*inline.groups())

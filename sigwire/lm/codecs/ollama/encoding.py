@@ -24,6 +24,7 @@ from sigwire.lm.codecs.shared.media import detail_warnings, require_source, text
 from sigwire.lm.codecs.shared.options import (
     OutputForm,
     StructuredMode,
+    add_instruction,
     choose_output,
     headers_for,
     merge_extra_body,
@@ -68,7 +69,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
     body: JsonObject = {
         "model": target.model,
-        "messages": cast(JsonValue, _with_instruction(messages, form.instruction)),
+        "messages": cast(JsonValue, add_instruction(messages, form.instruction)),
         "stream": stream,
         **profile.defaults,
         **offered,
@@ -150,15 +151,6 @@ def _encode_output(
     if request.response_format is not None and request.response_format.required:
         raise UnsupportedFeature(f"{lost.detail} The request requires it, so nothing was sent.")
     return {"format": form.schema}, (*form.warnings, lost)
-
-
-def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
-    """Add the instruction to the system turn, or add a system turn."""
-    if not text:
-        return messages
-    if messages and messages[0]["role"] == "system":
-        return [{**messages[0], "content": f"{messages[0]['content']}\n\n{text}".lstrip("\n")}, *messages[1:]]
-    return [{"role": "system", "content": text}, *messages]
 
 
 # --- messages

@@ -18,6 +18,7 @@ from sigwire.lm.codecs.shared.options import (
     OutputForm,
     Place,
     Skip,
+    add_instruction,
     choose_output,
     drop_options,
     headers_for,
@@ -70,7 +71,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     body: JsonObject = {
         "model": target.model,
-        "messages": cast(JsonValue, _with_cache_mark(_with_instruction(messages, form.instruction), request, target)),
+        "messages": cast(JsonValue, _with_cache_mark(add_instruction(messages, form.instruction), request, target)),
         **chosen,
         **_encode_output(form),
         **options,
@@ -208,15 +209,6 @@ def _encode_output(form: OutputForm) -> JsonObject:
     if form.mode == "json_schema":
         return {"response_format": {"type": form.mode, "json_schema": {"name": form.name, "schema": form.schema}}}
     return {"response_format": {"type": form.mode}} if form.mode else {}
-
-
-def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
-    """Add the instruction to the first system turn, or add a system turn."""
-    if not text:
-        return messages
-    if messages and messages[0]["role"] == "system" and isinstance(messages[0]["content"], str):
-        return [{**messages[0], "content": f"{messages[0]['content']}\n\n{text}"}, *messages[1:]]
-    return [{"role": "system", "content": text}, *messages]
 
 
 # --- tools

@@ -34,6 +34,7 @@ __all__ = [
     "Refuse",
     "Skip",
     "StructuredMode",
+    "add_instruction",
     "choose_output",
     "drop_options",
     "headers_for",
@@ -332,3 +333,12 @@ def schema_instruction(schema: JsonObject | None) -> str:
     if schema is None:
         return "Reply with only a JSON object."
     return f"Reply with only a JSON value that matches this JSON Schema:\n{dumps(schema)}"
+
+
+def add_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
+    """Return encoded messages with an instruction in the first system message, or in a new one."""
+    if not text:
+        return messages
+    if messages and messages[0]["role"] == "system" and isinstance(content := messages[0]["content"], str):
+        return [{**messages[0], "content": f"{content}\n\n{text}" if content else text}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
