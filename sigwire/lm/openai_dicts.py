@@ -27,14 +27,9 @@ from sigwire.errors import InputError, LMUnexpectedError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
 __all__ = [
-    "FINISH_REASONS",
-    "decode_answer",
-    "decode_messages",
-    "decode_request",
-    "encode_call",
-    "encode_messages",
+    "FINISH_REASONS", "decode_answer", "decode_messages", "decode_request", "encode_call", "encode_messages",
     "encode_outputs",
-]
+]  # fmt: skip
 
 # --- encode messages
 

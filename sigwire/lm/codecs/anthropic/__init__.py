@@ -37,21 +37,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.anthropic.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "ANTHROPIC",
-    "COMPATIBLE_MESSAGES",
-    "ERRORS",
-    "FINISH_REASONS",
-    "FRAMING",
-    "OPTIONS",
-    "OUTPUT_SCHEMA",
-    "STATUSES",
-    "USAGE",
-    "MessagesProfile",
-    "continuation",
-    "decode",
-    "decode_error",
-    "decoder",
-    "encode",
-]
+    "ANTHROPIC", "COMPATIBLE_MESSAGES", "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS", "OUTPUT_SCHEMA", "STATUSES",
+    "USAGE", "MessagesProfile", "continuation", "decode", "decode_error", "decoder", "encode",
+]  # fmt: skip
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

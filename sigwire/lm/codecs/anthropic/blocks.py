@@ -20,17 +20,9 @@ from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = [
-    "ANSWER_READERS",
-    "NO_NAMES",
-    "TEXT",
-    "blocks_of",
-    "encode_blocks",
-    "is_dropped",
-    "is_native",
-    "kept_parts",
-    "plain_content",
-    "read_block",
-]
+    "ANSWER_READERS", "NO_NAMES", "TEXT", "blocks_of", "encode_blocks", "is_dropped", "is_native", "kept_parts",
+    "plain_content", "read_block",
+]  # fmt: skip
 
 
 NO_NAMES = NameMap((), NAMES)

@@ -38,22 +38,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.gemini.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "BUILTIN",
-    "ERRORS",
-    "FINISH_REASONS",
-    "FRAMING",
-    "GEMINI",
-    "OPTIONS",
-    "UNSIGNED",
-    "USAGE",
-    "VERTEX",
-    "GeminiProfile",
-    "alternative",
-    "continuation",
-    "decode",
-    "decode_error",
-    "decoder",
-    "encode",
-]
+    "BUILTIN", "ERRORS", "FINISH_REASONS", "FRAMING", "GEMINI", "OPTIONS", "UNSIGNED", "USAGE", "VERTEX",
+    "GeminiProfile", "alternative", "continuation", "decode", "decode_error", "decoder", "encode",
+]  # fmt: skip
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -18,18 +18,9 @@ from sigwire.lm.codecs.shared.errors import KEY_HINT, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 
 __all__ = [
-    "BUILTIN",
-    "CONTINUED",
-    "ERRORS",
-    "FINISH_REASONS",
-    "JSON_TYPE",
-    "MODES",
-    "OPTIONS",
-    "SAMPLING",
-    "SIGNATURE",
-    "UNSIGNED",
-    "USAGE",
-]
+    "BUILTIN", "CONTINUED", "ERRORS", "FINISH_REASONS", "JSON_TYPE", "MODES", "OPTIONS", "SAMPLING", "SIGNATURE",
+    "UNSIGNED", "USAGE",
+]  # fmt: skip
 
 
 def _to_list(value: JsonValue) -> JsonValue:

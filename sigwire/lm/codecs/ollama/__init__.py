@@ -36,18 +36,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.ollama.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "ERRORS",
-    "FINISH_REASONS",
-    "FRAMING",
-    "OLLAMA",
-    "OLLAMA_CLOUD",
-    "OPTIONS",
-    "USAGE",
-    "OllamaProfile",
-    "decode",
-    "decode_error",
-    "decoder",
-    "encode",
-]
+    "ERRORS", "FINISH_REASONS", "FRAMING", "OLLAMA", "OLLAMA_CLOUD", "OPTIONS", "USAGE", "OllamaProfile", "decode",
+    "decode_error", "decoder", "encode",
+]  # fmt: skip
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -33,16 +33,7 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.openai_chat.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "ERRORS",
-    "FINISH_REASONS",
-    "FRAMING",
-    "OPTIONS",
-    "USAGE",
-    "decode",
-    "decode_error",
-    "decoder",
-    "encode",
-    "recover",
-]
+    "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS", "USAGE", "decode", "decode_error", "decoder", "encode", "recover",
+]  # fmt: skip
 
 __getattr__ = lazy_names(__name__, rejected_call="recover", stream_decoder="FRAMING decoder")

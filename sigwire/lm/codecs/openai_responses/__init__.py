@@ -36,21 +36,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.openai_responses.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "AZURE",
-    "COMPATIBLE",
-    "DEEPSEEK",
-    "ERRORS",
-    "FINISH_REASONS",
-    "FRAMING",
-    "OPENAI",
-    "OPTIONS",
-    "PROFILES",
-    "USAGE",
-    "ResponsesProfile",
-    "decode",
-    "decode_error",
-    "decoder",
-    "encode",
-]
+    "AZURE", "COMPATIBLE", "DEEPSEEK", "ERRORS", "FINISH_REASONS", "FRAMING", "OPENAI", "OPTIONS", "PROFILES", "USAGE",
+    "ResponsesProfile", "decode", "decode_error", "decoder", "encode",
+]  # fmt: skip
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -23,14 +23,8 @@ from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = [
-    "encode_messages",
-    "encode_part",
-    "encode_result",
-    "has_cache_mark",
-    "is_message",
-    "is_text",
-    "split_message",
-]
+    "encode_messages", "encode_part", "encode_result", "has_cache_mark", "is_message", "is_text", "split_message",
+]  # fmt: skip
 
 
 def encode_messages(

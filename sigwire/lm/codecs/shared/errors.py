@@ -36,19 +36,9 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
-    "BALANCE_HINT",
-    "CONTEXT_TEXTS",
-    "KEY_HINT",
-    "OPENAI_ERRORS",
-    "STATUS_RULES",
-    "ErrorBody",
-    "ErrorRule",
-    "damaged_reply_error",
-    "empty_reply_error",
-    "lm_error",
-    "read_body",
-    "read_error_body",
-]
+    "BALANCE_HINT", "CONTEXT_TEXTS", "KEY_HINT", "OPENAI_ERRORS", "STATUS_RULES", "ErrorBody", "ErrorRule",
+    "damaged_reply_error", "empty_reply_error", "lm_error", "read_body", "read_error_body",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,9 @@ from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
 
 __all__ = [
-    "data_url",
-    "detail_warnings",
-    "encode_by_table",
-    "require_media",
-    "require_source",
-    "split_data_url",
+    "data_url", "detail_warnings", "encode_by_table", "require_media", "require_source", "split_data_url",
     "text_of_file",
-]
+]  # fmt: skip
 
 D = TypeVar("D", bound=WireProfile)
 

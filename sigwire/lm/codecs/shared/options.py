@@ -25,31 +25,11 @@ from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.untrusted import object_of
 
 __all__ = [
-    "NO_SAMPLING",
-    "Drop",
-    "Option",
-    "OptionTable",
-    "OutputForm",
-    "Place",
-    "Refuse",
-    "Skip",
-    "StructuredMode",
-    "add_instruction",
-    "choose_output",
-    "drop_options",
-    "headers_for",
-    "merge_extra_body",
-    "merge_objects",
-    "place_options",
-    "repeat_warning",
-    "requested_choices",
-    "require_feature",
-    "sampling_options_while_reasoning",
-    "schema_instruction",
-    "set_path",
-    "target_warning",
-    "unsupported_feature",
-]
+    "NO_SAMPLING", "Drop", "Option", "OptionTable", "OutputForm", "Place", "Refuse", "Skip", "StructuredMode",
+    "add_instruction", "choose_output", "drop_options", "headers_for", "merge_extra_body", "merge_objects",
+    "place_options", "repeat_warning", "requested_choices", "require_feature", "sampling_options_while_reasoning",
+    "schema_instruction", "set_path", "target_warning", "unsupported_feature",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

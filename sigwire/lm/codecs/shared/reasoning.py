@@ -12,14 +12,8 @@ from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature, target_warning
 
 __all__ = [
-    "BUDGETS",
-    "EFFORTS",
-    "ReasoningRequest",
-    "budget_for",
-    "effort_for_budget",
-    "fit_effort",
-    "requested_reasoning",
-]
+    "BUDGETS", "EFFORTS", "ReasoningRequest", "budget_for", "effort_for_budget", "fit_effort", "requested_reasoning",
+]  # fmt: skip
 
 
 EFFORTS: tuple[str, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")

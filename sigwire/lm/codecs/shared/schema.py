@@ -28,15 +28,9 @@ from sigwire.core.response import LMWarning
 from sigwire.errors import UnsupportedFeature
 
 __all__ = [
-    "AS_IS",
-    "SchemaRules",
-    "any_of_for_types",
-    "compile_schema",
-    "const_to_enum",
-    "is_open_map",
-    "merge_all_of",
+    "AS_IS", "SchemaRules", "any_of_for_types", "compile_schema", "const_to_enum", "is_open_map", "merge_all_of",
     "one_of_to_any_of",
-]
+]  # fmt: skip
 
 Rewrite: TypeAlias = Callable[[JsonObject], JsonObject]
 """One schema object -> an equal one. It gets a copy, may change it, and leaves the schemas inside it alone."""

@@ -29,18 +29,9 @@ from sigwire.lm.codecs.shared.schema import AS_IS, SchemaRules, compile_schema
 from sigwire.lm.codecs.shared.untrusted import object_of
 
 __all__ = [
-    "OfferedTools",
-    "can_force",
-    "encode_functions",
-    "in_order",
-    "name_map",
-    "object_arguments",
-    "offered_tools",
-    "provider_data",
-    "refuse_builtin_tools",
-    "search_settings",
-    "tool_name",
-]
+    "OfferedTools", "can_force", "encode_functions", "in_order", "name_map", "object_arguments", "offered_tools",
+    "provider_data", "refuse_builtin_tools", "search_settings", "tool_name",
+]  # fmt: skip
 
 _Function: TypeAlias = "tuple[str, str, JsonObject | None, JsonObject]"
 _Builtin: TypeAlias = tuple[str, JsonObject]
