@@ -29,16 +29,9 @@ if TYPE_CHECKING:
     from sigwire.core.events import Finished, ProgramEvent, StreamEvent
 
 __all__ = [
-    "AsyncProgramStream",
-    "EventPath",
-    "EventReader",
-    "ProgramStream",
-    "event_path_of",
-    "is_streamed",
-    "set_submit_listener",
-    "set_turn",
-    "submit_listener_of",
-]
+    "AsyncProgramStream", "EventPath", "EventReader", "ProgramStream", "event_path_of", "is_streamed",
+    "set_submit_listener", "set_turn", "submit_listener_of",
+]  # fmt: skip
 
 T = TypeVar("T")
 

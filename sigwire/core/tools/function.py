@@ -130,7 +130,7 @@ class FunctionArguments:
         compiled = {
             "_adapter": None,
             "_validate": None,
-        }  # compiled again on first use: pydantic validators cannot be pickled
+        }  # made again on first use: pydantic validators cannot be pickled
         return None, {name: getattr(self, name) for name in self.__slots__} | compiled
 
     def _check_names(self, types: Types, descriptions: Mapping[str, str]) -> None:

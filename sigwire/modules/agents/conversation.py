@@ -15,15 +15,9 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [
-    "INTERRUPTED",
-    "answer_open_calls",
-    "answer_text",
-    "as_text",
-    "interrupted_result",
-    "latest_inputs",
-    "shorten_history",
-    "without_outputs",
-]
+    "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "interrupted_result", "latest_inputs",
+    "shorten_history", "without_outputs",
+]  # fmt: skip
 
 INTERRUPTED = "The call was interrupted. It may or may not have taken effect."
 _REMOVED = "[Result removed to save space: {} characters]"

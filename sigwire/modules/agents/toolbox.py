@@ -169,21 +169,24 @@ class Toolbox(ChecksKeywords):
 
     def _prepare(self, call: ToolCall, record: RunRecorder | None) -> _ToolRunEffect | _RejectedRun:
         tool = self.tools.get(call.name)
+
+        def rejected(message: str, error: Exception | None = None) -> _RejectedRun:
+            done = partial(_tool_run, self, call, tool, message, 0.0, is_error=True, exception=error)
+            return _RejectedRun(tool, done, record)
+
         if call.error is not None and call.error.code != "unknown_tool":
-            return _RejectedRun(self, call, tool, call.error.message, record)
+            return rejected(call.error.message)
         if tool is None:
-            message = f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self.tools) or 'none'}."
-            return _RejectedRun(self, call, tool, message, record)
+            return rejected(f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self.tools) or 'none'}.")
         if call.arguments is None:
-            return _RejectedRun(self, call, tool, "The arguments must be a JSON object.", record)
+            return rejected("The arguments must be a JSON object.")
         if tool.handler is None:
-            return _RejectedRun(self, call, tool, f"The provider runs {tool.name} itself; do not call it.", record)
+            return rejected(f"The provider runs {tool.name} itself; do not call it.")
         try:
             return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
         except Exception as error:  # the validators of users' types may raise anything
             is_expected = isinstance(error, ValueError) and str(error)
-            message = str(error) if is_expected else short_message(error)
-            return _RejectedRun(self, call, tool, message, record, None if is_expected else error)
+            return rejected(str(error)) if is_expected else rejected(short_message(error), error)
 
     def warn(self, name: str, tool: Tool | None, error: Exception) -> LMWarning:
         """Return the warning of an exception of a tool; also emit a ``ToolWarning``, once for each line of a tool."""
@@ -245,24 +248,15 @@ class _ToolTimeout(Exception):
 class _RejectedRun:
     """The effect of a call that cannot be run: its result is an error."""
 
-    __slots__ = ("_box", "_call", "_error", "_message", "_record", "tool")
+    __slots__ = ("_make", "_record", "tool")
 
     nests = True  # the recorder may emit an event
 
-    def __init__(
-        self,
-        box: Toolbox,
-        call: ToolCall,
-        tool: Tool | None,
-        message: str,
-        record: RunRecorder | None,
-        error: Exception | None = None,
-    ) -> None:
-        self._box, self._call, self.tool, self._message, self._record = box, call, tool, message, record
-        self._error = error
+    def __init__(self, tool: Tool | None, make: Callable[[], ToolRun], record: RunRecorder | None) -> None:
+        self.tool, self._make, self._record = tool, make, record
 
     def run(self) -> ToolRun:
-        done = _tool_run(self._box, self._call, self.tool, self._message, 0.0, is_error=True, exception=self._error)
+        done = self._make()
         if self._record is not None:
             self._record.append(done)
         return done
