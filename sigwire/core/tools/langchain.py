@@ -18,7 +18,8 @@ from sigwire.core.narrow import is_array, is_object
 from sigwire.core.record import FieldValues
 from sigwire.core.schema import inline_refs, untitled_generator, validator
 from sigwire.core.tools.foreign_media import describe_kind, media_part, unwrap_single
-from sigwire.core.tools.function import BoundArguments, Types, describe_argument_errors, refuse_booleans
+from sigwire.core.tools.function import BoundArguments, Types
+from sigwire.core.tools.validation import describe_argument_errors, refuse_booleans
 from sigwire.effects.loops import started_by_block_on, to_thread
 from sigwire.errors import InputError, RetryTool, ToolDefinitionError, ToolFailed
 
