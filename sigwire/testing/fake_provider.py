@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -119,6 +119,7 @@ class FakeProvider:
         self._address = (host, port)
         self._server: LoopbackServer | None = None
         self._ids = IdSequence()
+        self._stored: dict[str, JsonValue] = {}
         self._lock = threading.Lock()
 
     # --- running ---------------------------------------------------------------------------------
@@ -221,16 +222,23 @@ class FakeProvider:
             return _Handled(ServerReply(200, headers=headers, play=playback.play), parsed, playback)
         if isinstance(reply, Events):
             raise ConfigurationError("The script has Events, but the request is for a whole answer (answering).")
-        return _Handled(ServerReply(200, dumps(wire.write(reply, parsed, self._ids)).encode(), headers), parsed)
+        return _Handled(ServerReply(200, dumps(self._write(wire, parsed, reply)).encode(), headers), parsed)
 
     def _events(
         self, wire: FakeWire, parsed: ParsedRequest, reply: Response | Events, how: Streamed
     ) -> list[JsonObject | str | bytes]:
         if isinstance(reply, Events):
             return list(reply.items)
-        body = wire.write(reply, parsed, self._ids)
+        body = self._write(wire, parsed, reply)
         dumps(body)  # an answer that is not JSON is an error before the stream starts
         return [*wire.split(body, parsed, cutter(how.cut, how.seed))]
+
+    def _write(self, wire: FakeWire, parsed: ParsedRequest, reply: Response) -> JsonObject:
+        body = wire.write(reply, parsed, self._ids)
+        if parsed.stored:
+            output: Any = body["output"]
+            self._stored.update({item["id"]: item for item in output})
+        return body
 
     def _read(self, wire: FakeWire, exchange: ReceivedRequest) -> ParsedRequest:
         key = wire.key(exchange)
@@ -240,7 +248,7 @@ class FakeProvider:
             body = RequestNode(loads(exchange.body))
         except ValueError as error:
             raise Rejected(Fault("bad_request", f"We could not parse the JSON body of your request: {error}")) from None
-        parsed = wire.read(body, exchange)
+        parsed = wire.read(body, replace(exchange, stored=self._stored))
         if self._models is not None and parsed.model not in self._models:
             raise Rejected(Fault("not_found", wire.no_such_model.format(model=parsed.model)))
         return parsed

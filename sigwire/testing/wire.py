@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias, cast
 
-from sigwire.core.json import JsonObject, dumps
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Part
 from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -66,7 +66,7 @@ class ParsedRequest:
     """A parsed request: the model's name on the wire, and the canonical request.
 
     ``framing``: of the streamed answer, ``None`` for a whole answer. ``usage``: whether a stream includes token counts.
-    ``padded``: whether a stream hides the lengths of its deltas.
+    ``padded``: whether a stream hides the lengths of its deltas. ``stored``: whether later requests may refer to the answer.
     """
 
     model: str
@@ -74,17 +74,19 @@ class ParsedRequest:
     framing: Framing | None = None
     usage: bool = True
     padded: bool = False
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """One received HTTP request. Header names are in lower case."""
+    """One received HTTP request. Header names are in lower case. ``stored``: output items of earlier answers, by id."""
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
+    stored: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
 class IdSequence:

@@ -1,6 +1,7 @@
 """The fake provider's OpenAI Responses wire.
 
-read     items in order: a result for every call and a call for every result, flat tools, no fields of chat completions
+read     items in order: a result for every call and a call for every result, flat tools, no fields of chat completions;
+         references to items of earlier answers
 write    one item each for reasoning, message and function call
 split    the typed events of that answer (``openai_responses_stream``)
 """
@@ -21,7 +22,16 @@ from sigwire.testing.answers import Fault
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
-from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, parts_of, spec, tokens_of, usage_of
+from sigwire.testing.wire import (
+    IdSequence,
+    ParsedRequest,
+    ReceivedRequest,
+    Rejected,
+    parts_of,
+    spec,
+    tokens_of,
+    usage_of,
+)
 from sigwire.testing.wires.openai import (
     EFFORTS,
     OpenAIWire,
@@ -41,7 +51,9 @@ FIELDS = frozenset(
     reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p
     truncation user""".split()
 )
-ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "web_search_call"})
+ITEMS = frozenset(
+    {"message", "function_call", "function_call_output", "item_reference", "reasoning", "web_search_call"}
+)
 CONTENT: Mapping[str, frozenset[str]] = {
     "user": frozenset({"input_text", "input_image", "input_file"}),
     "system": frozenset({"input_text"}),
@@ -78,9 +90,9 @@ class OpenAIResponses(OpenAIWire):
         tools = tuple(map(_tool, body["tools"].items())) if body.has("tools") else ()
         instructions = body.get("instructions")
         system = (Message.system(instructions.text()),) if instructions else ()
-        parallel = body.get("parallel_tool_calls")
+        parallel, store = body.get("parallel_tool_calls"), body.get("store")
         request = Request(
-            (*system, *_input(body["input"])),
+            (*system, *_input(body["input"], exchange.stored)),
             tools,
             _tool_choice(body.get("tool_choice"), tools),
             parallel.flag() if parallel else None,
@@ -90,7 +102,8 @@ class OpenAIResponses(OpenAIWire):
         streamed, options = stream_options(body, {"include_obfuscation"})
         padded = options.get("include_obfuscation")
         framing = SSEFraming(named=True) if streamed else None
-        return ParsedRequest(model, request, framing, padded=padded is None or padded.flag())
+        padding, stored = padded is None or padded.flag(), store is None or store.flag()
+        return ParsedRequest(model, request, framing, padded=padding, stored=stored)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage, choice = usage_of(response, parsed), response.choices[0]
@@ -158,10 +171,12 @@ def _message_item(content: JsonObject, ids: IdSequence) -> JsonObject:
 # --- reading: items ----------------------------------------------------------------------------------
 
 
-def _input(node: RequestNode) -> tuple[Message, ...]:
+def _input(node: RequestNode, stored: Mapping[str, JsonValue]) -> tuple[Message, ...]:
     if node.kind == "string":
         return (Message.user(node.text()),)
-    items = node.items(filled=True)
+    items = [
+        _stored_item(item, stored) if _kind(item) == "item_reference" else item for item in node.items(filled=True)
+    ]
     _check_pairs(items)
     names: dict[str, str] = {}
     messages: list[Message] = []
@@ -175,6 +190,13 @@ def _input(node: RequestNode) -> tuple[Message, ...]:
 
 def _kind(item: RequestNode) -> str:
     return item["type"].text(ITEMS) if item.has("type") else "message"
+
+
+def _stored_item(reference: RequestNode, stored: Mapping[str, JsonValue]) -> RequestNode:
+    if (id := reference["id"].text()) in stored:
+        return RequestNode(stored[id], reference.path)
+    lost = f"Item with id '{id}' not found. Items are not persisted when `store` is set to false."
+    raise Rejected(Fault("bad_request", lost, 404, param="input"))
 
 
 def _check_pairs(items: list[RequestNode]) -> None:

@@ -138,3 +138,24 @@ def test_openai_refuses(provider: FakeProvider, client: Any, body: dict[str, Any
     with pytest.raises(openai.BadRequestError, match=message):
         ask(client, **body)
     assert provider.requests[0].request is None
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_references_to_items_of_earlier_answers_are_read(provider: FakeProvider, client: Any, streamed: bool) -> None:
+    provider.script.add(Choice("See", (ToolCall("call_1", "add", {"a": 1}),), "Hm"), "Done")
+    answer = ask(client, tools=[ADD], stream=streamed)
+    items = list(answer)[-1].response.output if streamed else answer.output
+    references = [{"type": "item_reference", "id": item.id} for item in items]
+    assert ask(client, items=[USER, *references, output("call_1")], tools=[ADD]).output_text == "Done"
+    sent = provider.requests[1].request
+    assert sent is not None
+    assert [part.kind for part in sent.messages[1].parts] == ["opaque", "text", "tool_call"]
+    assert sent.messages[2].tool_results[0].name == "add"
+
+
+def test_references_to_items_that_are_not_stored_are_refused(provider: FakeProvider, client: Any) -> None:
+    provider.script.add("Hi")
+    item = ask(client, store=False).output[0]
+    for lost in (item.id, "msg_other"):
+        with pytest.raises(openai.NotFoundError, match=f"Item with id '{lost}' not found"):
+            ask(client, items=[USER, {"type": "item_reference", "id": lost}])
