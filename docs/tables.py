@@ -136,7 +136,9 @@ def names() -> str:
     groups: dict[str, list[list[str]]] = {title: [] for title in GROUPS.values()}
     for name in sigwire.__all__:
         module = str(getattr(getattr(sigwire, name), "__module__", ""))
-        title = next(title for start, title in GROUPS.items() if f"{module}.".startswith(f"sigwire.{start}") or not start)
+        title = next(
+            title for start, title in GROUPS.items() if f"{module}.".startswith(f"sigwire.{start}") or not start
+        )
         groups[title].append([f"`{name}`", meaning_of(name)])
     return "\n\n".join(f"## {title}\n\n{table(('name', 'meaning'), sorted(rows))}" for title, rows in groups.items())
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         ToolDone,
         UsageUpdate,
     )
-    from sigwire.core.example import Completions, Example, Prediction, outputs_of
+    from sigwire.core.example import CallReport, Completions, Example, Prediction, outputs_of
     from sigwire.core.messages import Message
     from sigwire.core.request import Request, ResponseFormat, ToolChoice
     from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from sigwire.modules.agents.toolbox import Toolbox
     from sigwire.modules.ask import inspect_history
     from sigwire.modules.batch import BatchRun
-    from sigwire.modules.chain_of_thought import ChainOfThought
+    from sigwire.modules.chain_of_thought import ChainOfThought, Reasoned
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
     from sigwire.observe.callbacks import BaseCallback
@@ -111,6 +111,7 @@ __all__ = [
     "BaseCallback",
     "BaseLM",
     "BatchRun",
+    "CallReport",
     "CallerError",
     "Capabilities",
     "ChainOfThought",
@@ -160,6 +161,7 @@ __all__ = [
     "ProgramEvent",
     "ReAct",
     "ReActStep",
+    "Reasoned",
     "Reasoning",
     "ReasoningDelta",
     "Refused",
@@ -219,7 +221,7 @@ _NAMES_BY_MODULE = {
         "AskStart FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta TextDelta ToolCallDelta ToolCallEnd "
         "ToolCallStart ToolDone UsageUpdate"
     ),
-    "sigwire.core.example": "Completions Example Prediction outputs_of",
+    "sigwire.core.example": "CallReport Completions Example Prediction outputs_of",
     "sigwire.core.messages": "Message",
     "sigwire.core.request": "Request ResponseFormat ToolChoice",
     "sigwire.core.response": "Choice LMWarning Repair Response Usage",
@@ -238,7 +240,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
     "sigwire.lm.policy.retry": "RetryPolicy",
-    "sigwire.modules.chain_of_thought": "ChainOfThought",
+    "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
     "sigwire.modules.ask": "inspect_history",
     "sigwire.modules.batch": "BatchRun",
     "sigwire.modules.module": "Module",

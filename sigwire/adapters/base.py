@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.adapters.options import AdapterOptions, ToolsMode
@@ -116,7 +116,13 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         mode, reason = self.mode(layout, capabilities, tools_mode)
         if reason is not None:
             warnings.append(LMWarning("structured_output", reason))
-        return self.make_plan(PlanSetup(self, signature, capabilities, layout, tools_mode, mode, tuple(warnings)))
+        thoughts = tuple(replace(field, required=False) for field in spec.outputs if _is_thought(field, capabilities))
+        written = (
+            self.layout(replace(visible, outputs=(*thoughts, *visible.outputs)), capabilities) if thoughts else None
+        )
+        return self.make_plan(
+            PlanSetup(self, signature, capabilities, layout, tools_mode, mode, tuple(warnings), written)
+        )
 
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return the plan of this setup. An adapter with its own plan class overrides this method."""
@@ -170,4 +176,8 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
 
 
 def _is_hidden_output(spec: FieldSpec, capabilities: Capabilities) -> bool:
-    return spec.role in _HIDDEN_ROLES or (spec.role == "reasoning" and capabilities.reasoning)
+    return spec.role in _HIDDEN_ROLES or _is_thought(spec, capabilities)
+
+
+def _is_thought(spec: FieldSpec, capabilities: Capabilities) -> bool:
+    return spec.role == "reasoning" and capabilities.reasoning

@@ -81,7 +81,8 @@ class PlanSetup:
     """The parts of a plan, as its adapter chose them for a signature and a model.
 
     ``mode``: how outputs are requested, "native_schema", "native_json" or "prompt". ``tools_mode``: how tools are offered,
-    "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot satisfy.
+    "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot satisfy. ``written``:
+    the layout of answers in which the model wrote the reasoning, if the prompt does not ask for it.
     """
 
     adapter: AdapterOptions
@@ -91,6 +92,7 @@ class PlanSetup:
     tools_mode: ToolsMode | None
     mode: str
     warnings: tuple[LMWarning, ...]
+    written: Layout | None = None
 
 
 class Plan:
@@ -108,9 +110,9 @@ class Plan:
         self._tools_name = _name_of(spec.tools_field)
         self._calls_name = _name_of(spec.calls_field)
         self._history_name = _name_of(spec.history_field)
-        self.thinking = tuple(
-            field for field in spec.outputs if field.role == "reasoning" and field.name not in layout.codecs
-        )
+        self._reasoning = tuple(field for field in spec.outputs if field.role == "reasoning")
+        self.thinking = tuple(field for field in self._reasoning if field.name not in layout.codecs)
+        self.written = setup.written or layout
         self.thoughts = () if adapter.strict else _thought_tags(layout)
         self._reads_calls = layout.visible.calls
         self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
@@ -119,7 +121,8 @@ class Plan:
         self._turns = TurnWriter(layout, self._calls_name, native, self._style)
         self._demos_in_system = adapter.demos == "system"
         turns, mark = (replace(self._turns, native=False), EXAMPLE) if self._demos_in_system else (self._turns, "")
-        self._demos = DemoWriter(turns, mark, spec.by_name, strict=adapter.strict)
+        hidden = tuple(field.name for field in self.thinking)
+        self._demos = DemoWriter(turns, mark, spec.by_name, hidden, strict=adapter.strict)
         self._history = HistoryWriter(self._turns, frozenset(spec.by_name))
         self._tool_prompts = ToolPromptWriter(
             layout, adapter, self._style, tools_mode, spec.instructions, self._calls_name
@@ -281,25 +284,46 @@ class Plan:
         elif not self.layout.outputs:
             reading = FieldReadings()
         else:
-            reading = self._read(choice.text)
+            reading = self._read(choice.text, choice.reasoning or "")
             if reading.problems:
                 raise self._parse_error(choice, reading)
         if self._has_fields_outside_text:
-            reading.values.update(self.fields_outside_text(choice))
+            fields = self.fields_outside_text(choice)
+            reading.values.update(fields if choice.reasoning else self._with_written(fields, reading))
         return ParsedChoice(reading.values, tuple(reading.repairs))
 
-    def _read(self, text: str) -> FieldReadings:
+    def _with_thought(self, reading: FieldReadings, thought: str) -> FieldReadings:
+        """Use thinking for reasoning that the model did not write in its field."""
+        for field in self._reasoning if thought else ():
+            if reading.problems.get(field.name, ABSENT) == ABSENT and not reading.values.get(field.name):
+                reading.problems.pop(field.name, None)
+                reading.values[field.name] = field.adapter.validate_python(thought)
+        return reading
+
+    def _with_written(self, fields: dict[str, Any], reading: FieldReadings) -> dict[str, Any]:
+        """Return the fields outside the text with the reasoning that the model wrote unasked, if it sent no thinking."""
+        for field in self.thinking:
+            if written := reading.values.get(field.name):
+                fields[field.name] = written
+            elif not (fields[field.name] or self.adapter.strict):
+                reading.repairs.append(
+                    Repair(field.name, "the provider sent no thinking, and the text has no reasoning")
+                )
+        return fields
+
+    def _read(self, text: str, thought: str) -> FieldReadings:
         """Read the outputs in a text. Thinking in front of the answer is removed first: it may hold drafts."""
         # Searching for one character is many times faster than for a word, and most long answers have no slash.
         if self.adapter.strict or "/" not in text or not ("</think" in text or "[/THINK]" in text):
-            return self.layout.read(text, self.adapter.strict)
+            return self._with_thought(self.written.read(text, self.adapter.strict), thought)
         start = text.lstrip()
         answer, is_certain = self._without_thoughts(start)
         if len(answer) == len(start):
-            return self.layout.read(text, False)
-        reading = self.layout.read(answer, False)
+            return self._with_thought(self.written.read(text, False), thought)
+        block = _without_tags(start[: len(start) - len(answer)], self.thoughts)
+        reading = self._with_thought(self.written.read(answer, False), thought or block)
         if reading.problems and not is_certain:
-            return self.layout.read(text, False)
+            return self._with_thought(self.written.read(text, False), thought)
         reading.repairs.insert(0, Repair(None, "reasoning before the answer was left out"))
         return reading
 
@@ -308,7 +332,7 @@ class Plan:
         for opening, closing in self.thoughts:
             if text.startswith(opening) and closing in text:
                 return text.partition(closing)[2], True
-        if self.layout.starts_outputs(text[lead_in_end(text) :]):
+        if self.written.starts_outputs(text[lead_in_end(text) :]):
             return text, False
         for opening, closing in self.thoughts:
             before, found, after = text.partition(closing)
@@ -324,7 +348,7 @@ class Plan:
                 raise truncated_error(choice)
             reading.repairs.append(Repair(None, "the answer was cut off by the token limit after its calls"))
         elif choice.text.strip() and self.layout.outputs:
-            reading = self.layout.read(choice.text, False)
+            reading = self._with_thought(self.written.read(choice.text, False), choice.reasoning or "")
             reading.repairs += _problem_repairs(reading)
         missing = [codec.field for name, codec in self.layout.outputs if name not in reading.values]
         reading.values.update({field.name: field.default_value() for field in missing if field.has_default})
@@ -406,6 +430,12 @@ def _name_of(field: FieldSpec | None) -> str | None:
 
 def _thought_tags(layout: Layout) -> tuple[tuple[str, str], ...]:
     return tuple((opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs)
+
+
+def _without_tags(thought: str, tags: Iterable[tuple[str, str]]) -> str:
+    for opening, closing in tags:
+        thought = thought.strip().removeprefix(opening).removesuffix(closing)
+    return thought.strip()
 
 
 def _thinking_state(thought: bool) -> Literal["unknown", "over"]:

@@ -6,7 +6,7 @@ makes the second one, with the text of the first answer as its input. An answer 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sigwire.adapters.base import Adapter
@@ -110,7 +110,8 @@ class TwoStepPlan(Plan):
             fields[spec.name] = (spec.annotation, spec.info)
         task = f"Extract the output fields. The text is a reply to this task:\n{self.spec.instructions}"
         signature = make_signature(fields, task)
-        return adapter.plan(signature, self._model.capabilities)
+        # Not the thinking of the second model: the reasoning is in the text.
+        return adapter.plan(signature, replace(self._model.capabilities, reasoning=False))
 
     def _text_name(self) -> str:
         name = "text"

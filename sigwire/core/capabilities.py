@@ -16,9 +16,9 @@ class Capabilities(Value, ChecksKeywords):
 
     ``native_tools``: accepts a ``tools`` list and answers with calls; ``tool_choice``: can be forced to call;
     ``json_schema`` / ``json_object``: structured output by schema / any object; ``tools_with_json_schema``: both in one
-    request; ``reasoning``: thinks natively; ``images`` ``audio`` ``files``: accepts such parts; ``runs_own_tools``: an
-    agent behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens,
-    ``None`` if unknown.
+    request; ``reasoning``: thinks natively; ``reasoning_hidden``: its provider does not show the thinking; ``images`` ``audio``
+    ``files``: accepts such parts; ``runs_own_tools``: an agent behind an API, whose text is never scanned for calls;
+    ``context_window`` and ``max_output_tokens`` in tokens, ``None`` if unknown.
 
     >>> Capabilities(native_tools=True).native_tools
     True
@@ -31,6 +31,7 @@ class Capabilities(Value, ChecksKeywords):
     json_object: bool = False
     tools_with_json_schema: bool = False
     reasoning: bool = False
+    reasoning_hidden: bool = False
     images: bool = False
     audio: bool = False
     files: bool = False

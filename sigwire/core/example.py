@@ -7,6 +7,7 @@ To type checkers ``Record`` has methods and no fields (a signature class inherit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
 from sigwire.core.record import (
@@ -20,12 +21,13 @@ from sigwire.core.record import (
     new_record,
     to_plain,
 )
+from sigwire.errors import InputError
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
-    from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
+    from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
 
-__all__ = ["Completions", "Example", "Prediction", "outputs_of"]
+__all__ = ["CallReport", "Completions", "Example", "Prediction", "outputs_of"]
 
 
 class Example(Record):
@@ -291,6 +293,44 @@ def _missing_attribute(record: Record, meta: Meta, name: str) -> str:
     if declared_by:
         return f"The answer has no {name!r}, which {declared_by} declares; {list_fields(record)}."
     return f"{type(record).__name__} has no field {name!r}; {list_fields(record)}."
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """How a result was made, typed: ``CallReport.of(result)``. A field of the prediction hides no part of it.
+
+    ``attempts``: every exchange; ``repairs``: accepted deviations; ``mode``: how outputs were requested.
+
+    >>> CallReport.of(Prediction(usage="heavy")).usage
+    Usage()
+    """
+
+    usage: Usage
+    attempts: tuple[Attempt, ...] = ()
+    response: Response | None = None
+    repairs: tuple[Repair, ...] = ()
+    mode: str | None = None
+
+    @classmethod
+    def of(cls, result: object) -> CallReport:
+        """Return the report of a prediction, or of an exception that ended a call. Raises ``InputError`` for other objects."""
+        if isinstance(result, BaseException):
+            attempts = tuple(getattr(result, "attempts", ()))
+            return cls(_usage(Meta(attempts=attempts)), attempts, getattr(result, "partial", None))
+        if not isinstance(result, Prediction):
+            raise InputError(f"{type(result).__name__} is no result of a call. Pass a prediction or an exception.")
+        meta = result._meta
+        return cls(_usage(meta), tuple(_attempts(meta)), meta.response, tuple(meta.repairs), meta.mode)
+
+    @property
+    def warnings(self) -> tuple[LMWarning, ...]:
+        """The features that were dropped or approximated."""
+        return self.response.warnings if self.response is not None else ()
+
+    @property
+    def cost(self) -> float | None:
+        """The reported cost of all exchanges; ``None`` if it is unknown."""
+        return self.usage.cost
 
 
 class Completions:

@@ -21,17 +21,17 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        AdapterParseError, AgentStopped, AskStart, Audio, BaseCallback, BatchRun, CallerError, Capabilities, Choice, Code,
-        Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning, EmptyResponse,
-        EventLoopError, Example, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History, Image, InputError,
-        InputField, LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured,
+        AdapterParseError, AgentStopped, AskStart, Audio, BaseCallback, BatchRun, CallReport, CallerError, Capabilities,
+        Choice, Code, Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning,
+        EmptyResponse, EventLoopError, Example, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History, Image,
+        InputError, InputField, LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured,
         LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError,
         LMWarning, LanguageModel, MalformedToolCall, Message, ModelError, OutputField, OutputTruncated, Prediction,
-        ProgramEvent, ReActStep, Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat, RetryPolicy,
-        RetryTool, Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, ToolCall, ToolCallDelta,
-        ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, ToolWarning, Toolbox,
-        UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__, ensure_signature, inspect_history,
-        is_retryable_lm_error, make_signature, outputs_of, track_usage,
+        ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat,
+        RetryPolicy, RetryTool, Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, ToolCall,
+        ToolCallDelta, ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult,
+        ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__, ensure_signature,
+        inspect_history, is_retryable_lm_error, make_signature, outputs_of, track_usage,
     )  # fmt: skip
     from sigwire.dspy import streaming
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
@@ -53,21 +53,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "AskStart", "Audio", "BaseCallback", "BaseLM",
-    "BatchRun", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Completions",
+    "BatchRun", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Completions",
     "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "DummyLM", "EmptyResponse",
     "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "Image",
-    "InputError", "InputField", "JSONAdapter", "LMAuthenticationError", "LMBillingError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
-    "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel", "MalformedToolCall", "Message",
-    "ModelError", "Module", "OutputField", "OutputTruncated", "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep",
-    "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool",
-    "SendStream", "Signature", "SignatureError", "SigwireError", "StateError", "StatusMessage", "StatusMessageProvider",
-    "StreamCancelled", "StreamListener", "StreamResponse", "TextDelta", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
-    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult",
-    "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where",
-    "XMLAdapter", "__version__", "apply_sync_streaming", "configure", "context", "ensure_signature", "inspect_history",
-    "is_retryable_lm_error", "make_signature", "outputs_of", "settings", "streamify", "streaming", "streaming_response",
-    "sync_send_to_stream", "track_usage",
+    "InputError", "InputField", "JSONAdapter", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
+    "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "LMUnsupportedModelError", "LMWarning", "LanguageModel", "MalformedToolCall", "Message", "ModelError", "Module",
+    "OutputField", "OutputTruncated", "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning",
+    "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "SendStream",
+    "Signature", "SignatureError", "SigwireError", "StateError", "StatusMessage", "StatusMessageProvider", "StreamCancelled",
+    "StreamListener", "StreamResponse", "TextDelta", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart",
+    "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult", "ToolWarning", "Toolbox",
+    "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__",
+    "apply_sync_streaming", "configure", "context", "ensure_signature", "inspect_history", "is_retryable_lm_error",
+    "make_signature", "outputs_of", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream",
+    "track_usage",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).

@@ -1,35 +1,39 @@
-"""ChainOfThought: ``Predict`` with an output for the reasoning before the answer."""
+"""ChainOfThought: ``Predict`` with an output for the reasoning before the answer. Reasoned: that reasoning, typed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
+from sigwire.errors import InputError
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.ask import check_config
-from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
+from sigwire.modules.predict import P, Predict, PredictorCalls, S, meta_of, signature_of
 from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
 from sigwire.signatures.types import Reasoning
 
-__all__ = ["ChainOfThought"]
+__all__ = ["ChainOfThought", "Reasoned"]
 
 
 class ChainOfThought(PredictorCalls[P, S]):
     """``Predict`` with a first output ``reasoning``, a ``str``. The predictor is the attribute ``predict``.
 
-    A model that reasons natively does not get the field in its prompt: the field has the native reasoning, ``""`` if the
-    provider hides it. A signature with an output ``reasoning`` is not changed. ``rationale_field`` and
-    ``rationale_field_type`` replace the field's declaration and type; with the type ``str`` every model writes the field.
-    Type checkers see the signature's own outputs: declare ``reasoning: str`` in the signature to have the field checked.
+    The model writes the field. If the call switches the model's own thinking on (``reasoning="low"``) and its provider shows
+    it, the field is not prompted and holds the thinking. ``Reasoned.of(result)`` has the reasoning typed, with its source. A
+    signature with an output ``reasoning`` is not changed. ``rationale_field`` and ``rationale_field_type`` replace the
+    field's declaration and type; a type other than ``Reasoning`` is always prompted.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> think = ChainOfThought("question -> answer", lm=FakeLM([{"reasoning": "Two and two.", "answer": "4"}]))
     >>> prediction = think(question="2+2?")
     >>> prediction.reasoning, prediction.answer
     ('Two and two.', '4')
+    >>> Reasoned.of(prediction).source
+    'written'
     """
 
     _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
@@ -53,11 +57,34 @@ class ChainOfThought(PredictorCalls[P, S]):
         return self.predict.call_steps(*args, **kwargs)
 
 
+@dataclass(frozen=True, slots=True)
+class Reasoned:
+    """The reasoning of a result, and its source: ``Reasoned.of(result)``.
+
+    ``source``: "written" in the text of the answer, the provider's "thinking", or ``None`` without reasoning.
+    """
+
+    reasoning: str
+    source: Literal["written", "thinking"] | None = None
+
+    @classmethod
+    def of(cls, result: object) -> Reasoned:
+        """Return the reasoning of a prediction. Raises ``InputError`` if it has no such output."""
+        meta = meta_of(result) if isinstance(result, Prediction) else None
+        spec = getattr(meta and meta.signature, "spec", None)
+        name = spec.reasoning_field.name if spec is not None and spec.reasoning_field is not None else "reasoning"
+        if meta is None or name not in (held := vars(result)):
+            raise InputError(f"This {type(result).__name__} has no reasoning. Make it with ChainOfThought(signature).")
+        text = str(held[name] or "")
+        thought = meta.choice.reasoning if meta.choice is not None else None
+        return cls(text, ("thinking" if text == thought else "written") if text else None)
+
+
 def _with_reasoning(signature: SignatureMeta, field: object, kind: object) -> SignatureClass:
     """Return the signature with an output ``reasoning``, unless it has one."""
     outputs = [spec.name for spec in signature.spec.outputs]
     if field is None and "reasoning" in outputs:
         return signature
     described = field or OutputField(desc="Think step by step before you answer.")
-    # Keep the instructions: derived ones would name the field, which native reasoners do not see.
+    # Keep the instructions: derived ones would name the field, which thinking models may not see.
     return signature.prepend("reasoning", described, kind).with_instructions(signature.instructions)

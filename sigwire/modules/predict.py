@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, cast, overload
 
+from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
@@ -112,8 +114,8 @@ class Predict(PredictorCalls[P, S], Predictor):
 
     A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``,
     ``signature=``, and ``prediction={"type": "content", ...}``, unless an input has that name. If ``n`` is above 1,
-    ``prediction.completions`` has all candidates. If the signature offers tools, the model's calls are an output; they are
-    not run.
+    ``prediction.completions`` has all candidates. ``CallReport.of(prediction)`` has its usage, attempts and
+    warnings, typed. If the signature offers tools, the model's calls are an output; they are not run.
 
     Raises ``InputError`` for missing and unknown inputs, ``LMNotConfigured``, and the errors of the model and its response.
 
@@ -173,8 +175,8 @@ class Predict(PredictorCalls[P, S], Predictor):
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
-        plan = self._plan_for(signature, lm, values)
         options, reasks = self._options(specials)
+        plan = self._plan_for(signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         with watched_call(
             "adapter_format", plan.adapter, lambda: {"signature": signature, "inputs": inputs, "demos": demos}
@@ -193,11 +195,15 @@ class Predict(PredictorCalls[P, S], Predictor):
             _append_trace(values, (self, inputs, prediction))
         return prediction
 
-    def _plan_for(self, signature: SignatureMeta, lm: LanguageModel, values: Settings) -> Plan:
+    def _plan_for(
+        self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
+    ) -> Plan:
         """Return the plan. Signature, adapter and capabilities decide it; each is compared by identity."""
         adapter = values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
+        if capabilities.reasoning and spec.reasoning_field is not None and not _shows_thinking(lm, options):
+            capabilities = _without_reasoning(capabilities)  # the prompt asks for the reasoning
         kept = self._plan
         if kept is not None and kept[0] is spec and kept[1] is adapter and kept[2] is capabilities:
             return kept[3]
@@ -420,6 +426,20 @@ def default_adapter() -> Adapter:
 
 
 _default_adapter: Adapter | None = None
+
+
+def _shows_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
+    """Return True if the call switches the model's thinking on, and its provider shows the thinking."""
+    from sigwire.lm.option_aliases import canonical_options
+
+    defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
+    asked = {**canonical_options(defaults), **canonical_options(options or {})}.get("reasoning")
+    return asked not in (None, "off", {"budget": 0}) and not lm.capabilities.reasoning_hidden
+
+
+@cache
+def _without_reasoning(capabilities: Capabilities) -> Capabilities:
+    return replace(capabilities, reasoning=False)
 
 
 # Keywords that would be sent as request options, and what to write.

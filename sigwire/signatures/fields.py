@@ -285,6 +285,7 @@ class SignatureSpec:
     tools_field: FieldSpec | None = field(init=False, compare=False, repr=False)
     calls_field: FieldSpec | None = field(init=False, compare=False, repr=False)
     history_field: FieldSpec | None = field(init=False, compare=False, repr=False)
+    reasoning_field: FieldSpec | None = field(init=False, compare=False, repr=False)
     by_name: Mapping[str, FieldSpec] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -294,6 +295,7 @@ class SignatureSpec:
             "tools_field": self._first_with_role("tools"),
             "calls_field": self._first_with_role("tool_calls"),
             "history_field": self._first_with_role("history"),
+            "reasoning_field": self._first_with_role("reasoning"),
             "by_name": {spec.name: spec for spec in self.fields},
         }
         for name, value in derived.items():

@@ -40,6 +40,8 @@ from sigwire.signatures.state import dump_texts, load_texts
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from sigwire.core.example import Prediction
+
 __all__ = ["Signature", "SignatureMeta", "ensure_signature", "make_signature"]
 
 M = TypeVar("M", bound="SignatureMeta")
@@ -220,9 +222,13 @@ if TYPE_CHECKING:
         def __get__(self, instance: S, owner: type[S], /) -> Callable[[str], S]: ...
         def __get__(self, instance: object, owner: object, /) -> object: ...
 
-    class _SignatureBase(Record):
-        """The methods of signature classes on instances: to type checkers, ``Signature("a -> b")`` is an instance."""
+    class _SignatureBase(Prediction):
+        """The methods of signature classes on instances: to type checkers, ``Signature("a -> b")`` is an instance.
 
+        An instance is a ``Prediction`` without unknown fields: a misspelt output is an error.
+        """
+
+        __getattr__: None  # type: ignore[assignment, misc]  # pyright: ignore[reportIncompatibleMethodOverride]
         with_instructions = _InstructionsEditor()
         append_instructions = _InstructionsEditor()
         append: SignatureClass
@@ -269,6 +275,8 @@ class Signature(_SignatureBase, metaclass=SignatureMeta):
 
     __slots__ = ()
     if TYPE_CHECKING:
+        # Methods with the name of a likely field; without an annotation, which would declare a field.
+        keys = values = items = get = copy = without = inputs = labels = make = from_completions = cast(FieldValue, ...)
 
         def __init__(
             self,

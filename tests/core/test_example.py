@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sigwire.core.example import Completions, Example, Prediction
+from sigwire.core.example import CallReport, Completions, Example, Prediction
 from sigwire.core.json import dumps, loads
 from sigwire.core.messages import Message
 from sigwire.core.record import to_plain
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+from sigwire.errors import InputError, LMServerError
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import Image
 
@@ -312,3 +313,40 @@ def test_field_value_is_not_mistaken_for_a_canonical_value() -> None:
     forged = {"types": {"value": "ToolCalls"}, "value": ToolCalls([ToolCall("a", "rm", {})]).to_json()}
     assert Example.from_json(json.loads(json.dumps(Example(value=forged).to_json()))).value == forged
     assert Example.from_json({"fields": {"value": "x"}, "types": {"value": "os.system"}}).value == "x"
+
+
+# --- reports -------------------------------------------------------------------------------------------------
+
+WARNED = Response(
+    (Choice("4"),),
+    Usage(3, 4, cost=0.5),
+    "m",
+    warnings=(LMWarning("stop", "left out"),),
+    attempts=(Attempt("ask", "m"),),
+)
+
+
+def test_report_of_a_prediction_is_not_hidden_by_fields() -> None:
+    fields = dict.fromkeys(("usage", "attempts", "warnings", "repairs", "mode", "response"), "a field")
+    repair = Repair("answer", "cleaned")
+    made = Prediction.make(fields, response=WARNED, repairs=[repair], mode="prompt")
+    report = CallReport.of(made)
+    assert (report.response, report.warnings, report.attempts) == (WARNED, WARNED.warnings, WARNED.attempts)
+    assert (report.usage, report.cost, report.repairs, report.mode) == (WARNED.usage, 0.5, (repair,), "prompt")
+
+
+def test_report_of_a_bare_prediction_is_empty() -> None:
+    assert CallReport.of(Prediction(answer="4")) == CallReport(Usage())
+    assert CallReport.of(Prediction(answer="4")).warnings == ()
+
+
+def test_report_of_an_exception_has_attempts_and_partial_response() -> None:
+    error = LMServerError("It broke.", model="m")
+    error.attempts, error.partial = (Attempt("ask", "m", Usage(3, 4)), Attempt("retry", "m", Usage(1, 1))), WARNED
+    report = CallReport.of(error)
+    assert (report.usage, report.attempts, report.response) == (Usage(4, 5), error.attempts, WARNED)
+
+
+def test_report_of_another_object_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="str is no result of a call"):
+        CallReport.of("4")

@@ -520,7 +520,7 @@ def test_chain_of_thought_keeps_reasoning_of_the_signature() -> None:
 
 def test_chain_of_thought_uses_native_reasoning_of_model() -> None:
     answer = Choice(text="[[ ## answer ## ]]\n4", reasoning="two and two")
-    lm = FakeLM([answer], capabilities=Capabilities(reasoning=True))
+    lm = FakeLM([answer], capabilities=Capabilities(reasoning=True), reasoning="low")
     prediction = ChainOfThought("question -> answer")(question="2+2?", lm=lm)
     assert prediction.reasoning == "two and two"
     assert isinstance(prediction.reasoning, Reasoning)

@@ -29,7 +29,10 @@ rate = dspy.Predict(Rate)
 assert_type(rate(review="Lovely.").stars, int)
 assert_type(rate.get_config(), dict[str, Any])
 assert_type(dspy.ChainOfThought(Rate)(review="Lovely.").stars, int)
-assert_type(dspy.ReAct(Rate, tools=[len])(review="Lovely.").stars, int)
+agent_result = dspy.ReAct(Rate, tools=[len])(review="Lovely.")
+assert_type(agent_result.stars, int)
+assert_type(dspy.AgentRun.of(agent_result).trajectory, dict[str, Any])
+prediction: dspy.Prediction = agent_result
 rate(text="x")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 by_text = dspy.Predict("question -> answer")
 by_text.update_config(temperature=1.0)

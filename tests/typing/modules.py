@@ -5,15 +5,16 @@ A line that must be an error carries both checkers' ignore comments; both report
 
 from __future__ import annotations
 
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 
-from sigwire.core.example import Prediction
+from sigwire.core.example import CallReport, Prediction
+from sigwire.core.response import Attempt, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun, TerminationReason
-from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.chain_of_thought import ChainOfThought, Reasoned
 from sigwire.modules.predict import Predict
 from sigwire.signatures import InputField, OutputField, Signature
 from sigwire.signatures.types import History
@@ -79,7 +80,50 @@ def options_are_typed() -> None:
     Predict(QA, max_reasks="one")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
+def typed_results_are_predictions() -> list[Prediction]:
+    return [Predict(QA)(question="?"), ChainOfThought(QA)(question="?"), ReAct(QA, tools=[])(question="?")]
+
+
+async def awaited_results_are_predictions() -> Prediction:
+    assert_type(typed_results_are_predictions()[0].answer, Any)
+    return await Predict(QA).acall(question="?")
+
+
+class Names(Signature):
+    """Outputs with names of methods of a prediction."""
+
+    question: str = InputField()
+    keys: int = OutputField()
+    values: list[str] = OutputField()
+    make: str = OutputField()
+    usage: str = OutputField()
+
+
+def outputs_may_have_the_names_of_methods() -> Prediction:
+    result = Predict(Names)(question="?")
+    assert_type(result.keys, int)
+    assert_type(result.values, list[str])
+    assert_type(result.make, str)
+    assert_type(result.usage, str)
+    return result
+
+
+def report_types() -> None:
+    result = Predict(QA)(question="?")
+    report = CallReport.of(result)
+    assert_type(report.usage, Usage)
+    assert_type(report.cost, float | None)
+    assert_type(report.attempts, tuple[Attempt, ...])
+    assert_type(report.warnings, tuple[LMWarning, ...])
+    assert_type(report.repairs, tuple[Repair, ...])
+    assert_type(report.mode, str | None)
+    assert_type(report.response, Response | None)
+
+
 def chain_of_thought_types() -> None:
+    reasoned = Reasoned.of(ChainOfThought(QA)(question="?"))
+    assert_type(reasoned.reasoning, str)
+    assert_type(reasoned.source, Literal["written", "thinking"] | None)
     assert_type(ChainOfThought(QA)(question="?").answer, str)
     ChainOfThought(QA)(question="?").anser  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 

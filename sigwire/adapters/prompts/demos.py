@@ -67,15 +67,24 @@ def examples_note(count: int) -> str:
 class DemoWriter:
     """Writes the demos of one plan. ``mark`` is the first line of a complete demo, ``known`` the signature's fields.
 
+    ``hidden``: outputs that the model does not write, its reasoning; the user message of a demo has them.
     A demo that lacks a field and has one of a similar name is a ``DemoWarning``, once for each name; an ``InputError`` if
     ``strict``. Other unknown fields, such as those of a dataset, are ignored, unless the demo has nothing else to show.
     """
 
-    __slots__ = ("_cache", "_inputs", "_known", "_last", "_mark", "_outputs", "_strict", "_turns", "_warned")
+    __slots__ = ("_cache", "_hidden", "_inputs", "_known", "_last", "_mark", "_outputs", "_strict", "_turns", "_warned")
 
-    def __init__(self, turns: TurnWriter, mark: str, known: Mapping[str, object], *, strict: bool) -> None:
+    def __init__(
+        self,
+        turns: TurnWriter,
+        mark: str,
+        known: Mapping[str, object],
+        hidden: tuple[str, ...] = (),
+        *,
+        strict: bool,
+    ) -> None:
         visible = turns.layout.visible
-        self._turns = turns
+        self._turns, self._hidden = turns, hidden
         self._mark, self._known, self._strict = mark, known, strict
         self._warned: set[str] = set()
         self._inputs = tuple(spec.name for spec in visible.inputs)
@@ -162,7 +171,9 @@ class DemoWriter:
 
     def _messages(self, values: FieldValues, calls: ToolCalls, complete: bool, position: int) -> tuple[Message, ...]:
         prefix = f"example_{position}_"
-        messages = self._turns.turn(values, self._mark if complete else _PARTIAL, prefix=prefix)
+        notes = [f"{name} of this example:\n{values[name]}" for name in self._hidden if values.get(name)]
+        after = self._turns.layout.escaper.escape("\n\n".join(notes)) if notes else ""
+        messages = self._turns.turn(values, self._mark if complete else _PARTIAL, after, prefix)
         if not calls or not self._turns.native or any(read_results(values)):
             return messages
         # Every provider requires that a call is answered before the next message.

@@ -118,8 +118,8 @@ class _ChoiceReader:
     """One choice of a response. ``parsed``: its parse, if its outputs needed one."""
 
     __slots__ = (
-        "_call_ids", "_calls", "_ended", "_free_text", "_ids", "_lead_in", "_plan", "_reasoning", "_scan", "_start_scan",
-        "_text", "events", "parsed"
+        "_call_ids", "_calls", "_ended", "_free_text", "_has_thought", "_ids", "_lead_in", "_plan", "_reasoning", "_scan",
+        "_start_scan", "_text", "events", "parsed"
     )  # fmt: skip
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
@@ -134,6 +134,7 @@ class _ChoiceReader:
         )
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._has_thought = False
         self._calls: list[ToolCall] = []
         self._ids = CallIds(taken)
         self._call_ids: dict[int, str] = {}  # of started calls, by index
@@ -195,6 +196,7 @@ class _ChoiceReader:
         self._emit_reasoning(event.text)
 
     def _emit_reasoning(self, text: str) -> None:
+        self._has_thought = True
         if not self._plan.thinking:
             self.events.reasoning(text)
         for spec in self._plan.thinking:
@@ -231,11 +233,12 @@ class _ChoiceReader:
             self._emit_scanned(self._scan.close())
         if self._free_text is not None:
             self._free_text.close()
-        for spec in self._plan.thinking:
-            self.events.end(spec.name)
+        if self._has_thought or self._plan.layout.free:
+            for spec in self._plan.thinking:
+                self.events.end(spec.name)
         if self._lead_in is not None and event.refusal is None and event.finish_reason not in _INCOMPLETE:
             self._lead_in.close()
-        if any(name not in self.events.ended for name, _ in self._plan.layout.outputs):
+        if any(name not in self.events.ended for name, _ in self._plan.written.outputs):
             self._emit_rest(self._choice(event))
 
     def _choice(self, event: ChoiceEnd) -> Choice:
@@ -253,7 +256,7 @@ class _ChoiceReader:
             self.parsed = _FinalParse(choice, fault)
             return
         self.parsed, fields = _FinalParse(choice, parsed), parsed.fields
-        for name, codec in self._plan.layout.outputs:
+        for name, codec in self._plan.written.outputs:
             if (
                 name in fields
                 and name not in self.events.ended

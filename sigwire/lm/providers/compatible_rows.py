@@ -114,8 +114,13 @@ _XAI = Provider(
             images=False,
         ),
         ModelRule.of("*non-reasoning* grok-2* grok-3*", NO_THINKING),
-        # They always reason, and take no effort.
-        ModelRule.of("grok-*", ModelFacts(thinking="none", default_effort="medium", stop=False), reasoning=True),
+        # They always reason, take no effort and show no thinking.
+        ModelRule.of(
+            "grok-*",
+            ModelFacts(thinking="none", default_effort="medium", stop=False),
+            reasoning=True,
+            reasoning_hidden=True,
+        ),
     ),
 )
 _CEREBRAS = Provider(

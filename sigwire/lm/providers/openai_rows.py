@@ -66,6 +66,9 @@ _OPENAI_RULES = (
     ModelRule.of("gpt-5.[6-9]* gpt-[6-9]*", _GPT_5_6, tools_wire="responses", reasoning=True, files=True),
 )
 
+# Chat completions shows no thinking, and Responses a summary only to verified organizations.
+_CAPABILITIES = replace(Provider(prefix="").capabilities, reasoning_hidden=True)
+
 OPENAI = Provider(
     prefix="openai",
     base_url="https://api.openai.com/v1",
@@ -78,6 +81,7 @@ OPENAI = Provider(
         "responses": Wire("openai_responses", "openai_responses:OPENAI", foreign_host="openai_responses:COMPATIBLE"),
     },
     builtin_wire="responses",
+    capabilities=_CAPABILITIES,
     rules=_OPENAI_RULES,
 )
 
@@ -96,5 +100,6 @@ AZURE = Provider(
         "responses": Wire("openai_responses", "openai_responses:AZURE", path="/openai/v1/responses"),
     },
     builtin_wire="responses",
+    capabilities=_CAPABILITIES,
     rules=_OPENAI_RULES,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from sigwire.adapters.finish import with_calls
 from sigwire.adapters.prompts.excerpts import excerpt
@@ -72,7 +72,7 @@ class AgentRun:
     attempts: tuple[Attempt, ...] = ()
 
     @classmethod
-    def of(cls, result: object) -> AgentRun:
+    def of(cls, result: object) -> Self:
         """Return the run of a prediction or an exception. Raises ``InputError`` if it has none."""
         held: dict[str, Any] = getattr(result, "__dict__", {})
         steps, history, reason = (

@@ -50,9 +50,9 @@ def encode_reasoning(
         return _within_limit(budget, request, target, warnings)
     effort, lost = fit_effort(asked, () if facts.thinking == "none" else efforts, target)
     warnings.extend(lost)
-    return ThinkingParameters(
-        limit, {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}, True, forces
-    )
+    # Without ``display``, models since Opus 4.7 send thinking blocks without text.
+    thinking: JsonObject = {"type": "adaptive", "display": "summarized"}
+    return ThinkingParameters(limit, {"thinking": thinking, "output_config": {"effort": effort}}, True, forces)
 
 
 def _max_tokens(request: Request, target: Target[MessagesProfile], budget: int = 0) -> JsonValue:

@@ -95,7 +95,8 @@ def _read_reasoning(rest: JsonObject) -> tuple[JsonValue, JsonObject]:
     if kind == "enabled" and isinstance(budget, int):
         return {"budget": budget}, _without(rest, {"thinking": ("type", "budget_tokens")})
     if kind == "adaptive" and isinstance(effort, str):
-        return effort, _without(rest, {"thinking": ("type",), "output_config": ("effort",)})
+        ours = ("type", "display") if thinking.get("display") == "summarized" else ("type",)
+        return effort, _without(rest, {"thinking": ours, "output_config": ("effort",)})
     return None, rest
 
 

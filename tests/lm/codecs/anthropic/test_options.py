@@ -33,7 +33,7 @@ from tests.lm.codecs.anthropic.wire import (
 )
 from tests.lm.codecs.encoding import features
 
-ADAPTIVE: JsonObject = {"type": "adaptive"}
+ADAPTIVE: JsonObject = {"type": "adaptive", "display": "summarized"}
 FIELDS: dict[str, tuple[Target[MessagesProfile], JsonObject, JsonObject, list[str]]] = {
     "row 38 max tokens": (target(), {"max_tokens": 50}, {"max_tokens": 50}, []),
     "row 39 max tokens unset": (target(), {"max_tokens": None}, {"max_tokens": 4096}, []),
@@ -182,8 +182,8 @@ FIELDS: dict[str, tuple[Target[MessagesProfile], JsonObject, JsonObject, list[st
     ),
     "row 50 extra body beside ours": (
         target(),
-        {"reasoning": "high", "extra_body": {"thinking": {"display": "summarized"}}},
-        {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "high"}},
+        {"reasoning": "high", "extra_body": {"thinking": {"display": "omitted"}}},
+        {"thinking": {"type": "adaptive", "display": "omitted"}, "output_config": {"effort": "high"}},
         [],
     ),
     "the rest": (

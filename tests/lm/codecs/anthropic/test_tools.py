@@ -150,7 +150,7 @@ ONE_WAY: dict[str, tuple[Target[MessagesProfile], Request, JsonObject, list[str]
         {
             "tools": [WIRE_TOOL],
             "tool_choice": {"type": "any"},
-            "thinking": {"type": "adaptive"},
+            "thinking": {"type": "adaptive", "display": "summarized"},
             "output_config": {"effort": "low"},
         },
         [],
