@@ -282,12 +282,15 @@ def __dir__() -> list[str]:
 
 class _FrontDoor(ModuleType):
     """Keeps ``sigwire.settings`` the settings object. The import system binds each loaded submodule as an attribute of its
-    package, and ``settings`` is the only submodule with the name of a public object."""
+    package, and ``settings`` is the only submodule with the name of a public object. Pickles hold the name of the module."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "settings" and isinstance(value, ModuleType):
             value = value.settings
         super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _FrontDoor

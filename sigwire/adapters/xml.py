@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_escaper, tag_escaper
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
-from sigwire.adapters.values.nested_tags import read_tags
+from sigwire.adapters.values.nested_tags import read_tags, with_lists
 from sigwire.adapters.values.objects import FieldReadings
+from sigwire.adapters.values.type_shape import compile_type
 from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.record import FieldValues
@@ -143,9 +144,10 @@ class XMLLayout(Layout):
     def _retry_as_tags(self, texts: Mapping[str, str], reading: FieldReadings) -> FieldReadings:
         """Read values with problems as nested tags."""
         for name in [name for name in reading.problems if texts.get(name, "").lstrip().startswith("<")]:
-            nested = read_tags(texts[name])
+            codec = self.codecs[name]
             try:
-                value = self.codecs[name].load(nested, strict=False)
+                nested = with_lists(compile_type(codec.field).shape, read_tags(texts[name]))
+                value = codec.load(nested, strict=False)
             except ValueReadError:
                 continue
             del reading.problems[name]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, cast
 
 from sigwire.core.record import (
     HIDDEN,
@@ -319,7 +319,7 @@ class CallReport:
             return cls(_usage(Meta(attempts=attempts)), attempts, getattr(result, "partial", None))
         if not isinstance(result, Prediction):
             raise InputError(f"{type(result).__name__} is no result of a call. Pass a prediction or an exception.")
-        meta = result._meta
+        meta: Meta = cast(Any, result)._meta
         return cls(_usage(meta), tuple(_attempts(meta)), meta.response, tuple(meta.repairs), meta.mode)
 
     @property

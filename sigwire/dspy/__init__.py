@@ -108,5 +108,8 @@ class _Door(ModuleType):
             value = getattr(value, name)
         super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return import_module, (self.__name__,)
+
 
 sys.modules[__name__].__class__ = _Door

@@ -242,7 +242,7 @@ class BaseLM:
         """Answer by the outermost of the entries that a subclass overrides, or by the model itself."""
         if not entries:
             return self._steps(request, streamed=streamed)
-        return self._overridden_steps(_OverriddenCall(self, entries[0], request), streamed)
+        return self._overridden_steps(_OverriddenCall(self, entries[0], self._overrides, request), streamed)
 
     def _overridden_steps(self, call: _OverriddenCall, streamed: bool) -> Steps[Response]:
         response: Response = yield FunctionEffect(call.run, call.arun)
@@ -388,21 +388,21 @@ class BaseLM:
 class _OverriddenCall:
     """One call of an entry that a subclass overrides. ``super()`` inside of it adds the model's responses."""
 
-    def __init__(self, lm: BaseLM, entry: _Entry, request: Request) -> None:
-        self.lm, self._entry = lm, entry
+    def __init__(self, lm: BaseLM, entry: _Entry, overrides: frozenset[str], request: Request) -> None:
+        self.lm, self._entry, self._overrides = lm, entry, overrides
         self._messages, self._kwargs = encode_call(request)
         self._kept: list[tuple[list[Any], Response]] = []
 
     def run(self) -> Response:
         blocking, awaited = self._entry
         with self._running():
-            answer = self._call(blocking if blocking in self.lm._overrides else awaited)
+            answer = self._call(blocking if blocking in self._overrides else awaited)
             return self._response(block_on(_result_of(answer)) if inspect.isawaitable(answer) else answer)
 
     async def arun(self) -> Response:
         blocking, awaited = self._entry
         with self._running():
-            is_blocking = awaited not in self.lm._overrides
+            is_blocking = awaited not in self._overrides
             answer = await to_thread(self._call, blocking) if is_blocking else self._call(awaited)
             return self._response(await answer if inspect.isawaitable(answer) else answer)
 

@@ -263,6 +263,9 @@ class Predict(PredictorCalls[P, S], Predictor):
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         return [prepare_one("self", self, state, unsafe)]
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_reader": None, "_plan": None}  # made again by the next call
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.signature.signature!r})"
 

@@ -1,7 +1,7 @@
 """The string form: parse "question, k: int -> answer: list[str]" to names and types. Nothing is evaluated or imported.
 
     signature := fields "->" fields          type   := member ("|" member)*
-    fields    := [field ("," field)*]        member := NAME ("." NAME)* ["[" arguments "]"]
+    fields    := [field ("," field)*]        member := NAME ("." NAME)* ["[" arguments "]"] | "(" type ")"
     field     := NAME [":" type]             arguments of Literal are constants, of anything else types
 
 Sections: tokens, parser, names (``TypeScope``). Every error shows its position in the text.
@@ -37,7 +37,10 @@ def parse_signature(text: str, names: TypeScope) -> tuple[Fields, Fields]:
     >>> parse_signature("question, k: int -> answers: list[str]", TypeScope())
     ([('question', <class 'str'>), ('k', <class 'int'>)], [('answers', list[str])])
     """
-    return _Parser(text, names).signature()
+    try:
+        return _Parser(text, names).signature()
+    except RecursionError:
+        raise SignatureError("The types of the signature are nested too deeply. Give one by custom_types.") from None
 
 
 # --- tokens --------------------------------------------------------------------------------------
@@ -167,6 +170,10 @@ class _Parser:
 
     def _member(self) -> TypeExpression:
         start = self._next
+        if self._skip("("):
+            inner = self._type()
+            self._expect(")", "or '|' here")
+            return inner
         if start.kind != "name":
             self._fail(
                 "Expected a type here." + (" Text belongs inside Literal[...]." if start.kind == "string" else "")

@@ -9,6 +9,7 @@ checkers see ``dataclass_transform``: inputs are constructor keywords, outputs a
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 import types
 from collections.abc import Callable
@@ -325,9 +326,7 @@ def make_signature(
             'Write Signature("question -> answer").'
         )
     spec = make_spec(name, fields, instructions)
-    return SignatureMeta(
-        name, (Signature,), {"__doc__": spec.instructions, "__module__": __name__, "__slots__": ()}, spec=spec
-    )
+    return _make_class(Signature, name, __name__, name, spec)
 
 
 def ensure_signature(
@@ -349,15 +348,25 @@ def ensure_signature(
 
 def _derive(cls: SignatureMeta, spec: SignatureSpec) -> SignatureClass:
     """Return a new class with another spec. Its base is the class of the source, however many edits lie between."""
-    origin = cls.__dict__.get(_DECLARED, cls)
+    return _make_class(cls.__dict__.get(_DECLARED, cls), cls.__name__, cls.__module__, cls.__qualname__, spec)
+
+
+def _make_class(origin: SignatureMeta, name: str, module: str, qualname: str, spec: SignatureSpec) -> SignatureClass:
     namespace = {
-        "__doc__": spec.instructions,
-        "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
-        "__slots__": (),
-        _DECLARED: origin,
-    }
-    return type(cls)(cls.__name__, (origin,), namespace, spec=spec)
+        "__doc__": spec.instructions, "__module__": module, "__qualname__": qualname, "__slots__": (), _DECLARED: origin,
+    }  # fmt: skip
+    return type(origin)(name, (origin,), namespace, spec=spec)
+
+
+def _reduce_class(cls: SignatureMeta) -> str | tuple[Callable[..., SignatureClass], tuple[object, ...]]:
+    """Pickle a class that was made at run time by its spec, and any other class by its name."""
+    origin = cls.__dict__.get(_DECLARED)
+    if origin is None:
+        return cls.__qualname__
+    return _make_class, (origin, cls.__name__, cls.__module__, cls.__qualname__, cls.spec)
+
+
+copyreg.pickle(SignatureMeta, _reduce_class)  # pyright: ignore[reportArgumentType]
 
 
 def _declaration_and_type(value: object) -> tuple[Any, TypeExpression]:

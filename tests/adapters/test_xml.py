@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from sigwire.adapters.values.nested_tags import read_tags
+from sigwire.adapters.values.nested_tags import read_tags, with_lists
+from sigwire.adapters.values.type_shape import Shape
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.response import Choice
 from sigwire.errors import AdapterParseError
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.declarations import InputField, OutputField
+from sigwire.signatures.signature import Signature, make_signature
 
 QA = Signature("question -> answer, score: float")
 
@@ -63,6 +65,49 @@ def test_nested_tags_of_a_typed_value_are_a_repair() -> None:
     parsed = plan.parse(Choice(text=f"<person>{nested}</person>"))
     assert parsed.fields == {"person": ada}
     assert any("nested tags" in repair.what for repair in parsed.repairs)
+
+
+class Labelled(BaseModel):
+    labels: list[str]
+
+
+class Team(BaseModel):
+    name: str = ""
+    people: list[Person] = []
+    groups: list[Labelled] | None = None
+    scores: dict[str, list[int]] = {}
+
+
+_ADA = "<name>Ada</name><age>36</age>"
+TEAM = Team(people=[Person(name="Ada", age=36)])
+SINGLE: list[tuple[Any, str, Any]] = [
+    (Labelled, "<labels>x</labels>", Labelled(labels=["x"])),
+    (Labelled, "<labels></labels>", Labelled(labels=[])),
+    (Labelled, '<labels>["x", "y"]</labels>', Labelled(labels=["x", "y"])),
+    (Labelled | None, "<labels>x</labels>", Labelled(labels=["x"])),
+    (list[Labelled], "<labels>x</labels>", [Labelled(labels=["x"])]),
+    (list[Labelled], "<one><labels>x</labels></one>", [Labelled(labels=["x"])]),
+    (list[Labelled], "<item><labels>x</labels></item>", [Labelled(labels=["x"])]),
+    (list[str], "<label>x</label>", ["x"]),
+    (Team, f"<people><person>{_ADA}</person></people>", TEAM),
+    (Team, f"<people>{_ADA}</people>", TEAM),
+    (Team, "<groups><labels>x</labels></groups>", Team(groups=[Labelled(labels=["x"])])),
+    (Team, "<scores><a>1</a><b>2</b><b>3</b></scores>", Team(scores={"a": [1], "b": [2, 3]})),
+    (dict[str, list[str]], "<a>x</a>", {"a": ["x"]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), SINGLE)
+def test_single_tag_is_a_list_of_one_when_the_type_is_a_list(kind: Any, text: str, value: Any) -> None:
+    signature = make_signature({"text": InputField(), "m": (kind, OutputField())})
+    parsed = XMLAdapter().plan(signature).parse(Choice(text=f"<m>{text}</m>"))
+    assert parsed.fields == {"m": value}
+    assert any("nested tags" in repair.what for repair in parsed.repairs)
+
+
+def test_single_tag_of_a_list_of_lists_of_itself_is_no_endless_list() -> None:
+    itself: dict[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/Tree"}}
+    with_lists(Shape(itself, {"Tree": itself}), "x")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,10 @@ TYPES: list[tuple[str, Any]] = [
     ("int|str|None", Union[int, str, None]),  # noqa: UP007
     ("Union[int, str]", Union[int, str]),  # noqa: UP007
     ("list[int | None]", list[Optional[int]]),  # noqa: UP045
+    ("str | (int | float) | None", Union[str, int, float, None]),  # noqa: UP007
+    ("((int))", int),
+    ("(list[(int | None)])", list[Optional[int]]),  # noqa: UP045
+    ("(Literal['(', ')'] | None)", Optional[Literal["(", ")"]]),  # noqa: UP045
     ("Literal['a', 'b']", Literal["a", "b"]),
     ("Literal['a, b: c', \"it's\", '->', 'x]']", Literal["a, b: c", "it's", "->", "x]"]),
     (r"Literal['it\'s', 'line\n']", Literal["it's", "line\n"]),
@@ -87,6 +91,12 @@ def test_either_side_may_end_in_a_comma() -> None:
     assert parse_signature("a, -> b,", TypeScope()) == ([("a", str)], [("b", str)])
 
 
+@pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("list[", "]")])
+def test_type_that_is_nested_too_deeply_is_a_signature_error(opening: str, closing: str) -> None:
+    with pytest.raises(SignatureError, match="nested too deeply"):
+        parse_signature(f"a -> b: {opening * 5000}int{closing * 5000}", TypeScope())
+
+
 FAULTS = [
     ("question", "Expected '->'", 8),
     ("question -> ", "Expected an output after the arrow", 12),
@@ -114,6 +124,10 @@ FAULTS = [
     ("a -> b: Literal[1 + 1]", "no meaning", 18),
     ("a -> b: int[str]", "cannot be built", 8),
     ("a -> b: Optional", "needs [...]", 8),
+    ("a -> b: (int", "Expected ')'", 12),
+    ("a -> b: int)", "Expected ',' or the end", 11),
+    ("a -> b: ()", "Expected a type", 9),
+    ("a -> b: (int, str)", "Expected ')' or '|'", 12),
     ("a -> _b", "underscore", 5),
     ("a -> x²", "not a Python identifier", 5),
     ("a: Literal['\\x'] -> b", "not a Python constant", 11),

@@ -248,10 +248,23 @@ CODES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "code"), [case[1:] for case in CODES], ids=[name for name, *_ in CODES])
-def test_code_is_read_from_fences(text: str, code: str) -> None:
+@pytest.mark.parametrize(("name", "text", "code"), CODES, ids=[name for name, *_ in CODES])
+def test_code_is_read_from_fences(name: str, text: str, code: str) -> None:
     assert Code.read(text).code == code
-    assert Code(text).code == text
+    whole = name in ("tagged", "longer fence", "empty block")  # a fence of the language around the whole text
+    assert Code(text).code == Code(code=text).code == (code if whole else text)
+
+
+def test_code_removes_fences_of_its_own_language_only() -> None:
+    assert Code["java"]("\n```java\nx();\n```\n").code == "x();"
+    assert Code["java"]("```python\nx()\n```").code == "```python\nx()\n```"
+    assert Java("```java\nx();\n```").code == "x();"
+
+
+@pytest.mark.parametrize("value", [123, None, b"x", ["x"], {"code": "x"}])
+def test_code_of_another_type_is_an_input_error(value: Any) -> None:
+    with pytest.raises(InputError, match=rf"Code is text, not {type(value).__name__}"):
+        Code(code=value)
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(["```", "````", "python", "x", "\n", " ", "`"])).map("".join)))

@@ -1,17 +1,19 @@
 """Nested tags to plain JSON values: ``<person><name>Ada</name></person>`` gives ``{"person": {"name": "Ada"}}``.
 
 For answers only: no attributes, no entities but the five of XML, no documents, no expansion. Tags that do not nest are text.
-Repeated tags, and ``<item>``, make a list.
+Repeated tags, and ``<item>``, make a list. ``with_lists`` makes lists of single tags, for which only the type shows that
+they are lists.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from sigwire.adapters.values.type_shape import Shape, is_array, is_object
 from sigwire.core.json import JsonValue
 
-__all__ = ["read_tags"]
+__all__ = ["read_tags", "with_lists"]
 
 _TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)\s*>")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
@@ -39,6 +41,42 @@ def read_tags(text: str) -> JsonValue:
     # A tag that is not closed is text: only the tags in front of it nest.
     siblings = outer[0][1] if outer else children
     return _collect(siblings) if siblings else _unescape(text)
+
+
+def with_lists(shape: Shape, value: JsonValue, schema: object = None, depth: int = 0) -> JsonValue:
+    """Return the value of nested tags with a list for each single tag that the type declares as a list.
+
+    >>> with_lists(Shape({"type": "object", "properties": {"tags": {"type": "array"}}}), {"tags": "a"})
+    {'tags': ['a']}
+    """
+    node = _only_member(shape, shape.schema if schema is None else schema)
+    if depth > _MAX_DEPTH:  # lists of themselves
+        return value
+    if node.get("type") == "array" and not (isinstance(value, str) and value.lstrip().startswith("[")):
+        items = node.get("items", {})
+        return [with_lists(shape, item, items, depth + 1) for item in _items_of(value, shape.resolve(items))]
+    if not is_object(value):
+        return value
+    known: Any = node.get("properties") or {}
+    rest: Any = node.get("additionalProperties") or {}
+    return {name: with_lists(shape, inner, known.get(name, rest), depth + 1) for name, inner in value.items()}
+
+
+def _only_member(shape: Shape, schema: object) -> dict[str, Any]:
+    """Return a schema, or the only member besides ``null`` of a union."""
+    node = shape.resolve(schema)
+    members = [shape.resolve(member) for member in node.get("anyOf") or ()]
+    others = [member for member in members if member.get("type") != "null"]
+    return others[0] if len(others) == 1 else node
+
+
+def _items_of(value: JsonValue, items: dict[str, Any]) -> list[Any]:
+    """Return the items of a list; ``<people><person>...`` has them in tags of another name than those of an item."""
+    if is_object(value) and len(value) == 1 and not value.keys() & (items.get("properties") or {}).keys():
+        value = next(iter(value.values()))
+    if is_array(value):
+        return list(value)
+    return [] if value == "" else [value]
 
 
 def _unescape(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from sigwire.adapters.json import output_schema
 from sigwire.adapters.values.codecs import FieldCodec
@@ -42,11 +43,15 @@ class Submit:
     """
 
     def __init__(self, spec: SignatureSpec, taken: Container[str] = ()) -> None:
-        self.name = next(name for name in _candidates() if name not in taken)
+        self._spec, self.name = spec, next(name for name in _candidates() if name not in taken)
         self.codecs = {field.name: FieldCodec(field) for field in spec.outputs}
         self.tool = Tool.from_schema(
             self.name, "Submit the final output fields and end the task.", output_schema(spec.outputs)
         )
+
+    def __reduce__(self) -> tuple[type[Submit], tuple[object, ...]]:
+        earlier = list(takewhile(lambda name: name != self.name, _candidates()))
+        return Submit, (self._spec, earlier)  # validators cannot be pickled
 
     def read(self, call: ToolCall) -> Submission:
         """Parse the arguments of a call as outputs."""

@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
+from sigwire.errors import InputError
 from sigwire.signatures.types.base import FieldType
 
 __all__ = ["Code", "Reasoning"]
@@ -59,16 +60,24 @@ class Code(FieldType):
     """Source text. ``Code["java"]`` is the type of another language; ``language`` is a class attribute.
 
     mypy parses a string in brackets as a type; a subclass works with every checker: ``class Java(Code): language = "java"``.
-    ``Code(text)`` keeps the text unchanged; ``Code.read`` (for text of a model) removes markdown fences.
+    ``Code(text)`` removes a markdown fence of the language around the whole text; ``Code.read`` (for text of a model) every
+    fence. Raises ``InputError`` for a value that is no text.
 
     >>> Code("print(1)").code, Code["java"].language, Code["java"] is Code["java"]
     ('print(1)', 'java', True)
+    >>> Code("```python\\nprint(1)\\n```").code
+    'print(1)'
     >>> Code.read("Here it is:\\n```python\\nprint(1)\\n```\\nEnjoy.").code
     'print(1)'
     """
 
     code: str
     language: ClassVar[str] = "python"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.code, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise InputError(f"Code is text, not {type(self.code).__name__}. Write {type(self).__name__}('...').")
+        object.__setattr__(self, "code", _unwrap(self.code, self.language))
 
     def __class_getitem__(cls, language: str) -> type[Code]:
         return _code_in(str(language).lower())
@@ -122,7 +131,15 @@ class Code(FieldType):
 def _code_in(language: str) -> type[Code]:
     if language == Code.language:
         return Code
-    return type("Code", (Code,), {"__slots__": (), "__module__": Code.__module__, "language": language})
+    names = {"__module__": Code.__module__, "__qualname__": f"Code[{language}]"}
+    return type("Code", (Code,), {"__slots__": (), "language": language, **names})
+
+
+def __getattr__(name: str) -> type[Code]:
+    """Return ``Code`` of another language by its qualified name, which pickles hold."""
+    if name.startswith("Code["):
+        return _code_in(name[5:-1])
+    raise AttributeError(f"{__name__} has no name {name!r}.")
 
 
 def _code(language: str, code: str) -> Code:
@@ -130,6 +147,16 @@ def _code(language: str, code: str) -> Code:
 
 
 _OPENING = re.compile(r"(?P<fence>`{3,})(?P<info>[^`]*)")
+
+
+def _unwrap(text: str, language: str) -> str:
+    """Return the text without fences of the language around all of it."""
+    lines = text.strip().split("\n") if "```" in text else []
+    opening = _OPENING.fullmatch(lines[0]) if len(lines) > 1 else None
+    if opening is None or lines[-1] != opening["fence"] or lines[-1] in lines[1:-1]:
+        return text
+    tag = next(iter(opening["info"].split()), "").lower()
+    return _unwrap("\n".join(lines[1:-1]), language) if tag == language else text
 
 
 def _unfence(text: str, language: str) -> str:
