@@ -2,7 +2,7 @@
 
 A base class lists in ``_fixed`` the methods that some calls bypass, each with what to override instead. A subclass that
 overrides one of them, itself or by a mixin, is refused in its ``class`` statement: its method would be called in some uses
-and silently ignored in others. sigwire's own subclasses are exempt.
+and silently ignored in others. sigwire's own subclasses are exempt; an empty text in their table permits what a base refuses.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ def check_overrides(cls: type) -> None:
         ...
     sigwire.errors.OverrideError: Mine overrides 'run' of Base, ... Instead, override 'step', which every run calls.
     """
-    for base in cls.__mro__:
-        fixed: Mapping[str, str] = vars(base).get("_fixed", {})
-        for name, instead in fixed.items():
-            owner = next((owner for owner in cls.__mro__ if name in vars(owner)), base)
-            if owner is not base and owner.__module__.partition(".")[0] != "sigwire":
-                raise OverrideError(
-                    f"{cls.__name__} overrides {name!r} of {base.__name__}, which some calls would bypass "
-                    f"(creating the class). Instead, {instead}."
-                )
+    fixed: dict[str, tuple[type, str]] = {}
+    for base in reversed(cls.__mro__):
+        table: Mapping[str, str] = vars(base).get("_fixed", {})
+        fixed.update((name, (base, instead)) for name, instead in table.items())
+    for name, (base, instead) in fixed.items():
+        owner = next((owner for owner in cls.__mro__ if name in vars(owner)), base)
+        if instead and owner is not base and owner.__module__.partition(".")[0] != "sigwire":
+            raise OverrideError(
+                f"{cls.__name__} overrides {name!r} of {base.__name__}, which some calls would bypass "
+                f"(creating the class). Instead, {instead}."
+            )

@@ -33,7 +33,13 @@ TOOLS = [sigwire.Tool, dspy.Tool]
 # Methods that every call uses: the tests below override each of them.
 USED = {
     "lm": {"__call__", "acall", "forward", "aforward", "capabilities"},
-    "adapter": {"layout", "mode", "plan", "compile", "make_plan"},
+    "adapter": {
+        "layout",
+        "mode",
+        "plan",
+        "compile",
+        "make_plan",
+    },  # tests/dspy/test_adapters.py overrides those of DSPy
     "module": {"forward", "aforward", "steps"},
     "tool": {"bind", "parameters", "spec"},
 }
@@ -43,7 +49,11 @@ CALLED_BY_USERS = {
         "base_url", "close", "copy", "dump_state", "get_convo", "history_size", "inspect_history", "load_state",
         "remaining", "supported_params", "supports_function_calling", "supports_reasoning", "supports_response_schema",
     },
-    "adapter": set[str](),
+    "adapter": {
+        "format", "format_assistant_message_content", "format_conversation_history", "format_demos",
+        "format_field_description", "format_field_structure", "format_system_message", "format_task_description",
+        "format_user_message_content", "parse",
+    },
     "module": {
         "abatch", "batch", "dump_state", "get_config", "get_lm", "history", "inspect_history", "load", "load_state",
         "map_named_predictors", "named_parameters", "named_predictors", "named_sub_modules", "parameters", "predictors",

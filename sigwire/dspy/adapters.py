@@ -1,17 +1,33 @@
-"""The four adapters with DSPy's options, as subclasses of the core's.
+"""The four adapters with DSPy's options and methods, as subclasses of the core's.
 
 ``use_native_function_calling`` is another name for ``native_tools``. ``use_json_adapter_fallback`` and
 ``native_response_types`` have no effect, and warn where they ask for one.
+
+A subclass may override ``format``, ``parse`` and the ``format_...`` methods in ``_HOOKS``; every call uses them. Messages
+are dicts in OpenAI's form, whose content is text or a list of parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
-from typing import Any
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import InitVar, dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 from sigwire.adapters import base, chat, json, two_step, xml
+from sigwire.adapters.finish import check_finish_reason
+from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
+from sigwire.adapters.prompts.layout import Layout, VisibleFields
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message, Part
+from sigwire.core.record import FieldValues
+from sigwire.core.request import Request
+from sigwire.core.response import Choice
 from sigwire.errors import warn_user
+from sigwire.lm.openai_dicts import decode_messages, encode_messages
+from sigwire.signatures.signature import SignatureClass
 
 __all__ = ["Adapter", "ChatAdapter", "JSONAdapter", "TwoStepAdapter", "XMLAdapter"]
 
@@ -20,22 +36,66 @@ _NO_FALLBACK = (
     "stands; to ask again after an answer that cannot be read, use Predict(..., max_reasks=1)."
 )
 _NO_NATIVE_TYPES = (
-    "native_response_types has no effect: an output of type Reasoning is the model's own reasoning wherever the model's "
-    "capabilities have it."
+    "native_response_types has no effect: an output of type Reasoning is the model's own reasoning wherever the call "
+    "switches it on (reasoning='low') and the model's capabilities have it."
 )
+# The methods that decide the messages of a request, in ``format``; those of its texts, in the layout; the one that parses.
+_MESSAGE_HOOKS = (
+    "format", "format_conversation_history", "format_demos", "format_system_message", "format_task_description",
+)  # fmt: skip
+_TEXT_HOOKS = (
+    "format_assistant_message_content", "format_field_description", "format_field_structure",
+    "format_user_message_content",
+)  # fmt: skip
+_HOOKS = (*_MESSAGE_HOOKS, *_TEXT_HOOKS, "parse")
+_Dicts: TypeAlias = list[dict[str, Any]]
+
+
+class _InUse(NamedTuple):
+    """The call whose messages are being formatted. ``plan`` is ``None`` while it is being made."""
+
+    layout: Layout
+    plan: Plan | None = None
+    demos: Sequence[object] = ()
+    inputs: FieldValues = MappingProxyType({})
+
+
+_in_use: ContextVar[tuple[object, _InUse] | None] = ContextVar("sigwire_dspy_adapter_call", default=None)
+
+
+@contextmanager
+def _using(signature: SignatureClass, call: _InUse) -> Generator[None]:
+    token = _in_use.set((signature.spec, call))
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adapter(base.Adapter):
-    """Base of the adapters; a subclass gives the layout of fields.
+    """Base of the adapters; a subclass gives the layout of fields, or overrides methods of DSPy.
 
     >>> ChatAdapter(use_native_function_calling=False).native_tools
     False
+    >>> class Brief(ChatAdapter):
+    ...     def format_task_description(self, signature):
+    ...         return signature.instructions + " Be brief."
+    >>> from sigwire.signatures import Signature
+    >>> Brief().format(Signature("question -> answer"), [], {"question": "?"})[0]["content"][-9:]
+    'Be brief.'
     """
+
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(_HOOKS, "")
+    _hooks: ClassVar[frozenset[str]] = frozenset()
 
     use_native_function_calling: InitVar[bool | None] = None
     use_json_adapter_fallback: InitVar[bool | None] = None
     native_response_types: InitVar[Sequence[Any] | None] = None
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._hooks = frozenset(name for name in _HOOKS if getattr(cls, name) is not getattr(Adapter, name))
 
     def __post_init__(
         self,
@@ -51,22 +111,195 @@ class Adapter(base.Adapter):
         if native_response_types:
             warn_user(_NO_NATIVE_TYPES)
 
+    def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
+        """Return the layout of the adapter; sections for an adapter that overrides methods of DSPy only."""
+        own: Layout | None = cast(Any, super()).layout(visible, capabilities)
+        return own or chat.ChatLayout(visible)
+
+    def make_plan(self, setup: PlanSetup) -> Plan:
+        """Return a plan that uses the overridden methods."""
+        return _HookedPlan(setup, self) if self._hooks else super().make_plan(setup)
+
+    def _call(self, signature: SignatureClass) -> _InUse:
+        """Return the running call, or one without demos and inputs."""
+        running = _in_use.get()
+        if running is not None and running[0] is signature.spec:
+            return running[1]
+        plan = self.plan(signature)
+        return _InUse(plan.layout, plan)
+
+    def _sections(self, signature: SignatureClass, demos: Sequence[object], inputs: FieldValues) -> _Sections:
+        return _sections_of(self._call(signature).plan or self.plan(signature), demos, inputs)
+
+    def format(  # type: ignore[override]
+        self, signature: SignatureClass, demos: Sequence[object], inputs: FieldValues
+    ) -> _Dicts:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the messages of a request: system, demos, history, inputs."""
+        with _using(signature, self._call(signature)._replace(demos=demos, inputs=inputs)):
+            messages: _Dicts = [{"role": "system", "content": self.format_system_message(signature)}]
+            messages += self.format_demos(signature, demos)
+            history = signature.spec.history_field
+            if history is not None and inputs.get(history.name):
+                messages += self.format_conversation_history(signature, history.name, dict(inputs))
+            return messages + encode_messages(self._sections(signature, demos, inputs).current)
+
+    def parse(  # type: ignore[override]
+        self, signature: SignatureClass, completion: Choice | str
+    ) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the fields of an answer. Raises ``AdapterParseError``."""
+        choice = Choice(completion) if isinstance(completion, str) else completion
+        return Plan.parse(self._call(signature).plan or self.plan(signature), choice).fields
+
+    def format_system_message(self, signature: SignatureClass) -> str:
+        """Return the system message: fields, structure, tools, task."""
+        call, task = self._call(signature), str(signature.instructions)
+        text = self._sections(signature, call.demos, call.inputs).system.text
+        return text.removesuffix(task) + self.format_task_description(signature) if text.endswith(task) else text
+
+    def format_task_description(self, signature: SignatureClass) -> str:
+        """Return the instructions."""
+        return str(signature.instructions)
+
+    def format_field_description(self, signature: SignatureClass) -> str:
+        """Return the description of inputs and outputs."""
+        return "\n\n".join(self._call(signature).layout.describe_fields())
+
+    def format_field_structure(self, signature: SignatureClass) -> str:
+        """Return the form of inputs and outputs in messages."""
+        layout = self._call(signature).layout
+        return type(layout).format_instructions(layout).removeprefix("\n\n".join(layout.describe_fields())).strip()
+
+    def format_demos(self, signature: SignatureClass, demos: Sequence[object]) -> _Dicts:
+        """Return the demos as messages."""
+        return encode_messages(self._sections(signature, demos, {}).demos)
+
+    def format_conversation_history(
+        self, signature: SignatureClass, history_field_name: str, inputs: FieldValues
+    ) -> _Dicts:
+        """Return the past turns as messages."""
+        return encode_messages(self._sections(signature, (), inputs).history)
+
+    def format_user_message_content(
+        self,
+        signature: SignatureClass,
+        inputs: FieldValues,
+        prefix: str = "",
+        suffix: str = "",
+        main_request: bool = False,
+    ) -> Any:
+        """Return the inputs as text, with media as a list of parts; ``suffix`` is the reminder of the current request."""
+        layout = self._call(signature).layout
+        return encode_messages([Message("user", type(layout).write_inputs(layout, inputs, prefix, suffix))])[0][
+            "content"
+        ]
+
+    def format_assistant_message_content(
+        self, signature: SignatureClass, outputs: FieldValues, missing_field_message: str | None = None
+    ) -> str:
+        """Return the outputs as the model should write them. Missing outputs are omitted."""
+        layout = self._call(signature).layout
+        return type(layout).write(layout, outputs)
+
+
+class _Sections(NamedTuple):
+    """The messages of a request by their origin. ``current``: those of the current inputs, none if the call continues."""
+
+    system: Message
+    demos: Sequence[Message]
+    history: Sequence[Message]
+    current: Sequence[Message]
+
+
+def _sections_of(plan: Plan, demos: Sequence[object], inputs: FieldValues) -> _Sections:
+    parts: Any = plan  # its writers are not public
+    messages = Plan.format(plan, inputs, demos).messages
+    exchanges = () if parts._demos_in_system else parts._demos.exchanges(demos)
+    past: list[Message] = []
+    history = plan.spec.history_field
+    if history is not None and inputs.get(history.name):
+        parts._history.extend(past, inputs[history.name])
+    before = 1 + sum(map(len, exchanges))
+    return _Sections(messages[0], messages[1:before], past, messages[before + len(past) :])
+
+
+class _HookedPlan(Plan):
+    """A plan that formats and parses by the methods that a subclass of an adapter overrides."""
+
+    def __init__(self, setup: PlanSetup, adapter: Adapter) -> None:
+        self._user_adapter, self._own_layout = adapter, setup.layout
+        hooks = adapter._hooks  # pyright: ignore[reportPrivateUsage]  # of this file
+        self._formats_messages, self._parses = not hooks.isdisjoint(_MESSAGE_HOOKS), "parse" in hooks
+        self._hook_layout(setup.layout, setup.signature, hooks)
+        super().__init__(setup)
+
+    def _hook_layout(self, layout: Layout, signature: SignatureClass, hooks: Iterable[str]) -> None:
+        """Replace the methods of this plan's layout that have hooks; ``type(layout)`` has the original ones."""
+        adapter = self._user_adapter
+
+        def instructions() -> str:
+            with _using(signature, _InUse(layout)):
+                parts = adapter.format_field_description(signature), adapter.format_field_structure(signature)
+            return "\n\n".join(part for part in parts if part)
+
+        def write(values: FieldValues) -> str:
+            outputs = {name: values[name] for name in layout.codecs if name in values}
+            with _using(signature, _InUse(layout)):
+                return adapter.format_assistant_message_content(signature, outputs) if outputs else ""
+
+        def write_inputs(values: FieldValues, before: str = "", after: str = "") -> tuple[Part, ...]:
+            inputs = {name: value for name, value in values.items() if name in layout.input_names}
+            with _using(signature, _InUse(layout)):
+                content = adapter.format_user_message_content(signature, inputs, before, after, main_request=not before)
+            return decode_messages([{"role": "user", "content": content}])[0].parts
+
+        replaced: Mapping[str, tuple[str, Any]] = {
+            "format_field_description": ("format_instructions", instructions),
+            "format_field_structure": ("format_instructions", instructions),
+            "format_assistant_message_content": ("write", write),
+            "format_user_message_content": ("write_inputs", write_inputs),
+            "parse": ("output_reader", lambda events: None),  # fields are emitted when the answer is complete
+        }
+        for name, function in (replaced[hook] for hook in hooks if hook in replaced):
+            setattr(layout, name, function)
+
+    def format(
+        self, inputs: FieldValues, demos: Sequence[object] = (), options: Mapping[str, Any] | None = None
+    ) -> Request:
+        request = super().format(inputs, demos, options)
+        if not self._formats_messages:
+            return request
+        with _using(self.signature, _InUse(self.layout, self, demos, inputs)):
+            messages = self._user_adapter.format(self.signature, list(demos), dict(inputs))
+        return replace(request, messages=decode_messages(messages))
+
+    def parse(self, choice: Choice) -> ParsedChoice:
+        if not self._parses or choice.tool_calls:
+            return super().parse(choice)
+        check_finish_reason(choice)
+        with _using(self.signature, _InUse(self.layout, self)):
+            fields = dict(self._user_adapter.parse(self.signature, choice.text))
+        return ParsedChoice({**self.fields_outside_text(choice), **fields})
+
 
 @dataclass(frozen=True)
 class ChatAdapter(Adapter, chat.ChatAdapter):
-    """``sigwire.ChatAdapter`` with DSPy's options."""
+    """``sigwire.ChatAdapter`` with DSPy's options and methods."""
 
 
 @dataclass(frozen=True)
 class JSONAdapter(Adapter, json.JSONAdapter):
-    """``sigwire.JSONAdapter`` with DSPy's options."""
+    """``sigwire.JSONAdapter`` with DSPy's options and methods."""
 
 
 @dataclass(frozen=True)
 class XMLAdapter(Adapter, xml.XMLAdapter):
-    """``sigwire.XMLAdapter`` with DSPy's options."""
+    """``sigwire.XMLAdapter`` with DSPy's options and methods."""
 
 
 @dataclass(frozen=True)
 class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  # __post_init__ takes the options above
     """``sigwire.TwoStepAdapter`` with DSPy's options."""
+
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        _HOOKS, "override them in an adapter of one step, such as ChatAdapter"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,9 +12,14 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
 from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
+from sigwire.errors import AdapterParseError, ConfigurationError
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.openai_dicts import encode_messages
+from sigwire.modules.predict import Predict
+from sigwire.settings import context
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
+from sigwire.signatures.types.history import History
 from sigwire.signatures.types.text import Reasoning
 
 
@@ -54,3 +60,187 @@ def test_two_step_adapter_takes_the_options_beside_its_model() -> None:
     assert (adapter.extraction_model, adapter.native_tools) == (lm, False)
     with pytest.raises(ValueError, match="extracts with a language model"):
         TwoStepAdapter("openai/gpt-4.1")
+
+
+# --- methods that a subclass overrides -----------------------------------------------------------------------
+
+QA = Signature("question -> answer")
+DEMO = {"question": "2+2?", "answer": "4"}
+PAST = History(messages=[{"question": "1+1?", "answer": "2"}])
+
+
+class Talk(Signature):
+    """Answer."""
+
+    history: History = InputField()
+    question: str = InputField()
+    answer: str = OutputField()
+
+
+class Own(ChatAdapter):
+    """Marks each text that it formats, and parses a form of its own."""
+
+    def format_task_description(self, signature: Any) -> str:
+        return super().format_task_description(signature) + " <task>"
+
+    def format_field_description(self, signature: Any) -> str:
+        return super().format_field_description(signature) + " <fields>"
+
+    def format_field_structure(self, signature: Any) -> str:
+        return super().format_field_structure(signature) + " <structure>"
+
+    def format_user_message_content(self, signature: Any, inputs: Any, *args: Any, **options: Any) -> Any:
+        return super().format_user_message_content(signature, inputs, *args, **options) + " <user>"
+
+    def format_assistant_message_content(self, signature: Any, outputs: Any, *args: Any) -> str:
+        return super().format_assistant_message_content(signature, outputs, *args) + " <assistant>"
+
+    def parse(self, signature: Any, completion: Any) -> dict[str, Any]:
+        return {"answer": completion.upper()}
+
+
+class Whole(JSONAdapter):
+    """Formats and parses everything by itself."""
+
+    def format(self, signature: Any, demos: Any, inputs: Any) -> Any:
+        shown = [{"role": "user", "content": f"demo {demo['question']}"} for demo in demos]
+        return [*shown, {"role": "user", "content": inputs["question"]}]
+
+    def parse(self, signature: Any, completion: Any) -> dict[str, Any]:
+        return {"answer": completion.strip("*")}
+
+
+class Counting(XMLAdapter):
+    """Calls ``super()`` in each method that decides messages."""
+
+    def format(self, signature: Any, demos: Any, inputs: Any) -> Any:
+        return [*super().format(signature, demos, inputs), {"role": "user", "content": "format"}]
+
+    def format_system_message(self, signature: Any) -> str:
+        return super().format_system_message(signature) + " <system>"
+
+    def format_demos(self, signature: Any, demos: Any) -> Any:
+        return [*super().format_demos(signature, demos), {"role": "user", "content": "demos"}]
+
+    def format_conversation_history(self, signature: Any, history_field_name: str, inputs: Any) -> Any:
+        told = super().format_conversation_history(signature, history_field_name, inputs)
+        return [*told, {"role": "user", "content": history_field_name}]
+
+
+def _blocking(module: Any, **inputs: Any) -> Any:
+    return module(**inputs)
+
+
+async def _awaited(module: Any, **inputs: Any) -> Any:
+    return await module.acall(**inputs)
+
+
+async def _streamed(module: Any, **inputs: Any) -> Any:
+    events = [event async for event in module.astream(**inputs)]
+    text = "".join(event.text for event in events if getattr(event, "field", "") == "answer" and hasattr(event, "text"))
+    assert text == events[-1].value.answer
+    return events[-1].value
+
+
+async def ask(kind: Any, adapter: Adapter, answer: str, signature: Any = QA, **inputs: Any) -> tuple[Any, Any]:
+    lm = FakeLM([answer])
+    predict = Predict(signature, lm=lm)
+    predict.demos = [DEMO]
+    with context(adapter=adapter):
+        result = kind(predict, question="?", **inputs)
+        result = await result if hasattr(result, "__await__") else result
+    return result.answer, lm.requests[0].messages
+
+
+KINDS = pytest.mark.parametrize("kind", [_blocking, _awaited, _streamed])
+
+
+@KINDS
+async def test_overridden_texts_and_parse_are_used_by_every_call(kind: Any) -> None:
+    answer, messages = await ask(kind, Own(), "oslo")
+    assert answer == "OSLO"
+    system, demo, reply, user = (message.text for message in messages)
+    assert system.index("<fields>") < system.index("<structure>") < system.index("<task>")
+    assert (demo.count("<user>"), reply.count("<assistant>"), user.count("<user>")) == (1, 1, 1)
+    assert "[[ ## question ## ]]\n2+2?" in demo
+    assert "[[ ## answer ## ]]\n4" in reply
+
+
+@KINDS
+async def test_overridden_format_and_parse_replace_messages_and_fields_of_every_call(kind: Any) -> None:
+    answer, messages = await ask(kind, Whole(), "*Oslo*")
+    assert answer == "Oslo"
+    assert [(message.role, message.text) for message in messages] == [("user", "demo 2+2?"), ("user", "?")]
+
+
+@KINDS
+async def test_overridden_messages_are_used_by_every_call_in_order(kind: Any) -> None:
+    answer, messages = await ask(kind, Counting(), "<answer>Oslo</answer>", Talk, history=PAST)
+    assert answer == "Oslo"
+    texts = [message.text for message in messages]
+    assert [message.role for message in messages] == [
+        "system", "user", "assistant", "user", "user", "assistant", "user", "user", "user",
+    ]  # fmt: skip
+    assert texts[0].endswith("Answer. <system>")
+    assert (texts[3], texts[6], texts[8]) == ("demos", "history", "format")
+    assert "1+1?" in texts[4]
+    assert "?" in texts[7]
+
+
+@pytest.mark.parametrize("adapter", [ChatAdapter(), JSONAdapter(), XMLAdapter(), TwoStepAdapter(FakeLM([]))])
+def test_format_without_overrides_gives_the_messages_of_a_call(adapter: Adapter) -> None:
+    lm = FakeLM([{"answer": "x"}], adapter=adapter)
+    predict = Predict(Talk, lm=lm)
+    predict.demos = [DEMO]
+    with context(adapter=adapter), suppress(ConfigurationError):
+        predict(question="?", history=PAST)
+    assert adapter.format(Talk, [DEMO], {"question": "?", "history": PAST}) == encode_messages(lm.requests[0].messages)
+
+
+def test_each_format_method_gives_its_part_without_overrides() -> None:
+    adapter = ChatAdapter()
+    system = adapter.format_system_message(QA)
+    assert adapter.format_field_description(QA) + "\n\n" + adapter.format_field_structure(QA) in system
+    assert system.endswith(adapter.format_task_description(QA))
+    assert adapter.format_user_message_content(QA, {"question": "?"}, suffix="Go.") == "[[ ## question ## ]]\n?\n\nGo."
+    assert adapter.format_assistant_message_content(QA, {"answer": "4"}).startswith("[[ ## answer ## ]]\n4")
+    assert [message["role"] for message in adapter.format_demos(QA, [DEMO])] == ["user", "assistant"]
+    assert adapter.format_conversation_history(Talk, "history", {"history": PAST})[0]["content"].endswith("1+1?")
+    assert adapter.parse(QA, "[[ ## answer ## ]]\n4") == {"answer": "4"}
+
+
+def test_overridden_system_message_keeps_tools_that_are_offered_as_text() -> None:
+    class Marked(ChatAdapter):
+        def format_system_message(self, signature: Any) -> str:
+            return super().format_system_message(signature) + " <system>"
+
+    lm = FakeLM(["No tool fits."], capabilities=Capabilities())
+    with context(adapter=Marked()):
+        Predict(Both, lm=lm)(question="?", tools=[Tool(len, name="size")])
+    assert '"name": "size"' in lm.requests[0].messages[0].text
+    assert lm.requests[0].messages[0].text.endswith("<system>")
+
+
+def test_adapter_of_dspys_base_class_needs_only_its_overrides() -> None:
+    class Bare(Adapter):
+        def format(self, signature: Any, demos: Any, inputs: Any) -> Any:
+            return [{"role": "user", "content": [{"type": "text", "text": inputs["question"]}]}]
+
+        def parse(self, signature: Any, completion: Any) -> dict[str, Any]:
+            return {"answer": completion}
+
+    lm = FakeLM(["Oslo"])
+    with context(adapter=Bare()):
+        assert Predict(QA, lm=lm)(question="Where?").answer == "Oslo"
+    assert [message.text for message in lm.requests[0].messages] == ["Where?"]
+
+
+def test_parse_error_of_an_overridden_parse_is_asked_again() -> None:
+    class Picky(ChatAdapter):
+        def parse(self, signature: Any, completion: Any) -> dict[str, Any]:
+            if completion != "Oslo":
+                raise AdapterParseError("Picky", signature, completion, problems={"answer": "not Oslo"})
+            return {"answer": completion}
+
+    with context(adapter=Picky()):
+        assert Predict(QA, lm=FakeLM(["Rome", "Oslo"]), max_reasks=1)(question="?").answer == "Oslo"
