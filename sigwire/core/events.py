@@ -154,7 +154,7 @@ class ResponseEnd(_Event):
 
 @dataclass(frozen=True, slots=True)
 class AskStart(_Event):
-    """A predictor sends a request to a model."""
+    """A predictor sends a request to a model, or discards outputs that it emitted: its fields start again."""
 
     kind: ClassVar[str] = "ask_start"
     model: str

@@ -53,7 +53,7 @@ from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run import AgentRun, EmittingRecorder, RunState, Termination, TerminationReason, tool_done
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
-from sigwire.modules.ask import check_config
+from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
@@ -207,7 +207,8 @@ class ReAct(StepsModule, Generic[P, S]):
         """Run a turn and emit the submitted outputs as events of fields."""
         from sigwire.modules.agents.submit_stream import SubmitStream
 
-        submitted = SubmitStream(self._submit, self._plain_plan().layout, event_path_of(self.react))
+        model = resolve_lm(self.react.lm, type(self).__name__).model
+        submitted = SubmitStream(self._submit, self._plain_plan().layout, event_path_of(self.react), model)
         set_submit_listener(self.react, submitted.wrap)
         try:
             end = yield from self._turn(state)

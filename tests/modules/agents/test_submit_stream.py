@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import AfterValidator
 
 from sigwire.adapters.chat import ChatAdapter
@@ -24,6 +26,7 @@ from sigwire.core.events import (
     TextDelta,
     ToolDone,
 )
+from sigwire.core.json import dumps
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall
@@ -232,3 +235,57 @@ def test_agent_inside_a_tool_emits_its_outputs(read: Read) -> None:
             return self.lead(question=question)
 
     assert shown(read(Team())) == {"helper.react": NOTHING.arguments, "lead.react": OUTPUTS}
+
+
+# --- a submission in a block of text, emitted while it is written --------------------------------------------
+
+
+def _block(**outputs: Any) -> str:
+    return f'~~~tool_call\n{{"name": "submit", "arguments": {dumps({**OUTPUTS, **outputs})}}}\n~~~'
+
+
+def _text_agent(*answers: str, signature: Any = "question -> answer, items: list[str], count: int") -> ReAct[..., Any]:
+    made: ReAct[..., Any] = ReAct(signature, tools=[look], max_iters=2, extract=False)
+    made.set_lm(FakeLM(list(answers), cut=list, capabilities=Capabilities()))
+    return made
+
+
+def test_submission_in_a_block_is_emitted_while_it_is_written(read: Read) -> None:
+    events = read(_text_agent(f"Here it is.\n{_block()}"))
+    assert shown(events) == {"react": OUTPUTS}
+    assert _joined_outputs(events, "answer") == len(OUTPUTS["answer"])
+    kinds = [event.kind for event in events if not isinstance(event, Finished | TextDelta)]
+    assert kinds.index("field_delta") < kinds.index("tool_call_start")
+    assert kinds.count("ask_start") == 1
+
+
+@pytest.mark.parametrize(
+    "draft",
+    [
+        f"I could call it:\n{_block(answer='a draft')}\nBut let me check.</think>\n",
+        f"<think>\n{_block(answer='a draft')}\n</think>\n",
+    ],
+    ids=["a thought that the prompt opened", "a thought"],
+)
+def test_outputs_of_a_block_that_is_no_call_are_restarted(draft: str, read: Read) -> None:
+    events = read(_text_agent(draft + _block(), _block()))
+    assert shown(events) == {"react": OUTPUTS}
+    assert value_of(events).answer == OUTPUTS["answer"]
+
+
+def test_outputs_of_a_block_are_restarted_by_an_answer_in_plain_text(read: Read) -> None:
+    thought = '~~~tool_call\n{"name": "submit", "arguments": {"answer": "a draft"}}\n~~~\nNo.</think>\n'
+    events = read(_text_agent(f"{thought}It is sunny.", signature="question -> answer"))
+    assert shown(events) == {"react": {"answer": value_of(events).answer}}
+    assert value_of(events).answer.endswith("It is sunny.")
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.sampled_from(["", "Sure.\n", "\n\n"]))
+def test_streamed_submission_equals_the_returned_one(answer: str, item: str, before: str) -> None:
+    events = _blocking(_text_agent(before + _block(answer=answer, items=[item])))
+    value = value_of(events)
+    assert shown(events)["react"] == {
+        "items": value["items"],
+        "count": 2,
+        **({"answer": value.answer} if answer else {}),
+    }
