@@ -51,8 +51,10 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
     receive every format and parse that a module makes with this adapter.
 
     For a model that is offered tools as text: ``tool_schemas`` shows them in "full" or "compact"; ``text_tools`` is the form
-    of calls and results, "fenced" or a model family's own such as "hermes" (``text_tools.styles``). ``calls_alone``: calls
-    written as text, in whatever form, count only in a message that is nothing else; for tools that can do harm.
+    of calls and results, "fenced" or a model family's own such as "hermes" (``text_tools.styles``).
+
+    ``calls_alone``: calls written as text count only in a message without other text; ``False``: wherever they are not
+    quoted. ``None``: the former if tools are offered natively (``~~~tool_call`` blocks may follow text), else the latter.
     """
 
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from operator import is_
 
 from sigwire.core.parts import TextPart
-from sigwire.core.response import Choice, LMWarning
+from sigwire.core.response import Choice, FinishReason, LMWarning
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.errors import ContentFiltered, EmptyResponse, MalformedToolCall, OutputTruncated, Refused
 
-__all__ = ["check_finish_reason", "drop_truncated_call", "truncated_error", "with_calls", "with_unique_ids"]
+__all__ = [
+    "check_finish_reason", "drop_truncated_call", "truncated_error", "was_truncated", "with_calls", "with_unique_ids"
+]  # fmt: skip
 
 _EMPTY = "The model returned no text and no tool calls. Ask again, or look at choice.raw for the provider's reason."
 _ONLY_CALLS = (
@@ -70,13 +72,17 @@ def truncated_error(choice: Choice) -> OutputTruncated:
 
 def drop_truncated_call(choice: Choice, warnings: list[LMWarning]) -> Choice:
     """Drop a last call that the token limit truncated: half of an argument may be another command."""
-    if choice.finish_reason != "length" or not choice.tool_calls:
+    if not was_truncated(choice.finish_reason, choice.tool_calls):
         return choice
-    last = choice.tool_calls[-1]
-    if last.error is None or last.error.code != "malformed_json":
-        return choice
-    warnings.append(LMWarning("tool_calls", f"the call {last.name or 'at the end'!r} was cut off and left out"))
+    name = choice.tool_calls[-1].name or "at the end"
+    warnings.append(LMWarning("tool_calls", f"the call {name!r} was cut off and left out"))
     return with_calls(choice, choice.text, choice.tool_calls[:-1])
+
+
+def was_truncated(reason: FinishReason, calls: Sequence[ToolCall]) -> bool:
+    """Return True if the token limit truncated the last call."""
+    error = calls[-1].error if reason == "length" and calls else None
+    return error is not None and error.code == "malformed_json"
 
 
 def with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choice:

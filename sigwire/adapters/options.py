@@ -27,7 +27,7 @@ class AdapterOptions:
     strict: bool = False
     tool_schemas: ToolSchemas = "full"
     text_tools: str = "fenced"
-    calls_alone: bool = False
+    calls_alone: bool | None = None
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None
 

@@ -49,6 +49,7 @@ from sigwire.signatures.signature import SignatureClass
 
 if TYPE_CHECKING:
     from sigwire.adapters.text_tools import TextReader, ToolCatalog
+    from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone
 
 __all__ = ["FollowUp", "ParsedChoice", "Plan", "PlanSetup", "is_tool_trace"]
 
@@ -115,6 +116,7 @@ class Plan:
         self.written = setup.written or layout
         self.thoughts = () if adapter.strict else _thought_tags(layout)
         self._reads_calls = layout.visible.calls
+        self._calls_alone = _calls_alone(adapter, tools_mode)
         self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
         self._style = style_named(adapter.text_tools)
         native = setup.capabilities.native_tools and tools_mode != "text"
@@ -226,8 +228,14 @@ class Plan:
     ) -> Choice:
         from sigwire.adapters.text_tools import read_calls
 
-        thinking = _thinking_state(bool(choice.reasoning))
-        found = read_calls(choice.text, catalog, thinking=thinking, whole_message=self.adapter.calls_alone, taken=taken)
+        found = read_calls(
+            choice.text,
+            catalog,
+            thinking=_thinking_state(bool(choice.reasoning)),
+            whole_message=self._calls_alone,
+            truncated=choice.finish_reason == "length",
+            taken=taken,
+        )
         if found.reasoning and not choice.reasoning:
             choice = replace(choice, reasoning=found.reasoning)
         if not found.calls:
@@ -267,7 +275,7 @@ class Plan:
         return TextReader(
             self._tool_prompts.catalog_of(offered),
             thinking=_thinking_state(thought),
-            whole_message=self.adapter.calls_alone,
+            whole_message=self._calls_alone,
             taken=taken,
         )
 
@@ -436,6 +444,13 @@ def _without_tags(thought: str, tags: Iterable[tuple[str, str]]) -> str:
     for opening, closing in tags:
         thought = thought.strip().removeprefix(opening).removesuffix(closing)
     return thought.strip()
+
+
+def _calls_alone(options: AdapterOptions, tools_mode: ToolsMode | None) -> CallsAlone:
+    """Return which calls in a text count only without other text. A model with native tools may repeat a text with calls."""
+    if options.calls_alone is not None:
+        return options.calls_alone
+    return "families" if tools_mode == "native" else "fences"
 
 
 def _thinking_state(thought: bool) -> Literal["unknown", "over"]:

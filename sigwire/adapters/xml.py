@@ -12,7 +12,7 @@ some models write instead, are read as a repair.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,9 @@ class XMLLayout(Layout):
 
     def text_after(self, name: str) -> str:
         return f"\n</{name}>"
+
+    def field_tags(self, names: Iterable[str]) -> Mapping[str, str]:
+        return {f"<{name}>": f"</{name}>" for name in (*self.codecs, *names)}
 
     def format_instructions(self) -> str:
         form = "Each field is in a tag with its name."

@@ -58,10 +58,10 @@ def normalized(choice: Choice, able: Capabilities = NATIVE, adapter: Adapter | N
 def test_calls_in_text_of_a_native_model_are_read_with_a_warning(
     adapter: type[Adapter], text: str, dialect: str
 ) -> None:
-    response = normalized(Choice(text=f"Let me see.\n{text}"), adapter=adapter())
+    response = normalized(Choice(text=f"<think>\nLet me see.\n</think>\n{text}"), adapter=adapter())
     (choice,) = response.choices
     assert [(call.name, call.arguments) for call in choice.tool_calls] == [("double", {"n": 21})]
-    assert (choice.text, choice.finish_reason) == ("Let me see.", "tool_calls")
+    assert (choice.text, choice.finish_reason) == ("<think>\nLet me see.\n</think>", "tool_calls")
     message = LMWarning("native_tools", f"the model wrote its calls as text; they were read as {dialect}")
     assert [warning for warning in response.warnings if warning.feature != "structured_output"] == [message]
 

@@ -38,6 +38,7 @@ TOOLS: Mapping[str, Any] = {
     "say": {"properties": {"text": {"type": "string"}, "tags": {"type": "array"}, "more": {"type": "object"}}},
 }  # fmt: skip
 THINKING = ("unknown", "open", "over")
+CALLS_ALONE = (False, True, "families", "fences")
 NUMBERS = ["1", "-0", "1e9", "1e999", "0x1", "1_000", "9" * 400, ".5", "NaN", "-Infinity", "1.", "00"]
 JSON_BITS = [
     "{",
@@ -108,7 +109,8 @@ def some_text(source: Source, fragments: Sequence[str]) -> str:
 def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source: Source) -> None:
     """Parse any text for calls, in all dialects or in some."""
     options: dict[str, Any] = {
-        "thinking": source.choose(THINKING), "whole_message": source.below(4) == 3, "grammars": grammars, "taken": ["call_0"],
+        "thinking": source.choose(THINKING), "whole_message": source.choose(CALLS_ALONE), "grammars": grammars,
+        "taken": ["call_0"],
     }  # fmt: skip
     offer = ToolCatalog.of(TOOLS, strict=source.below(4) == 3, output="calls")
     cuts = source.cuts()

@@ -97,6 +97,10 @@ class Layout(ABC):
         """Return the text behind an input's value."""
         return ""
 
+    def field_tags(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Return the tags around the outputs and fields with these names, closing by opening tag; empty without tags."""
+        return {}
+
     def make_escaper(self) -> AnyEscaper:
         """Return the escaper of marks inside values."""
         return line_escaper(calls=self.visible.calls)

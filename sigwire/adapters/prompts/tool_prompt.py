@@ -116,7 +116,10 @@ class ToolPromptWriter:
         from sigwire.adapters.text_tools import ToolCatalog
 
         schemas = {tool.name: tool.parameters for tool in tools}
-        return ToolCatalog.of(schemas, strict=self._options.strict, output=self._calls_name or "")
+        # The outputs of an agent are the parameters of its tool ``submit``.
+        submits = [schema.get("properties") for name, schema in schemas.items() if name.startswith("submit")]
+        fields = self._layout.field_tags([name for outputs in submits if is_mapping(outputs) for name in outputs])
+        return ToolCatalog.of(schemas, strict=self._options.strict, output=self._calls_name or "", fields=fields)
 
     def _write_reminder(self, has_tools: bool) -> str:
         reminder = self._layout.format_reminder()
@@ -129,7 +132,7 @@ class ToolPromptWriter:
         if specs and self._tools_mode == "text":
             check_functions_only(specs)
             options = self._options
-            parts.append(instructions(specs, options.tool_schemas, self._style, alone=options.calls_alone))
+            parts.append(instructions(specs, options.tool_schemas, self._style, alone=options.calls_alone is True))
         if specs and self._layout.outputs:
             parts.append(_CALLS_FIRST)
         return "\n\n".join(part for part in [*parts, note, f"Task:\n{self._task}"] if part)

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sigwire.adapters.field_events import FieldEvents
+from sigwire.adapters.finish import was_truncated
 from sigwire.adapters.plan import ParsedChoice, is_tool_trace
 from sigwire.adapters.streaming.free_text import FreeTextReader
 from sigwire.adapters.streaming.lead_in import LeadInReader
@@ -31,7 +32,7 @@ from sigwire.core.events import (
     UsageUpdate,
 )
 from sigwire.core.json import dumps
-from sigwire.core.response import Choice
+from sigwire.core.response import Choice, FinishReason
 from sigwire.core.tools.calls import CallIds, ToolCall, with_call_id
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ModelError
@@ -230,7 +231,7 @@ class _ChoiceReader:
             return
         self._ended = True
         if self._scan is not None:
-            self._emit_scanned(self._scan.close())
+            self._close_scan(self._scan, event.finish_reason)
         if self._free_text is not None:
             self._free_text.close()
         if self._has_thought or self._plan.layout.free:
@@ -241,11 +242,20 @@ class _ChoiceReader:
         if any(name not in self.events.ended for name, _ in self._plan.written.outputs):
             self._emit_rest(self._choice(event))
 
+    def _close_scan(self, scan: TextReader, reason: FinishReason) -> None:
+        """Emit the end of the scan, without a call that the token limit truncated."""
+        closing = scan.close(truncated=reason == "length")
+        ends = [event for event in closing if isinstance(event, ToolCallEnd)]
+        if was_truncated(reason, [end.call for end in ends]):
+            closing.remove(ends[-1])
+        self._emit_scanned(closing)
+
     def _choice(self, event: ChoiceEnd) -> Choice:
         text, calls, thought = "".join(self._text), tuple(self._calls), "".join(self._reasoning)
         if self._scan is not None:
             scan = self._scan.scan
-            text, calls, thought = scan.text, scan.calls, thought or scan.reasoning
+            text, thought = scan.text, thought or scan.reasoning
+            calls = scan.calls[:-1] if was_truncated(event.finish_reason, scan.calls) else scan.calls
         return Choice(text, calls, thought or None, event.refusal, event.finish_reason)
 
     def _emit_rest(self, choice: Choice) -> None:

@@ -56,14 +56,15 @@ class Finder:
 
 
 class Cursor:
-    """A position in a text that grows until it is ``closed``."""
+    """A position in a text that grows until it is ``closed``. ``is_truncated``: the token limit ended the text."""
 
-    __slots__ = ("closed", "not_found", "position", "text")
+    __slots__ = ("closed", "is_truncated", "not_found", "position", "text")
 
     def __init__(self, text: str = "", *, closed: bool = False) -> None:
         self.text = text
         self.position = 0
         self.closed = closed
+        self.is_truncated = False
         self.not_found: dict[int, int] = {}  # id of a finder -> position from which its search failed
 
     def has(self, count: int) -> Wait[bool]:
@@ -73,6 +74,11 @@ class Cursor:
                 return False
             yield None
         return True
+
+    def wait_for_end(self) -> Wait[None]:
+        """Wait until all the text is here."""
+        while not self.closed:
+            yield None
 
     def peek(self, count: int = 1) -> Wait[str]:
         """Return the next characters, fewer at the end."""

@@ -20,15 +20,15 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
 __all__ = [
-    "END_TOKENS", "NAMELESS", "TRUNCATED", "CallBlock", "Grammar", "Reader", "ToolCatalog", "broken_call", "closes_fence",
-    "unknown_call"
+    "END_TOKENS", "NAMELESS", "TRUNCATED", "UNCLEAR", "CallBlock", "Grammar", "Reader", "ToolCatalog", "broken_call",
+    "closes_fence", "unknown_call"
 ]  # fmt: skip
 
 END_TOKENS = frozenset(
     {
         "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<|return|>", "<|call|>",
         "<｜end▁of▁sentence｜>", "<|end▁of▁sentence|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>", "</s>", "<|user|>",
-        "<|observation|>", "[e~[", "<turn|>"
+        "<|observation|>", "[e~[", "<turn|>", "<|eot|>", "<|eom|>"
     }
 )  # fmt: skip
 """Tokens that end a turn. Some servers leave one in the text."""
@@ -41,16 +41,24 @@ class ToolCatalog:
     """The tools that may be called: parameter schemas by name. ``strict`` accepts no repair.
 
     ``initials``: the characters with which a name can start where it stands alone. ``output``: the name of the output that
-    calls fill, if the answer has a section for each output.
+    calls fill, if the answer has a section for each output. ``fields``: the tags around outputs, closing by opening tag.
     """
 
     tools: Mapping[str, Mapping[str, Any]]
     strict: bool = False
     initials: str = ""
     output: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False, output: str = "") -> ToolCatalog:
+    def of(
+        cls,
+        tools: Mapping[str, Any] | Collection[str],
+        *,
+        strict: bool = False,
+        output: str = "",
+        fields: Mapping[str, str] | None = None,
+    ) -> ToolCatalog:
         """Return a catalog from schemas by name, or from names alone.
 
         >>> ToolCatalog.of(["ping"]).declared_name("functions.ping")
@@ -59,7 +67,8 @@ class ToolCatalog:
         given: Mapping[str, Any] = tools if is_mapping(tools) else dict.fromkeys(tools)
         nothing: Mapping[str, Any] = {}
         schemas = {name: schema if is_mapping(schema) else nothing for name, schema in given.items()}
-        return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})), output)
+        initials = "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name}))
+        return cls(schemas, strict, initials, output, fields or {})
 
     def declared_name(self, name: object) -> str | None:
         """Return the tool that a name means, without the prefix of some dialects; ``None`` if no tool has exactly this name."""
@@ -100,9 +109,10 @@ class Grammar:
 
     ``openers``: literals at which a call can start; ``read`` gets the cursor after the opener. ``own_line``: an opener counts
     only at the start of a line. ``closers``: markers that end a call; a closer that the reader did not pass is no text.
-    ``stops``: literals that start a tool's result; after a call the scanner drops the text from there on. The scanner asks a
-    ``weak`` grammar at a line that starts with one of its openers; without openers, at a line that starts with a tool's name.
-    The calls of a weak grammar count only if nothing follows them.
+    ``stops``: literals that start a tool's result; after a call the scanner drops the text from there on, else it reads no
+    calls in the result. ``other_text``: "before" or "after" the calls, text may be though the tools were offered natively. The
+    scanner asks a ``weak`` grammar at a line that starts with one of its openers, and anywhere if the opener is longer than a
+    character; without openers, at a line that starts with a tool's name. Its calls count only if nothing follows.
     """
 
     name: str
@@ -112,12 +122,15 @@ class Grammar:
     closers: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     weak: bool = False
+    other_text: str = ""
 
 
 NAMELESS = "tool_call"
 """The name of a call whose name cannot be read. No wire accepts an empty name."""
 
 TRUNCATED = "The text ended inside the call"
+
+UNCLEAR = "The end of an argument is unclear, because its text holds a tag of this form"
 
 
 def broken_call(

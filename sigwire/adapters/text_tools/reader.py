@@ -9,7 +9,7 @@ from typing import Any
 from sigwire.adapters.text_tools.grammar import Grammar, ToolCatalog
 from sigwire.adapters.text_tools.registry import current_scanner
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
-from sigwire.adapters.text_tools.scan.output_buffer import TextEvent
+from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone, TextEvent
 from sigwire.adapters.text_tools.scan.quotation import ThinkingState
 from sigwire.adapters.text_tools.scan.scanner import CallScanner
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
@@ -41,7 +41,8 @@ class TextReader:
     ``tools``: names, or parameter schemas by name; schemas type the arguments that a dialect writes as plain text.
     ``strict``: a call that needs a repair is an error. ``thinking``: whether the text can start inside a thinking block that
     the prompt opened; while that is "unknown", calls wait until a block closes or the text ends. ``whole_message``: calls
-    count only in a message without other text. ``taken``: call ids in use; calls without an id get a free one.
+    count only in a message without other text (see ``CallsAlone``). ``taken``: call ids in use; calls without an id get a free
+    one.
 
     ``feed`` and ``close`` return events: ``TextDelta`` for text that cannot be markup, ``ToolCallEnd`` for a whole call. No
     event is revoked. However the text is cut, the events are the same except for the boundaries between texts.
@@ -63,12 +64,13 @@ class TextReader:
         *,
         strict: bool = False,
         thinking: ThinkingState = "unknown",
-        whole_message: bool = False,
+        whole_message: CallsAlone = False,
         taken: Iterable[str] = (),
         grammars: Sequence[Grammar] | None = None,
     ) -> None:
         catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
-        self._scanner = CallScanner(_grammars_for(grammars), catalog, thinking=thinking, whole_message=whole_message)
+        compiled = _grammars_for(grammars, catalog)
+        self._scanner = CallScanner(compiled, catalog, thinking=thinking, whole_message=whole_message)
         self._steps = self._scanner.steps() if catalog.tools else None
         self._ids = CallIds(taken)
         self._collected: list[TextEvent] = []
@@ -86,10 +88,11 @@ class TextReader:
             return []
         return self._advance()
 
-    def close(self) -> list[TextEvent]:
-        """Return the last events, at the end of the text."""
+    def close(self, *, truncated: bool = False) -> list[TextEvent]:
+        """Return the last events, at the end of the text. In a ``truncated`` text, an open thought hides its calls."""
         if self._steps is None:
             return []
+        self._scanner.cursor.is_truncated = truncated
         self._scanner.cursor.closed = True
         return self._advance()
 
@@ -129,7 +132,8 @@ def read_calls(
     *,
     strict: bool = False,
     thinking: ThinkingState = "unknown",
-    whole_message: bool = False,
+    whole_message: CallsAlone = False,
+    truncated: bool = False,
     taken: Iterable[str] = (),
     grammars: Sequence[Grammar] | None = None,
 ) -> ScanResult:
@@ -141,13 +145,13 @@ def read_calls(
     """
     catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
     # Most texts hold no markup at all.
-    if not catalog.tools or _grammars_for(grammars).pattern(catalog).search("\n" + text) is None:
+    if not catalog.tools or _grammars_for(grammars, catalog).pattern(catalog).search("\n" + text) is None:
         return ScanResult(text)
     reader = TextReader(catalog, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars)
     reader.feed(text)
-    reader.close()
+    reader.close(truncated=truncated)
     return reader.scan
 
 
-def _grammars_for(grammars: Sequence[Grammar] | None) -> CompiledGrammars:
-    return current_scanner() if grammars is None else CompiledGrammars(tuple(grammars))
+def _grammars_for(grammars: Sequence[Grammar] | None, catalog: ToolCatalog) -> CompiledGrammars:
+    return current_scanner(catalog.fields) if grammars is None else CompiledGrammars(tuple(grammars), catalog.fields)

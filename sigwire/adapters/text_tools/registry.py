@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from sigwire.adapters.text_tools.grammar import Grammar
 from sigwire.adapters.text_tools.grammars.bare_json import BARE_JSON
 from sigwire.adapters.text_tools.grammars.fenced_json import FENCED_JSON
@@ -12,7 +15,7 @@ from sigwire.adapters.text_tools.grammars.output_section import OUTPUT_SECTION
 from sigwire.adapters.text_tools.grammars.pythonic import PYTHONIC
 from sigwire.adapters.text_tools.grammars.tagged_json import TAGGED_JSON
 from sigwire.adapters.text_tools.grammars.tagged_values import TAGGED_VALUES
-from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
+from sigwire.adapters.text_tools.scan.compiled import NO_FIELDS, CompiledGrammars
 from sigwire.errors import InputError
 
 __all__ = ["BUILT_IN", "current_scanner", "dialects", "register"]
@@ -30,7 +33,6 @@ BUILT_IN: tuple[Grammar, ...] = (
 )
 
 _registered: tuple[Grammar, ...] = ()
-_scanner: tuple[tuple[Grammar, ...], CompiledGrammars] | None = None
 
 
 def dialects() -> tuple[Grammar, ...]:
@@ -38,12 +40,14 @@ def dialects() -> tuple[Grammar, ...]:
     return (*_registered, *BUILT_IN)
 
 
-def current_scanner() -> CompiledGrammars:
-    """Return the compiled table. A registration compiles a new one."""
-    global _scanner
-    if _scanner is None or _scanner[0] is not _registered:
-        _scanner = (_registered, CompiledGrammars(dialects()))
-    return _scanner[1]
+def current_scanner(fields: Mapping[str, str] = NO_FIELDS) -> CompiledGrammars:
+    """Return the compiled table for these tags around outputs. A registration compiles a new one."""
+    return _compile(_registered, tuple(fields.items()))
+
+
+@lru_cache(maxsize=64)
+def _compile(registered: tuple[Grammar, ...], fields: tuple[tuple[str, str], ...]) -> CompiledGrammars:
+    return CompiledGrammars((*registered, *BUILT_IN), dict(fields))
 
 
 def register(grammar: Grammar) -> None:

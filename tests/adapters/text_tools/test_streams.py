@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.adapters.text_tools import ScanResult, TextReader, dialects, read_calls
+from sigwire.adapters.text_tools import ScanResult, TextReader, ToolCatalog, dialects, read_calls
+from sigwire.adapters.text_tools.scan.compiled import ECHOES
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 
 TOOLS: dict[str, Any] = {"ping": {"properties": {"a": {"type": "string"}, "n": {"type": "integer"}}}, "add": {}}
@@ -144,6 +145,7 @@ def test_reader_drops_text_after_invented_results() -> None:
 # --- any text ---------------------------------------------------------------------------------------------
 
 MARKS = sorted({opener for grammar in dialects() for opener in (*grammar.openers, *grammar.closers, *grammar.stops)})
+RESULTS = sorted({mark for opener, closers in ECHOES.items() for mark in (opener, *closers)})
 PAYLOADS = [
     '{"name": "ping", "arguments": {"a": "x"}}', '{"name": "ping", "arguments": {"a": "', '[{"name": "ping"', "ping", "ping\n",
     '{"a": "x"}', "{", "}", "[", "]", "(", ")", '"', "'", "\\", "`", "```", "```json\n", "~~~", "\n", "\n\n", " ", ">", "=",
@@ -151,21 +153,36 @@ PAYLOADS = [
     "<arg_key>a</arg_key><arg_value>x</arg_value>", "call:ping{a:<escape>x<escape>}", "functions.ping:0",
     "<|tool_call_argument_begin|>", "<|message|>", "commentary to=functions.ping", "final", "<think>", "</think>", "[/THINK]",
     "<｜tool▁sep｜>", "function<｜tool▁sep｜>ping\n```json\n", "<tool_name>ping</tool_name>", "<parameters>", "[ARGS]",
-    "<|im_end|>", "</s>", "> ", "Action:", "print(", "\ud83d", "é", "\x00", "_", "x", "1e999", ".call", "\r\n",
+    f"{CALL}\n", "~~~tool_call\n{\"name\": \"ping\"}\n~~~\n", "[[ ## a ## ]]", "[[##completed##]]", "<a>",
+    "</a>", "“", "”", "<|im_end|>", "</s>", "> ", "Action:", "print(", "\ud83d", "é", "\x00", "_", "x", "1e999", ".call",
+    "\r\n",
 ]  # fmt: skip
-soups = st.lists(st.sampled_from(MARKS) | st.sampled_from(PAYLOADS), max_size=14).map("".join)
+soups = st.lists(st.sampled_from(MARKS) | st.sampled_from(RESULTS) | st.sampled_from(PAYLOADS), max_size=14).map(
+    "".join
+)
 
 
-@given(soups, st.sampled_from(["unknown", "open", "over"]), st.booleans(), st.booleans(), st.data())
+@given(
+    soups,
+    st.sampled_from(["unknown", "open", "over"]),
+    st.booleans(),
+    st.sampled_from([False, True, "families", "fences"]),
+    st.booleans(),
+    st.data(),
+)
 def test_any_mix_of_marks_is_read_the_same_at_every_cut(
-    text: str, thinking: Any, strict: bool, alone: bool, data: st.DataObject
+    text: str, thinking: Any, strict: bool, alone: Any, truncated: bool, data: st.DataObject
 ) -> None:
-    options: dict[str, Any] = {"thinking": thinking, "strict": strict, "whole_message": alone}
-    whole = scan([text], **options)
-    assert scan(text, **options) == whole
+    catalog = ToolCatalog.of(TOOLS, strict=strict, output="calls", fields={"<a>": "</a>"})
+    options: dict[str, Any] = {"thinking": thinking, "whole_message": alone}
     cut = data.draw(st.integers(0, len(text)))
-    assert scan([text[:cut], text[cut:]], **options) == whole
-    assert read_calls(text, TOOLS, **options) == whole
+    whole = read_calls(text, catalog, truncated=truncated, **options)
+    for chunks in ([text], text, [text[:cut], text[cut:]]):
+        reader = TextReader(catalog, **options)
+        for chunk in chunks:
+            reader.feed(chunk)
+        reader.close(truncated=truncated)
+        assert reader.scan == whole
 
 
 @given(soups)

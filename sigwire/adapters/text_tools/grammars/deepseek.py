@@ -16,7 +16,7 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog
 from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_named_call, truncated_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
-from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
+from sigwire.adapters.text_tools.markers import CALL, CALL_END, SECTION, SECTION_END, SEPARATOR
 
 __all__ = ["DEEPSEEK"]
 
@@ -54,6 +54,6 @@ def _read_call(cursor: Cursor, catalog: ToolCatalog, has_type: bool) -> Wait[Cal
 
 
 DEEPSEEK: tuple[Grammar, ...] = (
-    Grammar("deepseek_v3", (*SECTION, *CALL), _make_reader(has_type=True), closers=_CLOSING.literals, stops=OUTPUTS),
+    Grammar("deepseek_v3", (*SECTION, *CALL), _make_reader(has_type=True), closers=_CLOSING.literals),
     Grammar("deepseek_v31", (*SECTION, *CALL), _make_reader(has_type=False), closers=_CLOSING.literals),
 )

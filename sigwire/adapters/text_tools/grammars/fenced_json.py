@@ -43,7 +43,7 @@ def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock |
             cursor.position = begin + 3
             return CallBlock((read_block(cursor.text[start:begin]),))
         if line in _OPENERS or line in _RESULTS:
-            cursor.position = begin
+            cursor.position = begin - 1  # the next block starts at a line break
             return _unclosed_block(cursor.text[start:begin])
         if not (yield from cursor.accept("\n")):
             return _unclosed_block(cursor.text[start : cursor.position])
@@ -104,4 +104,4 @@ def _broken_block(raw: str, code: CallErrorKind, what: str, name: str = NAMELESS
     return ToolCall(id, name, None, raw, CallError(code, f"{what}. Write {_FORM} between {CALL_FENCE} and {FENCE}."))
 
 
-FENCED_JSON = Grammar("fenced", _OPENERS, _read, own_line=True, stops=_RESULTS)
+FENCED_JSON = Grammar("fenced", _OPENERS, _read, own_line=True, stops=_RESULTS, other_text="before")

@@ -105,7 +105,7 @@ def _read_functionary(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait
 
 
 NAMED_JSON: tuple[Grammar, ...] = (
-    tagged_json("mistral_old", _MISTRAL, ["[/TOOL_CALLS]"], open_ended=True, stops=["[TOOL_RESULTS]"]),
+    tagged_json("mistral_old", _MISTRAL, ["[/TOOL_CALLS]"], open_ended=True),
     Grammar("mistral_v11", _MISTRAL, _read_mistral, closers=("[/TOOL_CALLS]",)),
     Grammar("kimi_k2", (*_KIMI_SECTION, _KIMI_CALL), _read_kimi, closers=_KIMI_CLOSING.literals),
     *DEEPSEEK,

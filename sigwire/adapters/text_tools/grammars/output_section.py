@@ -52,4 +52,4 @@ def _accept_header(cursor: Cursor, output: str) -> Wait[bool]:
     return True
 
 
-OUTPUT_SECTION = Grammar("section", _OPENERS, _read, own_line=True)
+OUTPUT_SECTION = Grammar("section", _OPENERS, _read, own_line=True, other_text="after")

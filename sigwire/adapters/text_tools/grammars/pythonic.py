@@ -264,5 +264,5 @@ PYTHONIC: tuple[Grammar, ...] = (
     _between("llama4_pythonic", "<|python_start|>", _CLOSER),
     _between("lfm2", "<|tool_call_start|>", "<|tool_call_end|>"),
     Grammar("llama3_json", ("<|python_tag|>",), after_token(ClosingMarkers("<|eom_id|>", "<|eot_id|>"))),
-    Grammar("gemma", ("```tool_code",), _read_tool_code, own_line=True),
+    Grammar("gemma", ("```tool_code",), _read_tool_code, own_line=True, stops=("```tool_output",)),
 )

@@ -142,7 +142,7 @@ def in_tool_calls(grammar: Grammar) -> Grammar:
         yield from cursor.skip_space()
         return (yield from grammar.read(cursor, _INNER, catalog)) if (yield from cursor.accept(_INNER)) else None
 
-    return Grammar(grammar.name, ("<tool_calls>",), read, closers=("</tool_calls>",), stops=grammar.stops)
+    return Grammar(grammar.name, ("<tool_calls>",), read, closers=("</tool_calls>",))
 
 
 _INNER = "<tool_call>"
@@ -186,8 +186,8 @@ def _skip_answer_mark(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait
     return CallBlock()
 
 
-_HERMES = tagged_json("hermes", [_INNER], ["</tool_call>"], stops=["<tool_response>"])
-_ACTION = tagged_json("command_r", ["<|START_ACTION|>"], ["<|END_ACTION|>"], stops=["<|START_TOOL_RESULT|>"])
+_HERMES = tagged_json("hermes", [_INNER], ["</tool_call>"])
+_ACTION = tagged_json("command_r", ["<|START_ACTION|>"], ["<|END_ACTION|>"])
 _ACTION_LINE = tagged_json("command_r", ["Action:"], own_line=True)
 _ANSWER_MARKS = (
     "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>",

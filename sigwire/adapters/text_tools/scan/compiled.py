@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from sigwire.adapters.text_tools.grammar import END_TOKENS, Grammar, ToolCatalog
+from sigwire.adapters.text_tools.markers import OUTPUTS
 
-__all__ = ["CLOSERS", "THOUGHTS", "CompiledGrammars"]
+__all__ = ["CLOSERS", "ECHOES", "NO_FIELDS", "THOUGHTS", "CompiledGrammars"]
 
 THOUGHTS: Mapping[str, str] = {
     "<think>": "</think>",
@@ -19,28 +21,56 @@ THOUGHTS: Mapping[str, str] = {
 }
 """The tags that open thinking blocks, and the closing tag of each."""
 
+_TAGS = "function_response function_result function_results observation results tool_output tool_outputs tool_response"
+_LLAMA_3 = ("<|eot_id|>", "<|eom_id|>", "<|start_header_id|>assistant<|end_header_id|>")
+_LLAMA_4 = ("<|eot|>", "<|eom|>", "<|header_start|>assistant<|header_end|>")
+ECHOES: Mapping[str, tuple[str, ...]] = {
+    **{f"<{tag}>": (f"</{tag}>",) for tag in f"{_TAGS} tool_responses tool_result tool_results TOOL_RESPONSE".split()},
+    **{opener: (opener.replace("begin", "end"),) for opener in OUTPUTS},
+    **{f"<|start_header_id|>{role}<|end_header_id|>": _LLAMA_3 for role in ("ipython", "tool")},
+    **{f"<|header_start|>{role}<|header_end|>": _LLAMA_4 for role in ("ipython", "tool")},
+    **{f"<|im_start|>{role}": ("<|im_end|>", "<|im_start|>assistant") for role in ("environment", "tool")},
+    "<|im_system|>tool": ("<|im_end|>", "<|im_assistant|>"),
+    "<|start_of_role|>tool": ("<|end_of_text|>", "<|start_of_role|>assistant"),
+    "<|START_TOOL_RESULT|>": ("<|END_TOOL_RESULT|>",),
+    "<|observation|>": ("<|assistant|>", "<|user|>"),
+    "<|start|>functions.": ("<|end|>", "<|start|>assistant"),
+    "<|bom|><|tool|>": ("<|eom|>",),
+    "<|tool_response|>": ("<|end|>", "<|assistant|>", "<|/tool_response|>"),
+    "<|tool_response>": ("<tool_response|>",),
+    "<|tool_response_start|>": ("<|tool_response_end|>",),
+    "<start_function_response>": ("<end_function_response>",),
+    "<seed:bos>tool": ("<seed:eos>",),
+    "[TOOL_RESULTS]": ("[/TOOL_RESULTS]",),
+    "]~b]tool": ("[e~[", "]~b]ai"),
+}
+"""Marks that open a tool's result, which the model repeats or invents, and the marks that end it. None starts another."""
+
 CLOSERS = frozenset(THOUGHTS.values())
+NO_FIELDS: Mapping[str, str] = {}
 _MAX_PATTERNS = 64
 
 
 class CompiledGrammars:
-    """A compiled table of grammars, shared by all scans."""
+    """A compiled table of grammars, shared by all scans. ``fields``: the tags around the outputs, closing by opening tag."""
 
     __slots__ = (
-        "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "first_characters", "own_by_first", "own_line",
-        "prefixes", "stops", "token", "tokens", "width"
+        "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "echoes", "first_characters", "own_by_first",
+        "own_line", "prefixes", "quotations", "stops", "token", "tokens", "width"
     )  # fmt: skip
 
-    def __init__(self, grammars: tuple[Grammar, ...]) -> None:
+    def __init__(self, grammars: tuple[Grammar, ...], fields: Mapping[str, str] = NO_FIELDS) -> None:
         weak = [grammar for grammar in grammars if grammar.weak]
         self.by_opener = _group_by_opener(grammar for grammar in grammars if not grammar.weak)
         self.by_start = _group_by_opener(weak)
         self.by_tool_name = tuple(grammar for grammar in weak if not grammar.openers)
         self.stops = _flatten(grammar.stops for grammar in grammars)
+        self.echoes, self.quotations = _quotations(grammars, fields)
         self.closers = _flatten(grammar.closers for grammar in grammars)
         self.own_line = _line_literals(grammars)
         self.own_by_first = _group_by_first(self.own_line)
-        self.tokens = tuple(sorted(_inline_literals(grammars) | self.closers, key=len, reverse=True))
+        inline = _inline_literals(grammars).union(self.closers, self.quotations, *self.quotations.values())
+        self.tokens = tuple(sorted(inline, key=len, reverse=True))
         self.prefixes = _proper_prefixes(self.tokens)
         self.first_characters = "".join(sorted(_group_by_first(self.tokens)))
         self.width = max(map(len, self.tokens))
@@ -67,6 +97,16 @@ class CompiledGrammars:
         return found
 
 
+_Quotations: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+def _quotations(grammars: Iterable[Grammar], fields: Mapping[str, str]) -> tuple[_Quotations, _Quotations]:
+    """Return the marks around tools' results, and those around results and outputs: closing marks by opening mark."""
+    stops = {stop: (stop,) for grammar in grammars if not grammar.own_line for stop in grammar.stops}
+    echoes = {**stops, **ECHOES}
+    return echoes, {**echoes, **{opening: (closing,) for opening, closing in fields.items()}}
+
+
 def _flatten(groups: Iterable[tuple[str, ...]]) -> frozenset[str]:
     return frozenset(literal for group in groups for literal in group)
 
@@ -77,8 +117,8 @@ def _line_literals(grammars: Iterable[Grammar]) -> tuple[str, ...]:
 
 def _inline_literals(grammars: Iterable[Grammar]) -> frozenset[str]:
     anywhere = [grammar for grammar in grammars if not grammar.own_line]
-    openers = _flatten(grammar.openers for grammar in anywhere if not grammar.weak)
-    return openers.union(THOUGHTS, CLOSERS, END_TOKENS, *(grammar.stops for grammar in anywhere))
+    openers = {opener for grammar in anywhere for opener in grammar.openers if not grammar.weak or len(opener) > 1}
+    return frozenset(openers.union(THOUGHTS, CLOSERS, END_TOKENS))
 
 
 def _proper_prefixes(literals: Iterable[str]) -> frozenset[str]:

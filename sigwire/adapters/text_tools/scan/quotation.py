@@ -7,12 +7,13 @@ keeps a position across a wait there.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait
 from sigwire.adapters.text_tools.grammar import END_TOKENS, ToolCatalog
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
-from sigwire.adapters.text_tools.scan.output_buffer import OutputBuffer
+from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone, OutputBuffer
 from sigwire.core.events import TextDelta
 
 __all__ = ["END_LITERALS", "MARKS", "QuoteFilter", "ThinkingState", "is_closing"]
@@ -25,30 +26,45 @@ _FENCE_CHARACTERS = re.compile(r"[ \t\r`~]*")
 _TICKS = re.compile(r"`+")
 _NO_TICKS = re.compile(r"[^`\n]*")
 _KEPT = 4096
+_QUOTES: Mapping[str, str] = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
+_QUOTE_MARKS = re.compile(rf"[\n{''.join({*_QUOTES, *_QUOTES.values()})}]")
 
 
 class QuoteFilter:
     """A text on its way to the output, and its quotations."""
 
     def __init__(
-        self, grammars: CompiledGrammars, catalog: ToolCatalog, thinking: ThinkingState, whole_message: bool
+        self, grammars: CompiledGrammars, catalog: ToolCatalog, thinking: ThinkingState, whole_message: CallsAlone
     ) -> None:
         self.grammars, self.catalog = grammars, catalog
         self.pattern = grammars.pattern(catalog)
         self.cursor = Cursor()
-        self.output = OutputBuffer(whole_message=whole_message)
+        self.output = OutputBuffer(whole_message)
         self.thinking = thinking
         self.emitted = 0
         self.after_call = False  # only space followed the last call
         self.weak_from = 0  # no weak form is tried before this position
         self._unclosed_fences: dict[str, int] = {}  # mark -> length of the shortest fence that never closes
+        self._quote = ""  # the mark that closes the quotation of this line
+        self._last = ""  # the last emitted character
 
     def _emit(self) -> None:
         if self.cursor.position > self.emitted:
             text = self.cursor.text[self.emitted : self.cursor.position]
             self.after_call = self.after_call and text.isspace()
+            self._track_quotes(text)
             self.output.add_text(TextDelta(text), thought=self.thinking == "open")
         self.emitted = max(self.emitted, self.cursor.position)
+
+    def _track_quotes(self, text: str) -> None:
+        """Note whether a quotation is open at the end of this text. No quotation passes the end of its line."""
+        for match in _QUOTE_MARKS.finditer(text):
+            mark, before = match[0], text[match.start() - 1] if match.start() else self._last
+            if mark in ("\n", self._quote) and before != "\\":
+                self._quote = ""
+            elif not self._quote and not (before.isalnum() or before == "\\"):
+                self._quote = _QUOTES.get(mark, "")
+        self._last = text[-1]
 
     def _safe_end(self) -> int:
         """Return the position from which the text up to here can still become markup."""

@@ -2,8 +2,9 @@
 
 The scan owns position, quotation (``quotation``) and reasoning; a ``Grammar`` owns one way of writing calls.
 
-    quotation   inline code, block quotes and code fences are not read. Exception: fences at the end of the message that
-                hold nothing but calls are wrapped calls
+    quotation   inline code, block quotes, code fences, quoted words, the values of outputs and the results of tools are
+                not read. Exceptions: fences at the end of the message that hold nothing but calls are wrapped calls;
+                a block of the taught form at the end of the message counts in a section that does not end
     reasoning   a closed thinking block hides its content; an unclosed one hides nothing
     strength    a form with a marker is read anywhere; a weak one (bare JSON, a bracketed list) only if its calls reach the
                 end of the message and no marked call was found
@@ -19,9 +20,10 @@ import re
 from dataclasses import dataclass, replace
 
 from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait, run_complete
-from sigwire.adapters.text_tools.grammar import END_TOKENS, CallBlock, Grammar, ToolCatalog, broken_call
+from sigwire.adapters.text_tools.grammar import END_TOKENS, UNCLEAR, CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.scan.brackets import JSON, skip_value
 from sigwire.adapters.text_tools.scan.compiled import CLOSERS, THOUGHTS, CompiledGrammars
+from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone, PendingCalls
 from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, MARKS, QuoteFilter, ThinkingState
 
 __all__ = ["CallScanner"]
@@ -29,6 +31,8 @@ __all__ = ["CallScanner"]
 _WRAPPERS = frozenset({"", "json", "xml", "text", "tool_call", "tool_code", "python"})
 _AFTER_CALLS = re.compile(r"[\s;]*")
 _END_FIRSTS = frozenset(token[0] for token in END_TOKENS)
+_SECTION: tuple[str, ...] = ()  # a section has no closing mark; the next header ends it
+_RESULT_LABELS = ("tool_output", "tool_result")
 
 
 @dataclass(slots=True)
@@ -48,11 +52,13 @@ class CallScanner(QuoteFilter):
         catalog: ToolCatalog,
         *,
         thinking: ThinkingState = "unknown",
-        whole_message: bool = False,
+        whole_message: CallsAlone = False,
     ) -> None:
         super().__init__(grammars, catalog, thinking, whole_message)
         self._closers: frozenset[str] = CLOSERS
-        self._has_marked_calls = self._is_stopped = self._weak_disabled = False
+        self._ends: tuple[str, ...] | None = None  # the marks that end the result or output that is being passed
+        self._no_outputs = tuple(name for name in (catalog.output, "completed", "end_of_answer") if name)
+        self._has_marked_calls = self._weak_disabled = False
 
     # --- the scan ----------------------------------------------------------------------------------
 
@@ -60,7 +66,7 @@ class CallScanner(QuoteFilter):
         """Scan the text."""
         cursor = self.cursor
         yield from self._handle_line_start()
-        while not self._is_stopped:
+        while not self.output.is_stopped:
             match = self.pattern.search(cursor.text, cursor.position)
             if match is not None:
                 cursor.position = match.start()
@@ -76,15 +82,17 @@ class CallScanner(QuoteFilter):
         while not cursor.closed:  # drop the text after invented results
             cursor.text, cursor.position, self.emitted = "", 0, 0
             yield None
-        self.output.finish()
+        self.output.finish(thinking=self.thinking, truncated=cursor.is_truncated)
 
     def _handle_match(self, match: re.Match[str]) -> Wait[None]:
         match match[0][0]:
             case "\n":
                 self.cursor.position += 1
                 yield from self._handle_line_start()
-            case "`":
+            case "`" if self._ends is None:
                 yield from self._skip_code()
+            case "`":
+                self.cursor.position += 1
             case _:
                 yield from self._handle_token(match[0])
 
@@ -93,8 +101,12 @@ class CallScanner(QuoteFilter):
         start = cursor.position
         if start and cursor.text[start - 1] == "\\":  # an escaped marker inside a value
             cursor.position += len(token)
-        elif not (yield from self._handle_marker(token, start)):
-            yield from self._skip_end_token(token, start)
+        elif self._ends is not None and token not in (*self._ends, *(self._closers if self.thinking != "over" else ())):
+            cursor.position += 1
+        else:
+            self._ends = None
+            if not (yield from self._skip_end_token(token)) and not (yield from self._handle_marker(token, start)):
+                cursor.position = start + 1
 
     def _handle_marker(self, token: str, start: int) -> Wait[bool]:
         """Handle a token of a thinking block or a grammar. Return True if the token is one."""
@@ -102,29 +114,45 @@ class CallScanner(QuoteFilter):
             self._start_thinking(token)
         elif token in self._closers and self.thinking != "over":
             yield from self._end_thinking(token)
-        elif token in self.grammars.stops and self.output.has_calls:
-            self._stop()
+        elif token in self.grammars.quotations:
+            self._start_quotation(token)
         elif self.after_call and token in self.grammars.closers:
             self._emit()
             self.output.add_marker(token)
             self.cursor.position = self.emitted = start + len(token)
         else:
-            return token in self.grammars.by_opener and (yield from self._read_marked_block(token))
+            return (yield from self._read_calls_at(token, start))
         return True
 
-    def _stop(self) -> None:
-        self._is_stopped = True
-        self.output.add_note("the results that the model invented were removed")
+    def _read_calls_at(self, opener: str, start: int) -> Wait[bool]:
+        if self._quote or (start and self.cursor.text[start - 1] in "'‘"):
+            return False
+        if opener not in self.grammars.by_start:
+            return opener in self.grammars.by_opener and (yield from self._read_marked_block(opener))
+        yield from self._read_weak_calls(opener[0])
+        return self.cursor.position > start
 
-    def _skip_end_token(self, token: str, start: int) -> Wait[None]:
-        """Drop a token that ends the turn. At any other place the token is text."""
+    def _start_quotation(self, opener: str) -> None:
+        """Pass over an output, or a tool's result that the model repeats. After a call, the result is invented."""
+        if opener in self.grammars.echoes and self.output.has_calls:
+            self.output.stop(wait=self.thinking != "over")
+        self.output.expect_last()
+        self._ends = self.grammars.quotations[opener]
+        self.cursor.position += len(opener)
+
+    def _skip_end_token(self, token: str) -> Wait[bool]:
+        """Drop tokens that end the turn, or pass them as text. Return False if the token has another meaning here."""
         cursor = self.cursor
-        if token in END_TOKENS and self.thinking != "open":
-            cursor.position = start + len(token)
-            if (yield from self._is_at_end(cursor)):
-                self.emitted = cursor.position
-            return
-        cursor.position = start + 1
+        start = cursor.position
+        if token not in END_TOKENS or self.thinking == "open":
+            return False
+        cursor.position += len(token)
+        if (yield from self._is_at_end(cursor)):
+            self.emitted = cursor.position
+        elif token in self.grammars.quotations:
+            cursor.position = start
+            return False
+        return True
 
     def _is_at_end(self, cursor: Cursor) -> Wait[bool]:
         """Return True if only space and tokens that end the turn follow."""
@@ -143,6 +171,8 @@ class CallScanner(QuoteFilter):
         cursor = self.cursor
         start = cursor.position
         for grammar in self.grammars.by_opener[opener]:
+            if self._ends is not None and not grammar.other_text:
+                continue
             cursor.position = start + len(opener)
             block = yield from self._run_reader(grammar.read(cursor, opener, self.catalog))
             if block is not None:
@@ -172,36 +202,40 @@ class CallScanner(QuoteFilter):
         self._emit()  # the line break before an opener of a line
         start, cursor.position = cursor.position, end
         raw = cursor.text[start:end]
-        if self.thinking != "over" and any(call.error for call in block.calls):
-            # A call in a thought can be incomplete: the thought may end inside.
-            closer = next((raw.find(closer) for closer in self._closers if closer in raw), -1)
-            if closer >= 0:
-                cursor.position = start + closer
-                return
+        if self.thinking != "over" and (thought := self._thought_in(block, raw)) >= 0:
+            cursor.position = start + thought
+            return
         self.emitted = cursor.position
         if not block.calls:
             self.output.add_marker(raw)
         else:
-            self.after_call = True
-            self._has_marked_calls = self._has_marked_calls or not grammar.weak
             block = _reject_repairs(block) if self.catalog.strict else block
-            wait = self.thinking != "over"
-            self.output.add_calls(raw, block.calls, (*block.notes, *notes), grammar.name, wait=wait)
+            found = PendingCalls(raw, block.calls, (*block.notes, *notes), grammar.name, grammar.other_text)
+            self.after_call = self.output.add_calls(found, wait=self.thinking != "over")
+            self._has_marked_calls |= self.after_call and not grammar.weak
+
+    def _thought_in(self, block: CallBlock, raw: str) -> int:
+        """Return the end of a thought in an incomplete call, or -1. A value without a certain end may hold a closing tag."""
+        errors = [call.error.message for call in block.calls if call.error]
+        if not errors or (self.thinking == "unknown" and any(UNCLEAR in message for message in errors)):
+            return -1
+        return next((raw.find(closer) for closer in self._closers if closer in raw), -1)
 
     # --- reasoning ---------------------------------------------------------------------------------
 
     def _start_thinking(self, opener: str) -> None:
         if self.thinking == "unknown":
             self.output.release()  # the block starts here, so the text before it was no thought
+        self.output.start_thought()
         self.thinking, self._closers = "open", frozenset({THOUGHTS[opener]})
         self.cursor.position += len(opener)
 
     def _end_thinking(self, closer: str) -> Wait[None]:
-        self.output.withdraw(everything=self.thinking == "unknown")
+        self.output.withdraw()
         self.thinking = "open"
         self.cursor.position += len(closer)
         self._emit()
-        self.thinking, self._has_marked_calls = "over", self.output.has_calls
+        self.thinking, self._has_marked_calls, self._quote = "over", self.output.has_calls, ""
         after = self.cursor.position
         yield from self.cursor.skip_space()
         start = self.cursor.position
@@ -214,10 +248,12 @@ class CallScanner(QuoteFilter):
         """Read what counts only at the start of a line. The cursor stays there or passes what was read."""
         cursor = self.cursor
         start = cursor.position
-        if (yield from self._handle_line_opener()) or self.thinking == "open":
+        if self._ends or (yield from self._handle_line_opener()) or self.thinking == "open":
             return
         yield from cursor.skip_blanks()
         here = yield from cursor.peek()
+        if (yield from self._is_output_next(here)):
+            return
         if here == ">":
             yield from self._skip_quote()
         elif here in MARKS and here and cursor.position - start <= 3:
@@ -232,10 +268,28 @@ class CallScanner(QuoteFilter):
             return False
         if opener not in self.grammars.stops or not self.output.has_calls:
             return opener in self.grammars.by_opener and (yield from self._read_marked_block(opener))
-        is_alone = yield from self._is_alone(opener)
-        if is_alone:
-            self._stop()
-        return is_alone
+        if (yield from self._is_alone(opener)):
+            self.output.stop(wait=self.thinking != "over")
+        return self.output.is_stopped
+
+    def _is_output_next(self, here: str) -> Wait[bool]:
+        """Pass the start of a section's header. Return True if one is here, or this line is in the section of an output."""
+        cursor = self.cursor
+        if here != "[" or (yield from cursor.peek(2)) != "[[":
+            return self._ends is not None
+        start = cursor.position
+        cursor.position += 2
+        yield from cursor.skip_blanks()
+        if not (yield from cursor.accept("##")):
+            cursor.position = start
+            return self._ends is not None
+        yield from cursor.skip_blanks()
+        # No part of the name of an output is held.
+        is_output = (yield from cursor.accept_any(self._no_outputs)) is None
+        self._ends = _SECTION if is_output else None
+        if is_output:
+            self.output.expect_last()
+        return True
 
     def _skip_quote(self) -> Wait[None]:
         """Pass a quoted line, unless it is ``>>>`` and a call."""
@@ -267,7 +321,7 @@ class CallScanner(QuoteFilter):
             trial = yield from self._run_trial()
             if self._accept_trial(trial, start):
                 return
-        if here == "{" and not self.output.has_text and not cursor.text[self.emitted : start].strip():
+        if here == "{":
             yield from self._skip_answer()
 
     def _skip_answer(self) -> Wait[None]:
@@ -290,7 +344,8 @@ class CallScanner(QuoteFilter):
 
     def _can_read_weak(self, start: int) -> bool:
         """Return True if weak forms count here: after no marked call, and not inside a failed form."""
-        return not self._has_marked_calls and not self._weak_disabled and start >= self.weak_from
+        is_free = not self._has_marked_calls and not self._weak_disabled and start >= self.weak_from
+        return is_free and self.output.can_count()
 
     def _can_start_call(self, here: str) -> bool:
         return here in self.grammars.by_start or (bool(self.grammars.by_tool_name) and here in self.catalog.initials)
@@ -362,7 +417,11 @@ class CallScanner(QuoteFilter):
             if self._accept_trial(trial, start):
                 return
             cursor.position = content
-        if not (yield from self._skip_fence(marks)):
+        if (yield from self._skip_fence(marks)):
+            return
+        if label in _RESULT_LABELS:
+            cursor.position = len(cursor.text)
+        else:
             yield from self._handle_line_start()
 
     def _can_wrap_calls(self, marks: str, label: str) -> bool:
@@ -386,10 +445,15 @@ class CallScanner(QuoteFilter):
             if not (yield from cursor.accept("\n")):
                 break
         found = self._blocks_of(cursor.text[start:end])
-        if not found or (label == "python" and {grammar.name for grammar, _ in found} != {"pythonic"}):
+        if not found or not self._can_count_in_fence(label, [grammar for grammar, _ in found]):
             return None
         what = "calls in a code fence" if marks[0] == "`" else f"calls under the label {marks}{label}"
         return _Trial(found, (what,))
+
+    def _can_count_in_fence(self, label: str, grammars: list[Grammar]) -> bool:
+        if label == "python" and any(grammar.name != "pythonic" for grammar in grammars):
+            return False
+        return self.output.can_count_in_fence(label, is_marked=not all(grammar.weak for grammar in grammars))
 
     def _is_call_start_next(self, cursor: Cursor) -> Wait[bool]:
         """Return True if the first character of a fence's content can start a call."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigwire.adapters.text_tools import read_calls
+from sigwire.adapters.text_tools import TextReader, read_calls
 from sigwire.adapters.text_tools.render import instructions, schema_text, tool_line
 from sigwire.adapters.text_tools.styles import TAUGHT
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -118,6 +119,32 @@ def test_quoted_block_is_no_call(text: str) -> None:
 )
 def test_unclosed_quotation_hides_no_call(text: str) -> None:
     assert [call.name for call in read_calls(text, NAMES).calls] == ["ping"]
+
+
+@pytest.mark.parametrize("mark", ["~~~", "```"])
+@pytest.mark.parametrize("bodies", list(product(["closed", "unclosed", "incomplete"], repeat=3)))
+def test_each_of_three_blocks_is_read_or_an_error(bodies: tuple[str, ...], mark: str) -> None:
+    text, expected = "", []
+    for number, body in enumerate(bodies):
+        call = f'{{"name": "ping", "arguments": {{"n": {number}}}}}'
+        text += (
+            f"{mark}tool_call\n{call[:-2] if body == 'incomplete' else call}\n{f'{mark}' if body == 'closed' else ''}\n"
+        )
+        expected.append(None if body == "incomplete" else {"n": number})
+    found = read_calls(text, NAMES)
+    assert [call.arguments for call in found.calls] == expected
+    assert [call.error is None for call in found.calls] == [arguments is not None for arguments in expected]
+    assert found.text == ""
+    reader = TextReader(NAMES)
+    for character in text:
+        reader.feed(character)
+    reader.close()
+    assert reader.scan == found
+
+
+def test_invented_result_after_an_unclosed_block_is_removed() -> None:
+    found = read_calls(f"{PING.removesuffix('~~~')}~~~tool_result\nsecret is 42\n~~~\nIt says 42.", NAMES)
+    assert ([call.name for call in found.calls], found.text) == (["ping"], "")
 
 
 def test_block_without_a_finished_line_is_no_call() -> None:
