@@ -96,7 +96,8 @@ def _tagged_arguments(
     def write(name: str, arguments: Any) -> str:
         opening, closing = call[0].format(name), call[1]
         if not is_mapping(arguments) or any(_needs_json(key, value, marks) for key, value in arguments.items()):
-            body = [arguments if isinstance(arguments, str) else write_json(arguments)]
+            # Readers count closing tags, so that a text shows none.
+            body = [arguments if isinstance(arguments, str) else write_json(arguments).replace("</", "<\\/")]
         else:
             body = [parameter[0].format(key) + _text_of(value) + parameter[1] for key, value in arguments.items()]
         return gap.join([opening, *body, closing])

@@ -7,6 +7,11 @@
 
 A closed argument does not complete a call, since another may be missing. Without the call's closing tag, or its wrapper's,
 the call is an error. Values are verbatim; no entity is decoded.
+
+A text that holds a closing tag of its own form would end there, and a call with less than the model wrote would run. So a call
+with a text among its arguments waits for the end of the message. It is an error, with all text after it, if the text holds an
+opening tag too, if its own closing tag is missing within a line, or if closing tags without opening ones follow. If the
+message is truncated, no text may follow such a call.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from dataclasses import dataclass, field
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
 from sigwire.adapters.text_tools.grammar import (
     TRUNCATED,
+    UNCLEAR,
     CallBlock,
     Grammar,
     Reader,
@@ -27,7 +33,7 @@ from sigwire.adapters.text_tools.grammar import (
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.text_tools.grammars.tagged_json import in_tool_calls, read_named_call, truncated_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
-from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
+from sigwire.adapters.text_tools.markers import CALL, CALL_END, SECTION, SECTION_END, SEPARATOR
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.tools.calls import ToolCall
 
@@ -35,6 +41,8 @@ __all__ = ["TAGGED_VALUES", "read_glm_pairs"]
 
 _HEADER = re.compile(r"[^<>\n]*")
 _NAME = re.compile(r"[\w.\-]*")
+_MORE_TEXT = re.compile(r"(?:\s|</[\w:]+>)*[^\s<]")
+_UNCLEAR = f"{UNCLEAR}. Write the arguments as one JSON object between the call's tags"
 _ATTRIBUTE = re.compile(r"""\s*["']?([^"'\s]+)["']?(?:\s+string=["'](true|false)["'])?\s*""")
 
 
@@ -66,13 +74,35 @@ class _PartialCallBlock:
     catalog: ToolCatalog
     arguments: JsonObject = field(default_factory=dict[str, JsonValue])
     notes: list[str] = field(default_factory=list[str])
+    has_text: bool = False
+    is_unclosed: bool = False
+    is_unclear: bool = False
 
     def typed_value(self, key: str, text: str) -> JsonValue:
         """Return the value of an argument's text, typed by the schema."""
         tool = self.catalog.declared_name(self.name) or ""
         return read_value(text, self.catalog.parameter_schema(tool, key), self.catalog.tools.get(tool))
 
-    def call(self, cursor: Cursor, is_complete: bool) -> ToolCall:
+    def add(self, key: str, value: JsonValue, *, is_unclear: bool, is_unclosed: bool = False) -> None:
+        """Add an argument. ``is_unclear``: if the value is text, more of it may follow."""
+        is_text = isinstance(value, str)
+        self.has_text = self.has_text or is_text
+        self.is_unclosed = self.is_unclosed or (is_text and is_unclosed)
+        self.is_unclear = self.is_unclear or (is_text and is_unclear) or self.arguments.get(key, value) != value
+        self.arguments[key] = value
+
+    def finish(self, cursor: Cursor, is_complete: bool, tags: tuple[str, str]) -> Wait[ToolCall]:
+        """Return the call. ``tags``: the opening and the closing tag of a value."""
+        if self.has_text or self.is_unclear:
+            yield from cursor.wait_for_end()
+            text, end = cursor.text, cursor.position
+            has_more = (self.is_unclosed or cursor.is_truncated) and _MORE_TEXT.match(text, end) is not None
+            if self.is_unclear or has_more or text.count(tags[1], end) > text.count(tags[0], end):
+                cursor.position = len(text)
+                return broken_call(text[self.start :], _UNCLEAR, self.catalog.declared_name(self.name))
+        return self._call(cursor, is_complete)
+
+    def _call(self, cursor: Cursor, is_complete: bool) -> ToolCall:
         tool = self.catalog.declared_name(self.name)
         if not is_complete:
             raw = cursor.text[self.start : cursor.position]
@@ -126,7 +156,8 @@ def _read_call(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog) -> Wait[Call
     if not (yield from _is_body_next(cursor, tags, declared=catalog.declared_name(partial.name) is not None)):
         return None
     is_complete = yield from _read_parameters(cursor, tags, partial)
-    return CallBlock((partial.call(cursor, is_complete),), tuple(partial.notes))
+    call = yield from partial.finish(cursor, is_complete, (tags.parameter, tags.parameter_end))
+    return CallBlock((call,), tuple(partial.notes))
 
 
 def _is_body_next(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool]:
@@ -151,12 +182,12 @@ def _read_parameters(cursor: Cursor, tags: _TagSet, partial: _PartialCallBlock) 
         match = _ATTRIBUTE.fullmatch(header)
         if match is None or not (yield from cursor.accept(">")):
             return False
-        text = yield from _read_parameter_text(cursor, tags, partial)
-        if text is None:
+        read = yield from _read_parameter_text(cursor, tags, partial)
+        if read is None:
             return False
-        if match[1] in partial.arguments:
-            partial.notes.append("an argument came twice, the last one counts")
-        partial.arguments[match[1]] = _typed_value(text, match, partial)
+        text, is_closed, is_unclear = read
+        value = _typed_value(text, match, partial)
+        partial.add(match[1], value, is_unclear=is_unclear, is_unclosed=not is_closed)
 
 
 def _accept_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
@@ -170,21 +201,30 @@ def _accept_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
     return found
 
 
-def _read_parameter_text(cursor: Cursor, tags: _TagSet, partial: _PartialCallBlock) -> Wait[str | None]:
-    """Pass and return a parameter's text; ``None`` if it does not end."""
+def _read_parameter_text(
+    cursor: Cursor, tags: _TagSet, partial: _PartialCallBlock
+) -> Wait[tuple[str, bool, bool] | None]:
+    """Pass and return a parameter's text, whether it is closed, and whether its end is unclear; ``None`` without an end."""
     if (yield from cursor.accept("<![CDATA[")):
-        return (yield from _read_cdata(cursor, tags))
+        text = yield from _read_cdata(cursor, tags)
+        return None if text is None else (text, True, False)
     start = search = cursor.position
     while (match := (yield from cursor.find(tags.value_ends, search))) is not None:
         text, cursor.position = cursor.text[start : match.start()], match.start()
         if (yield from cursor.accept(tags.parameter_end)):
-            return _trim_line_breaks(text) if tags.lines else text
+            return (_trim_line_breaks(text) if tags.lines else text), True, tags.parameter in text
         if match[0] != tags.parameter or (yield from _is_known_parameter_next(cursor, tags, partial)):
             partial.notes.append("the closing tag of an argument was missing")
-            return text.strip("\n")
+            is_unclear = match[0] in tags.wrapper_ends or _is_unclear(text, tags.call)
+            return text.strip("\n"), False, is_unclear
         search = match.end()
     cursor.position = len(cursor.text)
     return None
+
+
+def _is_unclear(text: str, opener: str) -> bool:
+    """Return True if an unclosed value may go on: the tag behind it is not on a new line, or the value holds a call."""
+    return not text.rstrip(" \t").endswith("\n") or opener in text
 
 
 def _read_cdata(cursor: Cursor, tags: _TagSet) -> Wait[str | None]:
@@ -261,7 +301,7 @@ def _accept_invoke(cursor: Cursor) -> Wait[bool]:
 def _read_legacy_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[ToolCall]:
     partial = _PartialCallBlock((yield from cursor.run(_HEADER)).strip(), cursor.position, catalog)
     is_complete = (yield from cursor.accept("</tool_name>")) and (yield from _read_legacy_parameters(cursor, partial))
-    return partial.call(cursor, is_complete)
+    return (yield from partial.finish(cursor, is_complete, ("<parameters>", "</parameters>")))
 
 
 def _read_legacy_parameters(cursor: Cursor, partial: _PartialCallBlock) -> Wait[bool]:
@@ -288,7 +328,7 @@ def _read_legacy_parameter(cursor: Cursor, partial: _PartialCallBlock) -> Wait[b
     cursor.position = match.end() if match else len(cursor.text)
     if match is not None:
         text = cursor.text[start : match.start()]
-        partial.arguments[key] = partial.typed_value(key, text)
+        partial.add(key, partial.typed_value(key, text), is_unclear=f"<{key}>" in text)
     return match is not None
 
 
@@ -313,7 +353,8 @@ def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: boo
         return block
     if (yield from cursor.accept("<arg_key>")):
         is_complete = yield from _read_pairs(cursor, partial)
-        return CallBlock((partial.call(cursor, is_complete),), tuple(partial.notes))
+        call = yield from partial.finish(cursor, is_complete, ("<arg_value>", "</arg_value>"))
+        return CallBlock((call,), tuple(partial.notes))
     if bare or declared is None:
         return None
     if (yield from _accept_glm_end(cursor)):
@@ -343,10 +384,13 @@ def _read_pairs(cursor: Cursor, partial: _PartialCallBlock) -> Wait[bool]:
         if match is None:
             return False
         text = cursor.text[start : cursor.position]
-        if not (yield from cursor.accept("</arg_value>")):
+        is_closed = yield from cursor.accept("</arg_value>")
+        is_unclear = "<arg_value>" in text
+        if not is_closed:
             partial.notes.append("the closing tag of an argument was missing")
+            is_unclear = match[0] == "</tool_call>" or _is_unclear(text, "<tool_call>")
             text = text.strip("\n")
-        partial.arguments[key] = partial.typed_value(key, text)
+        partial.add(key, partial.typed_value(key, text), is_unclear=is_unclear, is_unclosed=not is_closed)
         yield from _skip_line_breaks(cursor)
         if (yield from _accept_glm_end(cursor)):
             return True
@@ -363,8 +407,8 @@ _ARG_ENDS = Finder(["</arg_value>", "<arg_key>", "</tool_call>"])
 _GLM_ENDS = ClosingMarkers("</tool_call>")
 
 
-def _make_grammar(name: str, tags: _TagSet, stops: tuple[str, ...] = ()) -> Grammar:
-    return Grammar(name, tags.openers(), _make_reader(tags), closers=(tags.call_end, *tags.wrapper_ends), stops=stops)
+def _make_grammar(name: str, tags: _TagSet) -> Grammar:
+    return Grammar(name, tags.openers(), _make_reader(tags), closers=(tags.call_end, *tags.wrapper_ends))
 
 
 def _invoke_tags(
@@ -407,10 +451,10 @@ TAGGED_VALUES: tuple[Grammar, ...] = (
     _GLM_CALLS,
     in_tool_calls(_GLM_CALLS),
     _make_grammar("minimax", _MINIMAX),
-    _make_grammar("anthropic_legacy", _ANTHROPIC, stops=("<function_results>",)),
+    _make_grammar("anthropic_legacy", _ANTHROPIC),
     Grammar("anthropic_legacy", ("<function_calls>", "<invoke>"), _read_legacy),
     _make_grammar("minicpm5", _MINICPM),
-    _make_grammar("step3", _STEP, stops=OUTPUTS),
+    _make_grammar("step3", _STEP),
     _make_dsml_grammar("｜"),
     _make_dsml_grammar("|"),
 )
