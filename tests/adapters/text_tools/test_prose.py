@@ -47,6 +47,8 @@ PROSE = [
     "<|im_end|> ends a turn in ChatML.", "</s> and <s> and <|eot_id|> are tokens.", "The token <|python_tag|> precedes code.",
     "<tool_calls>", "</tool_call>", "<tool_call", "<tool_call>", "x [TOOL_CALLS]\ny",
     "<｜DSML｜ is DeepSeek's", "｜tool▁sep｜ alone",
+    '{"thought": "ping", "tool_calls": []}', '{"thought": "ping", "name": "ping", "arguments": {}}', "a >>> b", "x>>>ping me",
+    "x >>>ping\n{}\nis how",
     ">>>ping me", ">>> ping()\nTrue", "ping\n{}\nis how one does it", "ping[ARGS]", "<|START_ACTION|> begins",
     "<|action_start|> begins", "call:ping is a label", "I'd use call:find{text} maybe", "<ping/>", "<ping></ping>",
     "<parameter=text>x</parameter>", "<arg_key>text</arg_key>", "</function>", '<tools>[{"name": "ping"}]</tools> listed',

@@ -1,6 +1,7 @@
 """Calls without a marker: bare JSON, and a tool's name with JSON behind it.
 
     {"name": NAME, "arguments": OBJ}          bare_json, llama3_json; several in a row, or a list of them (xlam)
+    {"thought": TEXT, "tool_calls": [...]}    xlam
     NAME + line break + OBJ                   functionary 3.2, GLM-4; also >>>NAME, and NAME[ARGS]OBJ where a marker was lost
 
 Weak forms: the scanner asks for them at the start of a line only, and counts them at the end of the message only. They must
@@ -34,7 +35,7 @@ __all__ = ["BARE_JSON"]
 
 _NO_CLOSERS = ClosingMarkers()
 _CLOSERS = ("</tool_call>", "</tool_calls>", "<|/tool_call|>", "<|tool_call_end|>", "[/TOOL_CALLS]")
-_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, "id", "type", "index", "tool_call_id", "function", "tool_calls"})
+_KEYS = {*NAME_KEYS, *ARGUMENT_KEYS, "id", "type", "index", "tool_call_id", "function", "thought", "tool_calls"}
 _WORD = re.compile(r"[\w$-]*")
 _TEXT = re.compile(r"""[^"'\\\n]*""")
 _HAS_ARGUMENTS = re.compile(r"""["']?(?:arguments|parameters|args)["']?\s*:""")
@@ -164,6 +165,6 @@ BARE_JSON: tuple[Grammar, ...] = (
     Grammar("bare_json", ("{", "["), _read_json, weak=True),
     PYTHON_LISTS,
     Grammar("functionary", (">>>all",), _read_recipient_all, own_line=True),
-    Grammar("functionary", (">",), _read_named, weak=True),
+    Grammar("functionary", (">", ">>>"), _read_named, weak=True),
     Grammar("functionary", (), _read_named, weak=True),
 )

@@ -44,6 +44,7 @@ _BODIES = {  # the text before the closing mark
 }
 _RAW = re.compile(r"[rRuU](?=['\"])")
 _ESCAPE = re.compile(r"\\(?:\n|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL)
+_SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _PLAIN_ESCAPES: Mapping[str, str] = {
     "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "/": "/"
 }  # fmt: skip
@@ -184,7 +185,10 @@ class _LiteralParser:
         end = self._string_end(mark, start)
         self.position = end + len(mark)
         body = self.text[start:end]
-        return body if raw or mark[0] == "<" or "\\" not in body else _ESCAPE.sub(_unescape, body)
+        if raw or mark[0] == "<" or "\\" not in body:
+            return body
+        text = _ESCAPE.sub(_unescape, body)
+        return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
     def _string_end(self, mark: str, start: int) -> int:
         pattern = _BODIES.get(mark)
