@@ -12,7 +12,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Never, Self, TypeAlias
 
 __all__ = ["JsonObject", "JsonValue", "Value", "dumps", "is_too_deep", "loads", "loads_once"]
@@ -54,16 +54,13 @@ def is_too_deep(value: object) -> bool:
     >>> is_too_deep([[[]]]), is_too_deep(loads("[" * 200 + "]" * 200))
     (False, False)
     """
-    level = [value]
+    level: list[Any] = [value]
     for _ in range(_MAX_DEPTH + 1):
-        level = [child for each in level if isinstance(each, dict | list) for child in _children(each)]
+        parents = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = [child for children in parents for child in children]
         if not level:
             return False
     return True
-
-
-def _children(value: dict[Any, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 _MAX_DEPTH = 200

@@ -19,16 +19,9 @@ from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, UrlVariable, W
 from sigwire.lm.providers.rows import ROWS
 
 __all__ = [
-    "PROVIDERS",
-    "ApiKey",
-    "ModelRule",
-    "Provider",
-    "UrlVariable",
-    "Wire",
-    "find_provider",
-    "register",
+    "PROVIDERS", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "find_provider", "register",
     "suggest_provider",
-]
+]  # fmt: skip
 
 _rows: dict[str, Provider] = {}
 _prefixes: dict[str, str] = {}  # prefixes and aliases

@@ -209,7 +209,7 @@ class _SSEJsonDecoder:
 
     def _parse_strictly(self, event: ServerSentEvent) -> Iterable[JsonValue]:
         """Read an end mark, an empty event, events without a blank line between them, or JSON for the strict parser."""
-        data = "\n".join(takewhile(_is_no_mark, event.data.split("\n")))
+        data = "\n".join(takewhile(lambda line: not line.startswith(_DONE), event.data.split("\n")))
         self.has_end_mark = len(data) < len(event.data)
         if not data.strip():
             return ()
@@ -217,10 +217,6 @@ class _SSEJsonDecoder:
             return (_as_error(event.name, loads(data)),)
         except ValueError as error:
             return _line_by_line(data, error)
-
-
-def _is_no_mark(line: str) -> bool:
-    return not line.startswith(_DONE)
 
 
 def _parse(text: str) -> JsonValue:

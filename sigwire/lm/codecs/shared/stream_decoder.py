@@ -130,7 +130,7 @@ class StreamDecoder(ABC, Generic[D]):
 
         Raises the ``LMError`` of a failure, with the response up to it as ``partial``: ``None`` without any content.
         """
-        return self._emit(self._read_events(event))
+        return self._emit(self._read_array(event) if isinstance(event, list) else self._read_any(event))
 
     def close(self, *, end_mark: bool = False) -> list[StreamEvent]:
         """Return the last events. Raises a retryable ``LMError`` if the stream was truncated."""
@@ -189,10 +189,10 @@ class StreamDecoder(ABC, Generic[D]):
 
     # --- reading, and the partial response of a failure
 
-    def _read_events(self, event: JsonValue) -> Iterator[StreamEvent]:
-        """Read an event, or a list of events: some hosts buffer the stream as one array."""
-        for each in event if isinstance(event, list) else (event,):
-            yield from self._read_any(each)
+    def _read_array(self, events: list[JsonValue]) -> Iterator[StreamEvent]:
+        """Read a list of events: some hosts buffer the stream as one array."""
+        for event in events:
+            yield from self._read_any(event)
 
     def _read_any(self, event: JsonValue) -> Iterator[StreamEvent]:
         if isinstance(event, dict) and not event.get("error"):
