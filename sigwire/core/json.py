@@ -15,6 +15,8 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Never, Self, TypeAlias
 
+from sigwire.core.narrow import is_array, is_object
+
 __all__ = ["JsonObject", "JsonValue", "Value", "dumps", "is_too_deep", "loads", "loads_once"]
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
@@ -54,9 +56,9 @@ def is_too_deep(value: object) -> bool:
     >>> is_too_deep([[[]]]), is_too_deep(loads("[" * 200 + "]" * 200))
     (False, False)
     """
-    level: list[Any] = [value]
+    level = [value]
     for _ in range(_MAX_DEPTH + 1):
-        parents = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        parents = (each.values() if is_object(each) else each for each in level if is_object(each) or is_array(each))
         level = [child for children in parents for child in children]
         if not level:
             return False

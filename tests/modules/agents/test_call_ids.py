@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,23 +72,23 @@ class Plain:
 
 
 @contextmanager
-def fake(call_id: str) -> Iterator[Any]:
+def fake(call_id: str) -> Generator[Any]:
     yield FakeLM([Choice("", tuple(calls), finish_reason="tool_calls") for calls in turns(call_id)])
 
 
 @contextmanager
-def base(call_id: str) -> Iterator[Any]:
+def base(call_id: str) -> Generator[Any]:
     yield OpenAIShaped(call_id)
 
 
 @contextmanager
-def plain(call_id: str) -> Iterator[Any]:
+def plain(call_id: str) -> Generator[Any]:
     yield Plain(call_id)
 
 
 def over(wire: str, model: str, **options: Any) -> Callable[[str], Any]:
     @contextmanager
-    def serve(call_id: str) -> Iterator[Any]:
+    def serve(call_id: str) -> Generator[Any]:
         with FakeProvider(list[Any](turns(call_id))) as provider:
             yield LM(model, base_url=provider.url(wire), api_key="any", num_retries=0, **options)
 

@@ -73,5 +73,6 @@ def _is_long(*values: JsonValue) -> bool:
 
 
 def _with_mark(content: JsonValue, mark: JsonObject) -> JsonValue:
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(objects_of(content))
+    text: JsonObject = {"type": "text", "text": content}
+    blocks = (text,) if isinstance(content, str) else objects_of(content)
     return [*blocks[:-1], {**blocks[-1], "cache_control": mark}]
