@@ -19,9 +19,8 @@ from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
 __all__ = ["with_cache_marks"]
 
 _MOST_MARKS = 4
-_LEAST_CHARACTERS = (
-    3 * 1024
-)  # models cache from 512 to 4,096 tokens on, and ignore a mark before; a write costs 1.25 times
+# Models cache from 512 to 4,096 tokens on and ignore an earlier mark; a write to the cache costs 1.25 times the tokens.
+_LEAST_CHARACTERS = 3 * 1024
 
 
 def with_cache_marks(body: JsonObject, request: Request, profile: MessagesProfile) -> JsonObject:
@@ -36,23 +35,22 @@ def with_cache_marks(body: JsonObject, request: Request, profile: MessagesProfil
     mark: JsonObject = {"type": "ephemeral", **{name: ttl for name, ttl in object_of(given).items() if name == "ttl"}}
     marked, messages = dict(body), list(objects_of(body["messages"]))
     for end in (request.repeated or (count,))[: max(_MOST_MARKS - _count_marks(body), 0)]:
-        at = _wire_index(request.messages[:end]) if end < count else len(messages) - 1
-        if at >= len(messages) or not (
-            is_wanted or _is_long(body.get("tools"), body.get("system"), *messages[: at + 1])
-        ):
+        length = _wire_length(request.messages[:end]) if end < count else len(messages)
+        if not (is_wanted or _is_long(body.get("tools"), body.get("system"), *messages[:length])):
             continue
         if end >= count:
             marked["cache_control"] = mark
-        elif at >= 0:
-            messages[at] = {**messages[at], "content": _with_mark(messages[at]["content"], mark)}
-        elif "system" in body:
+        elif length == 0 and "system" in body:
             marked["system"] = _with_mark(body["system"], mark)
+        elif 0 < length <= len(messages):
+            last = messages[length - 1]
+            messages[length - 1] = {**last, "content": _with_mark(last["content"], mark)}
     return {**marked, "messages": list[JsonValue](messages)}
 
 
-def _wire_index(messages: Iterable[Message]) -> int:
-    """Return the index of the last message on the wire, which has two roles; -1 for system turns alone."""
-    return len([*groupby(turn.role == "assistant" for turn in messages if turn.role != "system")]) - 1
+def _wire_length(messages: Iterable[Message]) -> int:
+    """Return the number of messages on the wire, which has two roles and no system turns."""
+    return len([*groupby(turn.role == "assistant" for turn in messages if turn.role != "system")])
 
 
 def _count_marks(body: JsonObject) -> int:
