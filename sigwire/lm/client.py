@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.request import Request
+from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
@@ -107,6 +107,7 @@ class LM(BaseLM):
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
         self.check_options(self.kwargs)
+        check_prompt_cache(self.kwargs)
 
     def _connect(self) -> None:
         row, name = find_provider(self.model)
@@ -227,6 +228,7 @@ class LM(BaseLM):
         new._given = capabilities
         new._connect()
         new.check_options(new.kwargs.keys() & updates, "copying an LM")
+        check_prompt_cache(new.kwargs)
         return new
 
     def __getstate__(self) -> dict[str, object]:

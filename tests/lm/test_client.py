@@ -122,8 +122,8 @@ def test_names_of_options_are_those_of_the_tables() -> None:
         "reasoning_effort",
         "thinking",
     }
-    assert {"prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES
-    assert extra | {"prompt_cache"} | frozenset.intersection(*tables) == COMMON_OPTIONS
+    assert {"cache", "prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES
+    assert extra | {"cache", "prompt_cache"} | frozenset.intersection(*tables) == COMMON_OPTIONS
 
 
 @pytest.mark.parametrize("name", PROVIDERS["offline"].models)

@@ -199,6 +199,8 @@ def test_unknown_prompt_cache_is_refused_where_it_is_written(config: dict[str, A
         lambda: ReAct("question -> answer", tools=[look], **config),
         lambda: Predict("question -> answer", lm=lm)(question="q", config=config),
         lambda: claude(Double(MESSAGES))("Hi", **config),
+        lambda: claude(Double(MESSAGES), **config),
+        lambda: claude(Double(MESSAGES)).copy(prompt_cache=config.get("prompt_cache", "x")),
     ]
     for make in makers:
         with pytest.raises(ConfigurationError, match="prompt_cache="):
