@@ -28,7 +28,7 @@ def refuse_booleans(validator: Any) -> Validate:
 
     def validate_all(arguments: FieldValues) -> dict[str, Any]:
         values: dict[str, Any] = validate(arguments)
-        if _has_boolean(arguments):
+        if _has_boolean(arguments.values()):
             try:
                 validate_json(json.dumps(arguments), strict=True)
             except (TypeError, ValueError) as error:
@@ -40,12 +40,14 @@ def refuse_booleans(validator: Any) -> Validate:
     return validate_all
 
 
-def _has_boolean(value: object) -> bool:
-    if isinstance(value, dict):
-        value = [*cast("dict[str, object]", value).values()]
-    if isinstance(value, list | tuple):
-        return any(map(_has_boolean, cast("list[object]", value)))
-    return value is True or value is False
+def _has_boolean(values: Iterable[Any]) -> bool:
+    for value in values:
+        if value is True or value is False:
+            return True
+        kind = value.__class__
+        if (kind is dict or kind is list) and _has_boolean(value.values() if kind is dict else value):
+            return True
+    return False
 
 
 def describe_argument_errors(error: ValueError, known: Iterable[str] = ()) -> str:

@@ -169,24 +169,23 @@ class Toolbox(ChecksKeywords):
 
     def _prepare(self, call: ToolCall, record: RunRecorder | None) -> _ToolRunEffect | _RejectedRun:
         tool = self.tools.get(call.name)
-
-        def rejected(message: str, error: Exception | None = None) -> _RejectedRun:
-            done = partial(_tool_run, self, call, tool, message, 0.0, is_error=True, exception=error)
-            return _RejectedRun(tool, done, record)
-
+        error: Exception | None = None
         if call.error is not None and call.error.code != "unknown_tool":
-            return rejected(call.error.message)
-        if tool is None:
-            return rejected(f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self.tools) or 'none'}.")
-        if call.arguments is None:
-            return rejected("The arguments must be a JSON object.")
-        if tool.handler is None:
-            return rejected(f"The provider runs {tool.name} itself; do not call it.")
-        try:
-            return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
-        except Exception as error:  # the validators of users' types may raise anything
-            is_expected = isinstance(error, ValueError) and str(error)
-            return rejected(str(error)) if is_expected else rejected(short_message(error), error)
+            problem = call.error.message
+        elif tool is None:
+            problem = f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self.tools) or 'none'}."
+        elif call.arguments is None:
+            problem = "The arguments must be a JSON object."
+        elif tool.handler is None:
+            problem = f"The provider runs {tool.name} itself; do not call it."
+        else:
+            try:
+                return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
+            except Exception as fault:  # the validators of users' types may raise anything
+                is_expected = isinstance(fault, ValueError) and str(fault)
+                problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
+        done = partial(_tool_run, self, call, tool, problem, 0.0, is_error=True, exception=error)
+        return _RejectedRun(tool, done, record)
 
     def warn(self, name: str, tool: Tool | None, error: Exception) -> LMWarning:
         """Return the warning of an exception of a tool; also emit a ``ToolWarning``, once for each line of a tool."""
