@@ -89,7 +89,8 @@ class Where:
     def __str__(self) -> str:
         facts = {"turn": self.turn, "tool": self.tool, "model": self.model, "example": self.example}
         place = self.module if self.path == "self" else f"{self.path} ({self.module})"
-        return " · ".join([f"at {place}", *(f"{name} {value}" for name, value in facts.items() if value is not None)])
+        known = [f"{name} {value}" for name, value in facts.items() if value is not None]
+        return f"at {' · '.join([place, *known] if place else known)}"
 
 
 class SigwireError(Exception):

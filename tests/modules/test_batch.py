@@ -105,6 +105,22 @@ async def test_cancelled_batch_has_its_finished_results(end: str, keep: bool) ->
     assert BatchRun.of(caught.value) == BatchRun({0: 0, 1: 1})
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("keep", [True, False])
+def test_interrupt_inside_a_call_has_the_finished_results(threads: int, keep: bool) -> None:
+    class Interrupted(Module):
+        def forward(self, n: int) -> int:
+            if n == 2:
+                raise KeyboardInterrupt
+            return n
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        Interrupted().batch([{"n": n} for n in range(3)], threads, return_exceptions=keep)
+    found = BatchRun.of(caught.value)
+    assert found.results.items() >= {0: 0}.items()
+    assert (sorted(found.results), found.failures) == (list(found.results), ())
+
+
 def test_batch_run_of_an_error_without_a_batch_is_an_input_error() -> None:
     with pytest.raises(InputError, match="does not come from a batch"):
         BatchRun.of(ValueError("x"))

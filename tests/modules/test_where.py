@@ -15,6 +15,7 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import AdapterParseError, AgentStopped, InputError, LMServerError, SigwireError, Where
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
+from sigwire.modules.agents.toolbox import Toolbox
 from sigwire.modules.batch import BatchRun
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
@@ -210,6 +211,15 @@ def test_interrupt_gets_no_note(interrupt: type[BaseException]) -> None:
     with pytest.raises(interrupt) as caught:
         Double(Interrupted())(n="1")
     assert notes_of(caught.value) == []
+
+
+def test_exception_of_a_toolbox_without_an_agent_names_the_tool() -> None:
+    def fail() -> None:
+        raise LookupError("x")
+
+    with pytest.raises(LookupError) as caught:
+        Toolbox([fail], on_error="abort")([ToolCall("a", "fail", {})])
+    assert notes_of(caught.value) == ["at tool fail"]
 
 
 def test_exception_class_that_refuses_attributes_is_raised_unchanged() -> None:

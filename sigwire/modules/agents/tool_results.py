@@ -5,11 +5,13 @@ Pure: nothing here runs a tool.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from math import isfinite
-from os.path import basename
+from os.path import basename, dirname
 from traceback import walk_tb
+from types import CodeType
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonValue, Value, dumps, loads
@@ -200,14 +202,25 @@ def short_message(error: BaseException) -> str:
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 3] + "..."
 
 
-def describe_exception(name: str, error: BaseException, file: str) -> tuple[str, str, int]:
-    """Return an exception of a tool for its author, with file and line: the last one in ``file`` if the traceback has one."""
-    frames = list(walk_tb(error.__traceback__))
-    frame, line = next((pair for pair in reversed(frames) if pair[0].f_code.co_filename == file), frames[-1])
-    path = frame.f_code.co_filename
+def describe_exception(name: str, error: BaseException, handler: object) -> tuple[str, str, int]:
+    """Return an exception of a tool for its author, with file and line: the innermost outside of installed libraries.
+
+    If there is none, as for a value without a JSON form, they are those of the function.
+    """
+    frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    code: CodeType | None = getattr(handler, "__code__", None)
+    last = frames[-1] if code is None else (code.co_filename, code.co_firstlineno)
+    path, line = next((each for each in reversed(frames) if _is_users(each[0])), last)
     try:
         shown = repr(error)[:_LONGEST_MESSAGE]
     except Exception:  # a user's __repr__ may raise
         shown = type(error).__name__
     text = f"{name} raised {shown} at {basename(path)}:{line}; the model got its message and the run continued"
     return text, path, line
+
+
+def _is_users(path: str) -> bool:
+    return not path.startswith(_LIBRARIES) and "site-packages" not in path
+
+
+_LIBRARIES = ("<frozen ", dirname(os.__file__) + os.sep, dirname(dirname(dirname(__file__))) + os.sep)

@@ -189,8 +189,7 @@ class Toolbox(ChecksKeywords):
 
     def warn(self, name: str, tool: Tool | None, error: Exception) -> LMWarning:
         """Return the warning of an exception of a tool; also emit a ``ToolWarning``, once for each line of a tool."""
-        code = getattr(inspect.unwrap(tool.handler), "__code__", None) if tool and tool.handler else None
-        text, file, line = describe_exception(name, error, code.co_filename if code else "")
+        text, file, line = describe_exception(name, error, tool and tool.handler)
         if (name, file, line) not in self._warned:
             self._warned.add((name, file, line))
             warnings.warn_explicit(text, ToolWarning, file, line)

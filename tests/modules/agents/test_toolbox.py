@@ -21,6 +21,7 @@ import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.tools import StructuredTool
 
 import sigwire
 from sigwire.core.example import Prediction
@@ -247,6 +248,14 @@ class Broken(pydantic.BaseModel):
 
 
 @pytest.mark.filterwarnings("always::sigwire.errors.ToolWarning")
+def test_warning_names_the_function_inside_a_langchain_tool() -> None:
+    made = Tool.from_langchain(StructuredTool.from_function(rate, description="The rate."))
+    with pytest.warns(ToolWarning) as caught:
+        Toolbox([made])([call("rate", currency="USD")])
+    assert (caught[0].filename, caught[0].lineno) == (__file__, rate.__code__.co_firstlineno + 1)
+
+
+@pytest.mark.filterwarnings("always::sigwire.errors.ToolWarning")
 def test_value_without_json_form_and_failing_validator_are_warnings() -> None:
     def takes(it: Broken) -> None: ...
 
@@ -261,6 +270,7 @@ def test_value_without_json_form_and_failing_validator_are_warnings() -> None:
         "takes raised RuntimeError",
     ]
     assert [type(result.exception) for result in results] == [RuntimeError, ValueError]
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 @pytest.mark.filterwarnings("error::sigwire.errors.ToolWarning")
