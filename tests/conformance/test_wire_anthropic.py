@@ -190,6 +190,8 @@ def results_plain(body: Body) -> Body:
 
 def tools_without_nothing(body: Body) -> Body:
     def bare(tool: Body) -> Body:
+        if tool.get("input_schema") == {"type": "object"}:
+            tool = {**tool, "input_schema": {"type": "object", "properties": {}}}
         return {
             name: value for name, value in tool.items() if value is not None and (name, value) != ("description", "")
         }
@@ -206,13 +208,15 @@ EQUAL_FORMS: dict[str, Rule] = {
     "a text is a list of one text, and neighbours of one role are one turn": neighbours_joined,
     "the system text is a list of one text": system_as_blocks,
     "is_error: false is the default, and a list of one text in a result is the text": results_plain,
-    "null settings and an empty description of a tool say nothing": tools_without_nothing,
+    "null settings, an empty description and no properties of a tool say nothing": tools_without_nothing,
 }
 """Differences without meaning between a recorded and an encoded request, removed before the comparison."""
 
 ONE_ID_TWICE = "two calls of the conversation have one id; ours are told apart, the same for call and result"
 ASSISTANT_FIRST = "it begins with the assistant's turn; a short turn of the user's is put first, as documented"
+SUMMARIZED = "effort asks for the thinking's text as well, which newer models omit by default"
 EXCEPTIONS: dict[str, str] = {
+    "an-ab0f709ab6": SUMMARIZED,
     "an-758e2240af": ONE_ID_TWICE,
     "an-dbfba3aa01": ONE_ID_TWICE,
     "an-b12593f3f8": ASSISTANT_FIRST,
@@ -245,6 +249,8 @@ def test_exceptions_differ_only_as_their_reason_states() -> None:
         if EXCEPTIONS[exchange["id"]] is ASSISTANT_FIRST:
             assert [warning.feature for warning in sent.warnings] == ["messages"]
             assert encoded["messages"].pop(0)["role"] == "user"
+        elif EXCEPTIONS[exchange["id"]] is SUMMARIZED:
+            assert encoded["thinking"].pop("display") == "summarized"
         else:
             encoded = json.loads(json.dumps(encoded).replace('0usajhl5_2"', '0usajhl5"'))
         assert encoded == recorded_body
