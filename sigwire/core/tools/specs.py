@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -45,18 +46,30 @@ def read_tools(tools: Iterable[object]) -> tuple[JsonObject, ...]:
     >>> read_tools([{"type": "web_search", "search_context_size": "low"}])
     ({'type': 'web_search', 'web_search': {'search_context_size': 'low'}},)
     """
-    return tuple(spec for tool in tools for spec in _read_tool(tool))
+    return tuple(chain.from_iterable(map(_specs_of, map(_as_dict, tools))))
+
+
+def _as_dict(tool: object) -> Mapping[str, Any]:
+    given = tool if is_mapping(tool) else getattr(tool, "spec", None)
+    if not is_mapping(given):
+        raise ToolDefinitionError(f"A tool of a request is a dict or a Tool, not {type(tool).__name__}. {_ADVICE}")
+    return given
 
 
 def _is_spec(tool: object) -> bool:
     if not is_object(tool):
         return False
-    kind, function = tool.get("type"), tool.get("function")
+    kind = tool.get("type")
     if kind != "function":
         return isinstance(kind, str) and tool.keys() <= {"type", kind} and is_object(tool.get(kind, {}))
-    if not is_object(function) or not isinstance(function.get("name"), str) or not function["name"]:
+    return _is_function(tool.get(kind)) and (len(tool) == 2 or not _outer_fields(tool))
+
+
+def _is_function(function: object) -> bool:
+    if not is_object(function) or not is_object(function.get("parameters") or {}):
         return False
-    return is_object(function.get("parameters") or {}) and (len(tool) == 2 or not _outer_fields(tool))
+    name = function.get("name")
+    return isinstance(name, str) and name != ""
 
 
 def _outer_fields(tool: Mapping[str, Any]) -> JsonObject:
@@ -68,29 +81,36 @@ def _outer_fields(tool: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _read_tool(tool: object) -> Iterator[JsonObject]:
-    given = tool if is_mapping(tool) else getattr(tool, "spec", None)
-    if not is_mapping(given):
-        raise ToolDefinitionError(f"A tool of a request is a dict or a Tool, not {type(tool).__name__}. {_ADVICE}")
-    kind = given.get("type")
-    if _is_spec(given):
-        yield cast("JsonObject", given)
-    elif kind in (None, "function") and is_mapping(given.get("function")):
-        outer = _outer_fields(given)
-        families = {name: given[name] for name in given if name not in ("type", "function", *outer)}
-        yield {**_function_spec({**given["function"], **outer}), **families}
-    elif kind == "function" or (kind in (None, "custom") and not given.keys().isdisjoint(_SCHEMAS)):
-        yield _function_spec(given)
+def _specs_of(tool: Mapping[str, Any]) -> Iterable[JsonObject]:
+    return (cast("JsonObject", tool),) if _is_spec(tool) else _read_tool(tool)
+
+
+def _read_tool(tool: Mapping[str, Any]) -> Iterator[JsonObject]:
+    kind = tool.get("type")
+    if kind is None and tool.keys().isdisjoint(_FUNCTION_KEYS):
+        yield from _gemini_specs({_camel_case(str(name)): value for name, value in tool.items()})
+    elif kind in (None, "function") or (kind == "custom" and not tool.keys().isdisjoint(_SCHEMAS)):
+        yield _nested_spec(tool) if is_mapping(tool.get("function")) else _function_spec(tool)
     elif isinstance(kind, str) and kind:
-        yield _builtin_spec(kind, given)
+        yield _builtin_spec(kind, tool)
     else:
-        yield from _gemini_specs({_camel_case(str(name)): value for name, value in given.items()})
+        raise _unknown_form(tool)
+
+
+def _unknown_form(tool: Mapping[str, Any]) -> ToolDefinitionError:
+    return ToolDefinitionError(f"A tool has none of the known forms; its keys are {[*tool]!r:.120}. {_ADVICE}")
+
+
+def _nested_spec(tool: Mapping[str, Any]) -> JsonObject:
+    outer = _outer_fields(tool)
+    families = {name: tool[name] for name in tool if name not in ("type", "function", *outer)}
+    return {**_function_spec({**tool["function"], **outer}), **families}
 
 
 def _gemini_specs(tool: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield the specs of a tool in Gemini's form: declared functions, and built-in tools by their keys."""
     if not tool or not tool.keys() <= GEMINI_TOOLS | {_DECLARATIONS}:
-        raise ToolDefinitionError(f"A tool has none of the known forms; its keys are {[*tool]!r:.120}. {_ADVICE}")
+        raise _unknown_form(tool)
     for name, value in tool.items():
         if name != _DECLARATIONS:
             yield _builtin_spec(name, {name: value})
@@ -111,20 +131,21 @@ def _builtin_spec(kind: str, tool: Mapping[str, Any]) -> JsonObject:
 
 
 def _function_spec(function: Mapping[str, Any]) -> JsonObject:
-    name, schemas = function.get("name"), [function[key] for key in _SCHEMAS if function.get(key) is not None]
+    name = function.get("name")
     if not isinstance(name, str) or not name.strip():
         raise ToolDefinitionError(f"A tool needs a name; its keys are {[*function]!r:.120}. {_ADVICE}")
-    if not all(map(is_mapping, schemas)):
-        raise ToolDefinitionError(f"The parameters of the tool {name!r} are no JSON Schema, an object. {_ADVICE}")
     ignored = {"type", *_SCHEMAS, *(_MCP_FIELDS if "inputSchema" in function else ())}
     fields = {key: value for key, value in function.items() if key not in ignored and value is not None}
-    if schemas:
-        fields["parameters"] = _json_schema(schemas[0])
-    return {"type": "function", "function": fields}
+    schema = next((function[key] for key in _SCHEMAS if function.get(key) is not None), None)
+    return {
+        "type": "function",
+        "function": fields if schema is None else {**fields, "parameters": _json_schema(name, schema)},
+    }
 
 
 _DECLARATIONS = "functionDeclarations"
 _SCHEMAS = ("parameters", "parametersJsonSchema", "parameters_json_schema", "input_schema", "inputSchema")
+_FUNCTION_KEYS = frozenset({"function", *_SCHEMAS})
 _MCP_FIELDS = ("_meta", "annotations", "execution", "icons", "outputSchema", "title")  # not for models
 _ADVICE = (
     'Write {"type": "function", "function": {"name": ..., "description": ..., "parameters": {...}}}, the form of OpenAI\'s '
@@ -132,23 +153,25 @@ _ADVICE = (
 )
 
 
-def _json_schema(schema: JsonObject) -> JsonObject:
-    """Return the JSON Schema of Gemini's ``parameters``, which may have OpenAPI's types in capitals and ``nullable``."""
+def _json_schema(name: str, schema: object) -> JsonValue:
+    """Return the JSON Schema of a tool. Gemini's ``parameters`` may have OpenAPI's types in capitals and ``nullable``."""
+    if not is_mapping(schema):
+        raise ToolDefinitionError(f"The parameters of the tool {name!r} are no JSON Schema, an object. {_ADVICE}")
     kind = schema.get("type")
-    return cast("JsonObject", _from_openapi(schema)) if isinstance(kind, str) and kind.isupper() else schema
+    return _from_openapi(dict(schema)) if isinstance(kind, str) and kind.isupper() else cast("JsonValue", schema)
 
 
 def _from_openapi(node: JsonValue) -> JsonValue:
     if isinstance(node, list):
-        return [_from_openapi(item) for item in node]
+        return [*map(_from_openapi, node)]
     if not is_object(node):
         return node
     schema: JsonObject = {_camel_case(name): value for name, value in node.items()}
-    for name in ("additionalProperties", "anyOf", "items"):
-        if name in schema:
-            schema[name] = _from_openapi(schema[name])
+    schema |= {
+        name: _from_openapi(schema[name]) for name in ("additionalProperties", "anyOf", "items") if name in schema
+    }
     if is_object(members := schema.get("properties")):
         schema["properties"] = {name: _from_openapi(member) for name, member in members.items()}
-    if isinstance(kind := schema.get("type"), str):
-        schema["type"] = [kind.lower(), "null"] if schema.pop("nullable", False) else kind.lower()
+    if kind := str(schema.get("type", "")).lower():
+        schema["type"] = [kind, "null"] if schema.pop("nullable", False) else kind
     return schema

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
+from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, Part, Role
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import LMWarning
@@ -227,9 +228,15 @@ def _lost_feature(part: ThinkingPart | OpaquePart) -> str:
     data = object_of(part.data)
     if data.get("type") == "reasoning" or not _THOUGHTS.isdisjoint(data):
         return "thinking"
-    is_shell = data.get("type", "message") == "message" and ("role" in data or (data and data.keys() <= _NOTES))
-    has_content = any(item.get("type") != "output_text" for item in objects_of(data.get("content")))
-    return "" if is_shell and not has_content else "opaque"
+    return "" if _is_shell(data) else "opaque"
+
+
+def _is_shell(data: JsonObject) -> bool:
+    """Return True for a message without its texts, or for notes to a text; both stand beside their ``TextPart``."""
+    if "type" in data or "role" in data:
+        parts = objects_of(data.get("content"))
+        return data.get("type", "message") == "message" and all(part.get("type") == "output_text" for part in parts)
+    return data != {} and data.keys() <= _NOTES
 
 
 _THOUGHTS = frozenset({"reasoning_details", "thinking_blocks"})

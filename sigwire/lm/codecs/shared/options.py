@@ -26,7 +26,7 @@ from sigwire.lm.codecs.shared.untrusted import object_of
 
 __all__ = [
     "NO_SAMPLING", "Drop", "Option", "OptionTable", "OutputForm", "Place", "Refuse", "Skip", "StructuredMode",
-    "add_instruction", "choose_output", "drop_options", "headers_for", "merge_extra_body", "merge_objects",
+    "add_instruction", "blocks_output", "choose_output", "drop_options", "headers_for", "merge_extra_body", "merge_objects",
     "place_options", "repeat_warning", "requested_choices", "require_feature", "sampling_options_while_reasoning",
     "schema_instruction", "set_path", "target_warning", "unsupported_feature",
 ]  # fmt: skip
@@ -268,40 +268,53 @@ def choose_output(
     modes: Collection[StructuredMode],
     target: Target[WireProfile],
     *,
-    with_tools: bool = False,
     blocked: bool = False,
 ) -> OutputForm:
-    """Return the form for a response format. ``modes`` are those of the host, ``blocked`` excludes them.
+    """Return the form for a response format. ``modes`` are those of the host; ``blocked``: tools beside it exclude them.
 
     Raises ``UnsupportedFeature`` if the format is required and cannot be enforced, and for a root that the host refuses.
     """
     if wanted is None:
         return _ANY_OUTPUT
-    able, schema = target.capabilities, wanted.schema
-    blocked = blocked or (with_tools and not able.tools_with_json_schema)
-    modes = () if blocked else [mode for mode in modes if getattr(able, mode)]
-    native: StructuredMode | None = "json_object" if "json_object" in modes else None
-    if schema is None and native:
-        return OutputForm(native)
-    feature = "JSON output without a schema" if schema is None else "structured output by schema"
-    reason = f"{target.label} has no {feature}{' beside tools' if blocked else ''} here."
-    if schema is not None and "json_schema" in modes:
-        rules = target.profile.output_schema
-        try:
-            compiled, lost = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
-        except UnsupportedFeature as refusal:
-            if rules.root != "any":
-                raise
-            reason = str(refusal)
-        else:
-            name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
-            return OutputForm("json_schema", compiled, name, "", lost)
+    able = () if blocked else tuple(mode for mode in modes if getattr(target.capabilities, mode))
+    if wanted.schema is None:
+        feature = "JSON output without a schema"
+        if "json_object" in able:
+            return OutputForm("json_object")
+    else:
+        feature = "structured output by schema"
+        if "json_schema" in able:
+            form = _compile_output(wanted, wanted.schema, target)
+            return form if isinstance(form, OutputForm) else _replace_output(wanted, able, form)
+    return _replace_output(wanted, able, f"{target.label} has no {feature}{' beside tools' if blocked else ''} here.")
+
+
+def blocks_output(has_tools: bool, target: Target[WireProfile]) -> bool:
+    """Return True if the model takes no structured output beside the tools of a request."""
+    return has_tools and not target.capabilities.tools_with_json_schema
+
+
+def _compile_output(wanted: ResponseFormat, schema: JsonObject, target: Target[WireProfile]) -> OutputForm | str:
+    """Return the enforced form, or the reason why the host does not take the schema."""
+    rules = target.profile.output_schema
+    try:
+        compiled, lost = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
+    except UnsupportedFeature as refusal:
+        if rules.root != "any":
+            raise
+        return str(refusal)
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
+    return OutputForm("json_schema", compiled, name, "", lost)
+
+
+def _replace_output(wanted: ResponseFormat, modes: Collection[StructuredMode], reason: str) -> OutputForm:
+    """Return an instruction with the whole schema; a weaker schema would admit answers that do not fit it."""
     if wanted.required:
         raise UnsupportedFeature(f"{reason} The request requires it, so nothing was sent.")
-    # The instruction has the whole schema; a weaker schema would admit answers that do not fit it.
-    detail = f"{reason} An instruction requests it instead."
-    warning = LMWarning("response_format", detail, "native_json" if native else "prompt")
-    return OutputForm(native, instruction=schema_instruction(schema), warnings=(warning,))
+    native: StructuredMode | None = "json_object" if "json_object" in modes else None
+    sent = "native_json" if native else "prompt"
+    warning = LMWarning("response_format", f"{reason} An instruction requests it instead.", sent)
+    return OutputForm(native, instruction=schema_instruction(wanted.schema), warnings=(warning,))
 
 
 def schema_instruction(schema: JsonObject | None) -> str:

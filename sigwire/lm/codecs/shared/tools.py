@@ -97,14 +97,22 @@ def _compile(
         if parameters is not None and rules is not AS_IS:
             parameters, lost = compile_schema(parameters, rules, f"tool {name!r}", to)
             warnings.extend(lost)
-        fields = {field: value for field, value in function.items() if field not in _FUNCTION}
-        for field in [field for field in fields if field not in known]:
-            del fields[field]
-            warnings.append(LMWarning("tools", f"{to} has no place for {field} of the tool {name!r}; it was left out."))
-        if isinstance(own := tool.get(family), dict):
-            fields |= own
+        fields = {field: function[field] for field in function if field not in _FUNCTION}
+        warnings += _without_unknown(fields, known, name, to)
+        own = tool.get(family)
+        fields = {**fields, **own} if isinstance(own, dict) else fields
         functions.append((names.encode(name), str(function.get("description") or ""), parameters, fields))
     return MemoTuple(functions), tuple(builtin), tuple(warnings)
+
+
+def _without_unknown(fields: JsonObject, known: frozenset[str], name: str, to: str) -> list[LMWarning]:
+    """Remove the fields that the wire does not have; return a warning for each."""
+    lost = [field for field in fields if field not in known]
+    for field in lost:
+        del fields[field]
+    return [
+        LMWarning("tools", f"{to} has no place for {field} of the tool {name!r}; it was left out.") for field in lost
+    ]
 
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
