@@ -17,15 +17,23 @@ from sigwire.errors import ConfigurationError, LMNotConfigured
 from sigwire.keywords import check_keywords
 from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
-from sigwire.observe.usage import record_usage
-from sigwire.settings import current
+from sigwire.observe.usage import UsageTracker, record_usage, track_usage
+from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
     from sigwire.core.events import ProgramEvent, StreamEvent
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.call_log import CallLog
 
-__all__ = ["Ask", "EventReaderFactory", "check_config", "inspect_history", "recording_calls", "resolve_lm"]
+__all__ = [
+    "Ask",
+    "EventReaderFactory",
+    "check_config",
+    "inspect_history",
+    "recording_calls",
+    "resolve_lm",
+    "usage_totals",
+]
 
 
 class Ask:
@@ -172,6 +180,23 @@ def recording_calls(log: CallLog | None) -> Generator[None]:
         yield
     finally:
         _logs.set(before)
+
+
+_counts_usage: ContextVar[bool] = ContextVar("sigwire_counts_usage", default=False)
+
+
+@contextmanager
+def usage_totals(values: Settings) -> Generator[UsageTracker | None]:
+    """Track the usage of the outermost module, if the settings enable totals."""
+    if not values.track_usage or _counts_usage.get():
+        yield None
+        return
+    _counts_usage.set(True)
+    try:
+        with track_usage() as tracker:
+            yield tracker
+    finally:
+        _counts_usage.set(False)
 
 
 def resolve_lm(lm: object, where: object) -> LanguageModel:

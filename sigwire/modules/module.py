@@ -14,9 +14,7 @@ Callbacks, usage totals and call records cost nothing unless the settings or the
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
@@ -26,14 +24,13 @@ from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import check_keywords
-from sigwire.modules.ask import recording_calls
+from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
 from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
-from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
 
@@ -46,8 +43,7 @@ __all__ = ["Module", "StepsModule", "module_paths"]
 
 M = TypeVar("M", bound="Module")
 
-_ENTRIES = ("steps", "forward", "aforward")
-_counts_usage: ContextVar[bool] = ContextVar("sigwire_counts_usage", default=False)
+_ENTRIES = {"steps", "forward", "aforward"}
 
 
 class Module(Walkable):
@@ -94,8 +90,8 @@ class Module(Walkable):
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         check_overrides(cls)
-        nearest = next((base for base in cls.__mro__ if any(name in vars(base) for name in _ENTRIES)), cls)
-        found = {name for name in _ENTRIES if name in vars(nearest)}
+        nearest = next((base for base in cls.__mro__ if not vars(base).keys().isdisjoint(_ENTRIES)), cls)
+        found = vars(nearest).keys() & _ENTRIES
         if "forward" in found and inspect.iscoroutinefunction(vars(nearest)["forward"]):
             found = {*found - {"forward"}, "async forward"}
         if len(found) > 1 and "steps" in found and nearest.__module__ != __name__:  # StepsModule has all
@@ -172,7 +168,7 @@ class Module(Walkable):
         with (
             watched_call("module", self, lambda: self._named_inputs(args, kwargs)) as end,
             recording_calls(self._history_log(values)),
-            _usage_totals(values) as totals,
+            usage_totals(values) as totals,
         ):
             outputs: Any = yield from self._entry_steps(args, kwargs)
             if totals is not None and hasattr(outputs, "set_lm_usage"):
@@ -487,17 +483,3 @@ class _ForwardEffect:
             name = type(self._module).__name__
             raise ConfigurationError(f"{name} cannot be called: define forward(...) or aforward(...) in it.")
         return "aforward" if "aforward" in self._entries else "forward"
-
-
-@contextmanager
-def _usage_totals(values: Settings) -> Generator[UsageTracker | None]:
-    """Track the usage of the outermost module, if the settings enable totals."""
-    if not values.track_usage or _counts_usage.get():
-        yield None
-        return
-    _counts_usage.set(True)
-    try:
-        with track_usage() as tracker:
-            yield tracker
-    finally:
-        _counts_usage.set(False)

@@ -321,6 +321,11 @@ class _CallContext:
         except ModelError as error:
             return error
 
+    def reask(self, request: Request, response: Response, failure: ModelError | None) -> Request:
+        """Return the request that sends the first choice back with its errors."""
+        self.used_ids = (*self.used_ids, *(call.id for choice in response.choices for call in choice.tool_calls))
+        return self.plan.reask(request, next(iter(response.choices), Choice()), failure)
+
 
 _Reading: TypeAlias = "ParsedChoice | FollowUp | ModelError"
 
@@ -341,9 +346,7 @@ def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purp
         if failure is not None and (reasks <= 0 or not isinstance(failure, _REASKABLE)):
             failure.attempts = tuple(context.attempts)
             raise failure
-        choice = next(iter(response.choices), Choice())
-        context.used_ids = (*context.used_ids, *(call.id for each in response.choices for call in each.tool_calls))
-        asked, reasks, purpose = context.plan.reask(request, choice, failure), reasks - 1, "repair"
+        asked, reasks, purpose = context.reask(request, response, failure), reasks - 1, "repair"
 
 
 def _first_failure(readings: Sequence[_Reading]) -> ModelError | None:

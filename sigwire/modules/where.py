@@ -47,12 +47,17 @@ def locate(
     note = _WhereNote(where := replace(where, **facts))
     note.where, note.module = where, key
     with suppress(Exception):  # a user's exception class may refuse attributes
-        if before is None:
-            error.add_note(note)
-        else:
-            notes[notes.index(before)] = note
-        if isinstance(error, SigwireError):
-            error.where = where
+        _attach(error, note, before)
+
+
+def _attach(error: Exception, note: _WhereNote, before: _WhereNote | None) -> None:
+    """Add the note to the error, in the place of the note before."""
+    if before is None:
+        error.add_note(note)
+    else:
+        error.__notes__[error.__notes__.index(before)] = note
+    if isinstance(error, SigwireError):
+        error.where = note.where
 
 
 def _describe(module: object) -> str:

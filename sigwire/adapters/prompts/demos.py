@@ -131,8 +131,7 @@ class DemoWriter:
         inputs, outputs = _present(self._inputs, values), _present(self._outputs, values)
         complete = inputs == len(self._inputs) and (bool(calls) or outputs == len(self._outputs))
         messages = self._messages(values, calls, complete, position) if inputs and (calls or outputs) else ()
-        if not complete:
-            self._check_names(values, is_omitted=not messages)
+        self._check_names(values, is_omitted=not messages)
         has_ids = bool(calls) and self._turns.native
         written = _CachedDemo(demo, _state(demo, values), position if has_ids else None, messages, complete)
         if written.state is None:
@@ -147,16 +146,7 @@ class DemoWriter:
         names = (*self._inputs, *self._outputs)
         missing = [name for name in names if name not in values]
         unknown = {str(name) for name in values} - self._known.keys() - RESULT_NAMES - self._warned
-        if not unknown or not missing:
-            return
-        from difflib import get_close_matches
-
-        nearest = {name: get_close_matches(name, missing, 1, 0.7) for name in sorted(unknown)}
-        wrong = {
-            name: f" (did you mean {near[0]!r}?)" if near else ""
-            for name, near in nearest.items()
-            if near or is_omitted
-        }
+        wrong = _misspelt(unknown, missing, is_omitted) if unknown and missing else {}
         if not wrong:
             return
         shown = ", ".join(f"{name!r}{hint}" for name, hint in wrong.items())
@@ -179,6 +169,16 @@ class DemoWriter:
         # Every provider requires that a call is answered before the next message.
         results = (ToolResult(f"{prefix}{at}", call.name, _NO_RESULT) for at, call in enumerate(calls))
         return (*messages, Message.tool(*results))
+
+
+def _misspelt(unknown: Iterable[str], missing: Sequence[str], is_omitted: bool) -> dict[str, str]:
+    """Return a hint for each unknown field that resembles a missing one; for each at all if the demo is omitted."""
+    from difflib import get_close_matches
+
+    nearest = {name: get_close_matches(name, missing, 1, 0.7) for name in sorted(unknown)}
+    return {
+        name: f" (did you mean {near[0]!r}?)" if near else "" for name, near in nearest.items() if near or is_omitted
+    }
 
 
 def _present(names: tuple[str, ...], values: FieldValues) -> int:
