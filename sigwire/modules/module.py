@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
@@ -153,7 +154,8 @@ class Module(Walkable):
 
     def _locate(self, error: Exception, **facts: Any) -> None:
         """Add the path of the module inside this one that an error came from, and other facts."""
-        locate(error, self, module_paths(self), **facts)
+        with suppress(Exception):  # attributes of a user's module may raise; the error must not be lost
+            locate(error, self, module_paths(self), **facts)
 
     def _entry_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[object]:
         if "steps" in self._entries:

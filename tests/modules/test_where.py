@@ -238,6 +238,19 @@ def test_exception_class_that_refuses_attributes_is_raised_unchanged() -> None:
         Double(Fails())(n="1")
 
 
+def test_error_of_a_program_whose_attributes_raise_is_raised_unchanged() -> None:
+    class Odd(Module):
+        @property
+        def signature(self) -> Any:
+            raise LookupError("odd")
+
+        def forward(self, n: str) -> None:
+            raise ZeroDivisionError(n)
+
+    with pytest.raises(ZeroDivisionError):
+        Odd()(n="1")
+
+
 def test_error_that_the_program_handles_has_the_path_inside_its_module() -> None:
     class Handles(Double):
         def forward(self, n: str) -> Any:

@@ -175,8 +175,7 @@ class RunState:
         if not calls:
             return
         done = {run.call.id: run for run in self.tool_runs}
-        open_runs = (ToolRun(call, *(conversation.interrupted_result(call),) * 2) for call in calls)
-        runs = [done.get(run.call.id, run) for run in open_runs]
+        runs = [done.get(call.id) or _interrupted_run(call) for call in calls]
         self.add_results([run.shown for run in runs])
         self.add_step(self._choice, 0.0, runs, error="interrupted")
 
@@ -193,6 +192,11 @@ class RunState:
         for name, value in attributes.items():
             with suppress(Exception):  # a user's exception class may refuse attributes
                 setattr(error, name, value)
+
+
+def _interrupted_run(call: ToolCall) -> ToolRun:
+    result = conversation.interrupted_result(call)
+    return ToolRun(call, result, result)
 
 
 _PROBLEMS: Mapping[type[ModelError], str] = {
