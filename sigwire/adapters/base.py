@@ -118,9 +118,9 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         mode, reason = self.mode(layout, capabilities, tools_mode)
         if reason is not None:
             warnings.append(LMWarning("structured_output", reason))
-        thoughts = tuple(replace(field, required=False) for field in spec.outputs if _is_thought(field, capabilities))
+        thoughts = _thoughts_of(spec.outputs, capabilities)
         written = (
-            self.layout(replace(visible, outputs=(*thoughts, *visible.outputs)), capabilities) if thoughts else None
+            self.layout(replace(visible, outputs=thoughts + visible.outputs), capabilities) if thoughts else layout
         )
         return self.make_plan(
             PlanSetup(self, signature, capabilities, layout, tools_mode, mode, tuple(warnings), written)
@@ -183,3 +183,8 @@ def _is_hidden_output(spec: FieldSpec, capabilities: Capabilities) -> bool:
 
 def _is_thought(spec: FieldSpec, capabilities: Capabilities) -> bool:
     return spec.role == "reasoning" and capabilities.reasoning
+
+
+def _thoughts_of(outputs: Iterable[FieldSpec], capabilities: Capabilities) -> tuple[FieldSpec, ...]:
+    """Return the outputs that a thinking model need not write."""
+    return tuple(replace(field, required=False) for field in outputs if _is_thought(field, capabilities))

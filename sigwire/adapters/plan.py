@@ -83,7 +83,7 @@ class PlanSetup:
 
     ``mode``: how outputs are requested, "native_schema", "native_json" or "prompt". ``tools_mode``: how tools are offered,
     "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot satisfy. ``written``:
-    the layout of answers in which the model wrote the reasoning, if the prompt does not ask for it.
+    the layout of answers, which may have reasoning that the prompt does not ask for.
     """
 
     adapter: AdapterOptions
@@ -93,7 +93,7 @@ class PlanSetup:
     tools_mode: ToolsMode | None
     mode: str
     warnings: tuple[LMWarning, ...]
-    written: Layout | None = None
+    written: Layout
 
 
 class Plan:
@@ -111,9 +111,9 @@ class Plan:
         self._tools_name = _name_of(spec.tools_field)
         self._calls_name = _name_of(spec.calls_field)
         self._history_name = _name_of(spec.history_field)
+        self.written = setup.written
         self._reasoning = tuple(field for field in spec.outputs if field.role == "reasoning")
-        self.thinking = tuple(field for field in self._reasoning if field.name not in layout.codecs)
-        self.written = setup.written or layout
+        self.thinking = self._reasoning if setup.written is not layout else ()
         self.thoughts = () if adapter.strict else _thought_tags(layout)
         self._reads_calls = layout.visible.calls
         self._calls_alone = _calls_alone(adapter, tools_mode)
@@ -123,8 +123,7 @@ class Plan:
         self._turns = TurnWriter(layout, self._calls_name, native, self._style)
         self._demos_in_system = adapter.demos == "system"
         turns, mark = (replace(self._turns, native=False), EXAMPLE) if self._demos_in_system else (self._turns, "")
-        hidden = tuple(field.name for field in self.thinking)
-        self._demos = DemoWriter(turns, mark, spec.by_name, hidden, strict=adapter.strict)
+        self._demos = DemoWriter(turns, mark, spec.by_name, self.thinking, strict=adapter.strict)
         self._history = HistoryWriter(self._turns, frozenset(spec.by_name))
         self._tool_prompts = ToolPromptWriter(
             layout, adapter, self._style, tools_mode, spec.instructions, self._calls_name

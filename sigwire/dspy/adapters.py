@@ -9,7 +9,7 @@ are dicts in OpenAI's form, whose content is text or a list of parts.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, replace
@@ -252,12 +252,15 @@ class _HookedPlan(Plan):
                 content = adapter.format_user_message_content(signature, inputs, before, after, main_request=not before)
             return decode_messages([{"role": "user", "content": content}])[0].parts
 
-        replaced: Mapping[str, tuple[str, Any]] = {
+        def no_reader(events: object) -> None:
+            """Return no reader: fields are emitted when the answer is complete."""
+
+        replaced: Mapping[str, tuple[str, Callable[..., object]]] = {
             "format_field_description": ("format_instructions", instructions),
             "format_field_structure": ("format_instructions", instructions),
             "format_assistant_message_content": ("write", write),
             "format_user_message_content": ("write_inputs", write_inputs),
-            "parse": ("output_reader", lambda events: None),  # fields are emitted when the answer is complete
+            "parse": ("output_reader", no_reader),
         }
         for name, function in (replaced[hook] for hook in hooks if hook in replaced):
             setattr(layout, name, function)
@@ -282,22 +285,22 @@ class _HookedPlan(Plan):
 
 
 @dataclass(frozen=True)
-class ChatAdapter(Adapter, chat.ChatAdapter):
+class ChatAdapter(Adapter, chat.ChatAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.ChatAdapter`` with DSPy's options and methods."""
 
 
 @dataclass(frozen=True)
-class JSONAdapter(Adapter, json.JSONAdapter):
+class JSONAdapter(Adapter, json.JSONAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.JSONAdapter`` with DSPy's options and methods."""
 
 
 @dataclass(frozen=True)
-class XMLAdapter(Adapter, xml.XMLAdapter):
+class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.XMLAdapter`` with DSPy's options and methods."""
 
 
 @dataclass(frozen=True)
-class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  # __post_init__ takes the options above
+class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.TwoStepAdapter`` with DSPy's options."""
 
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(

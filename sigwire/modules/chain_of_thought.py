@@ -70,14 +70,19 @@ class Reasoned:
     @classmethod
     def of(cls, result: object) -> Reasoned:
         """Return the reasoning of a prediction. Raises ``InputError`` if it has no such output."""
-        meta = meta_of(result) if isinstance(result, Prediction) else None
-        spec = getattr(meta and meta.signature, "spec", None)
-        name = spec.reasoning_field.name if spec is not None and spec.reasoning_field is not None else "reasoning"
-        if meta is None or name not in (held := vars(result)):
+        name = _reasoning_name(result) if isinstance(result, Prediction) else "reasoning"
+        if not isinstance(result, Prediction) or name not in result:
             raise InputError(f"This {type(result).__name__} has no reasoning. Make it with ChainOfThought(signature).")
-        text = str(held[name] or "")
-        thought = meta.choice.reasoning if meta.choice is not None else None
-        return cls(text, ("thinking" if text == thought else "written") if text else None)
+        text, choice = str(result[name] or ""), meta_of(result).choice
+        if not text:
+            return cls("")
+        return cls(text, "thinking" if choice is not None and text == choice.reasoning else "written")
+
+
+def _reasoning_name(prediction: Prediction) -> str:
+    signature = meta_of(prediction).signature
+    field = signature.spec.reasoning_field if signature is not None else None
+    return str(field.name) if field else "reasoning"
 
 
 def _with_reasoning(signature: SignatureMeta, field: object, kind: object) -> SignatureClass:

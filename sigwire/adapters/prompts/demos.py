@@ -22,6 +22,7 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls, ToolResult
 from sigwire.errors import DemoWarning, InputError, warn_user
+from sigwire.signatures.fields import FieldSpec
 
 __all__ = ["EXAMPLE", "EXAMPLES_NOTE", "DemoWriter", "examples_note"]
 
@@ -67,9 +68,9 @@ def examples_note(count: int) -> str:
 class DemoWriter:
     """Writes the demos of one plan. ``mark`` is the first line of a complete demo, ``known`` the signature's fields.
 
-    ``hidden``: outputs that the model does not write, its reasoning; the user message of a demo has them.
-    A demo that lacks a field and has one of a similar name is a ``DemoWarning``, once for each name; an ``InputError`` if
-    ``strict``. Other unknown fields, such as those of a dataset, are ignored, unless the demo has nothing else to show.
+    ``hidden``: outputs that the model does not write, its reasoning; the user message of a demo has them. A demo that lacks a
+    field and has one of a similar name is a ``DemoWarning``, once for each name; an ``InputError`` if ``strict``. Other
+    unknown fields, such as those of a dataset, are ignored, unless the demo has nothing else to show.
     """
 
     __slots__ = ("_cache", "_hidden", "_inputs", "_known", "_last", "_mark", "_outputs", "_strict", "_turns", "_warned")
@@ -79,7 +80,7 @@ class DemoWriter:
         turns: TurnWriter,
         mark: str,
         known: Mapping[str, object],
-        hidden: tuple[str, ...] = (),
+        hidden: tuple[FieldSpec, ...] = (),
         *,
         strict: bool,
     ) -> None:
@@ -161,7 +162,8 @@ class DemoWriter:
 
     def _messages(self, values: FieldValues, calls: ToolCalls, complete: bool, position: int) -> tuple[Message, ...]:
         prefix = f"example_{position}_"
-        notes = [f"{name} of this example:\n{values[name]}" for name in self._hidden if values.get(name)]
+        hidden = {field.name: values[field.name] for field in self._hidden if values.get(field.name)}
+        notes = [f"{name} of this example:\n{value}" for name, value in hidden.items()]
         after = self._turns.layout.escaper.escape("\n\n".join(notes)) if notes else ""
         messages = self._turns.turn(values, self._mark if complete else _PARTIAL, after, prefix)
         if not calls or not self._turns.native or any(read_results(values)):

@@ -234,12 +234,11 @@ class _ChoiceReader:
             self._close_scan(self._scan, event.finish_reason)
         if self._free_text is not None:
             self._free_text.close()
-        if self._has_thought or self._plan.layout.free:
-            for spec in self._plan.thinking:
-                self.events.end(spec.name)
+        for spec in self._plan.thinking if self._has_thought or self._plan.layout.free else ():
+            self.events.end(spec.name)
         if self._lead_in is not None and event.refusal is None and event.finish_reason not in _INCOMPLETE:
             self._lead_in.close()
-        if any(name not in self.events.ended for name, _ in self._plan.written.outputs):
+        if not self._plan.written.codecs.keys() <= self.events.ended:
             self._emit_rest(self._choice(event))
 
     def _close_scan(self, scan: TextReader, reason: FinishReason) -> None:

@@ -43,23 +43,30 @@ def read_tags(text: str) -> JsonValue:
     return _collect(siblings) if siblings else _unescape(text)
 
 
-def with_lists(shape: Shape, value: JsonValue, schema: object = None, depth: int = 0) -> JsonValue:
+def with_lists(shape: Shape, value: JsonValue) -> JsonValue:
     """Return the value of nested tags with a list for each single tag that the type declares as a list.
 
     >>> with_lists(Shape({"type": "object", "properties": {"tags": {"type": "array"}}}), {"tags": "a"})
     {'tags': ['a']}
     """
-    node = _only_member(shape, shape.schema if schema is None else schema)
+    return _with_lists(shape, shape.schema, value, 0)
+
+
+def _with_lists(shape: Shape, schema: object, value: JsonValue, depth: int) -> JsonValue:
+    node = _only_member(shape, schema)
     if depth > _MAX_DEPTH:  # lists of themselves
         return value
-    if node.get("type") == "array" and not (isinstance(value, str) and value.lstrip().startswith("[")):
-        items = node.get("items", {})
-        return [with_lists(shape, item, items, depth + 1) for item in _items_of(value, shape.resolve(items))]
+    if node.get("type") == "array" and not _is_json_list(value):
+        items = node.get("items")
+        return [_with_lists(shape, items, item, depth + 1) for item in _items_of(value, shape.resolve(items))]
     if not is_object(value):
         return value
-    known: Any = node.get("properties") or {}
-    rest: Any = node.get("additionalProperties") or {}
-    return {name: with_lists(shape, inner, known.get(name, rest), depth + 1) for name, inner in value.items()}
+    known, rest = node.get("properties", {}), node.get("additionalProperties")
+    return {name: _with_lists(shape, known.get(name, rest), inner, depth + 1) for name, inner in value.items()}
+
+
+def _is_json_list(value: JsonValue) -> bool:
+    return isinstance(value, str) and value.lstrip().startswith("[")
 
 
 def _only_member(shape: Shape, schema: object) -> dict[str, Any]:
