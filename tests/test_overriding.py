@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, TypeAlias
 
 import pytest
@@ -168,16 +169,10 @@ CALLS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-@pytest.fixture(params=CALLS)
-def call(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """A call of a module in one of the six ways."""
-    made = CALLS[request.param]
-
-    async def called(module: Any, **inputs: Any) -> Any:
-        result = made(module, **inputs)
-        return await result if inspect.isawaitable(result) else result
-
-    return called
+async def call(way: str, module: Any, **inputs: Any) -> Any:
+    """Call a module in one of the six ways."""
+    result = CALLS[way](module, **inputs)
+    return await result if inspect.isawaitable(result) else result
 
 
 def overriding(base: type, name: str, seen: list[str]) -> Any:
@@ -216,16 +211,14 @@ ENTRIES = ["__call__", "acall", "forward", "aforward"]
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-@pytest.mark.parametrize(("base", "make"), MODELS, ids=lambda value: getattr(value, "__module__", ""))
-async def test_overridden_entry_of_a_model_is_used_by_every_call(
-    base: type, make: Call, name: str, call: Callable[..., Any]
-) -> None:
-    seen: list[str] = []
-    lm = make(overriding(base, name, seen))
-    result = await call(sigwire.Predict(QA, lm=lm), question="The capital of Norway is Oslo?")
-    assert isinstance(result.answer, str)
-    assert seen == [name]
-    assert len(lm.history) == 1
+@pytest.mark.parametrize(("base", "make"), MODELS)
+async def test_overridden_entry_of_a_model_is_used_by_every_call(base: type, make: Call, name: str) -> None:
+    for way in CALLS:
+        seen: list[str] = []
+        lm = make(overriding(base, name, seen))
+        result = await call(way, sigwire.Predict(QA, lm=lm), question="The capital of Norway is Oslo?")
+        assert isinstance(result.answer, str)
+        assert (way, seen, len(lm.history)) == (way, [name], 1)
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -240,12 +233,13 @@ async def test_overridden_entry_of_a_model_is_used_by_direct_calls_and_by_agents
     assert len(lm.history) == 3
 
 
-async def test_overridden_call_keeps_the_response_of_the_model(call: Callable[..., Any]) -> None:
-    lm = overriding(sigwire.FakeLM, "__call__", [])(fields, usage=Usage(3, 4))
-    with track_usage() as tracker:
-        result = await call(sigwire.Predict(QA, lm=lm), question="?")
-    assert result.usage == Usage(3, 4)
-    assert len(tracker.usage_data["fake"]) == 1
+async def test_overridden_call_keeps_the_response_of_the_model() -> None:
+    for way in CALLS:
+        lm = overriding(sigwire.FakeLM, "__call__", [])(fields, usage=Usage(3, 4))
+        with track_usage() as tracker:
+            result = await call(way, sigwire.Predict(QA, lm=lm), question="?")
+        assert (way, result.usage) == (way, Usage(3, 4))
+        assert len(tracker.usage_data["fake"]) == 1
 
 
 def test_overridden_call_may_ask_twice_and_change_the_answer() -> None:
@@ -276,23 +270,24 @@ def test_inner_entry_is_used_inside_the_outer_entry() -> None:
 
 
 @pytest.mark.parametrize("base", [sigwire.BaseLM, sigwire.LM, dspy.BaseLM])
-async def test_async_forward_is_awaited(base: type, call: Callable[..., Any]) -> None:
+async def test_async_forward_is_awaited(base: type) -> None:
     async def forward(self: Any, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
         return ["[[ ## answer ## ]]\nOslo"]
 
-    lm = subclass(base, forward=forward)("offline/lexical")
-    assert (await call(sigwire.Predict(QA, lm=lm), question="?")).answer == "Oslo"
+    predict = sigwire.Predict(QA, lm=subclass(base, forward=forward)("offline/lexical"))
+    answers = {way: (await call(way, predict, question="?")).answer for way in CALLS}
+    assert answers == dict.fromkeys(CALLS, "Oslo")
 
 
 @pytest.mark.parametrize("base", [sigwire.BaseLM, dspy.BaseLM])
-async def test_overridden_capabilities_are_used_by_every_call(base: type, call: Callable[..., Any]) -> None:
+async def test_overridden_capabilities_are_used_by_every_call(base: type) -> None:
     lm = subclass(
         base, capabilities=property(lambda self: Capabilities(json_object=True)),
         forward=lambda self, prompt=None, messages=None, **kwargs: ['{"answer": "Oslo"}'],
     )("m")  # fmt: skip
     with sigwire.context(adapter=sigwire.JSONAdapter()):
-        result = await call(sigwire.Predict(QA, lm=lm), question="?")
-    assert (result.answer, result.mode) == ("Oslo", "native_json")
+        modes = {way: (await call(way, sigwire.Predict(QA, lm=lm), question="?")).mode for way in CALLS}
+    assert modes == dict.fromkeys(CALLS, "native_json")
 
 
 def test_supported_params_of_a_dspy_model_decide_its_json_mode() -> None:
@@ -305,54 +300,48 @@ def test_supported_params_of_a_dspy_model_decide_its_json_mode() -> None:
 
 def adapter_of(base: type, name: str, seen: list[str]) -> Any:
     made = overriding(base, name, seen)
-    if issubclass(base, sigwire.TwoStepAdapter):
-        return made(sigwire.FakeLM(fields))
-    return made()
+    return made(sigwire.FakeLM(fields)) if issubclass(base, sigwire.TwoStepAdapter) else made()
 
 
 @pytest.mark.parametrize("base", [base for base in ADAPTERS if not inspect.isabstract(base)])
-async def test_overridden_method_of_an_adapter_is_used_by_every_call(base: type, call: Callable[..., Any]) -> None:
+async def test_overridden_method_of_an_adapter_is_used_by_every_call(base: type) -> None:
     lm = sigwire.FakeLM(fields, adapter=object.__new__(base))
-    for name in USED["adapter"]:
+    for way, name in product(("sync", "async", "stream"), USED["adapter"]):
         seen: list[str] = []
         with sigwire.context(adapter=adapter_of(base, name, seen)):
-            assert (await call(sigwire.Predict(QA, lm=lm), question="?")).answer == "Oslo"
+            assert (await call(way, sigwire.Predict(QA, lm=lm), question="?")).answer == "Oslo"
         assert set(seen) == {name}
+
+
+class Outer(Module):
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def forward(self, question: str) -> Any:
+        return self.inner(question=question)
 
 
 @pytest.mark.parametrize("name", sorted(USED["module"]))
 @pytest.mark.parametrize("base", [base for base in MODULES if hasattr(base, "steps") and base is not StepsModule])
-@pytest.mark.parametrize("nested", [False, True])
-async def test_overridden_entry_of_a_module_is_used_by_every_call(
-    base: type, name: str, nested: bool, call: Callable[..., Any]
-) -> None:
+async def test_overridden_entry_of_a_module_is_used_by_every_call(base: type, name: str) -> None:
     seen: list[str] = []
     module = overriding(base, name, seen)(QA)
     module.set_lm(sigwire.FakeLM(fields))
-
-    class Outer(Module):
-        def __init__(self) -> None:
-            self.inner = module
-
-        def forward(self, question: str) -> Any:
-            return self.inner(question=question)
-
-    assert (await call(Outer() if nested else module, question="?")).answer == "Oslo"
-    assert seen == [name]
+    for way, program in product(CALLS, (module, Outer(module))):
+        assert (await call(way, program, question="?")).answer == "Oslo"
+    assert seen == [name] * 2 * len(CALLS)
 
 
 @pytest.mark.parametrize("name", sorted(USED["tool"]))
 @pytest.mark.parametrize("base", TOOLS)
-async def test_overridden_method_of_a_tool_is_used_by_every_run(
-    base: type, name: str, call: Callable[..., Any]
-) -> None:
-    seen: list[str] = []
-    tool = overriding(base, name, seen)(lambda n: 2 * n, name="double", description="Double.")
-    agent = sigwire.ReAct(QA, tools=[tool])
-    answers = [ToolCall("a", "double", {"n": 2}), ToolCall("b", "submit", {"answer": "4"})]
-    agent.set_lm(sigwire.FakeLM(answers))
-    assert (await call(agent, question="?")).answer == "4"
-    assert name in seen
+async def test_overridden_method_of_a_tool_is_used_by_every_run(base: type, name: str) -> None:
+    for way in CALLS:
+        seen: list[str] = []
+        tool = overriding(base, name, seen)(lambda n: 2 * n, name="double", description="Double.")
+        agent = sigwire.ReAct(QA, tools=[tool])
+        agent.set_lm(sigwire.FakeLM([ToolCall("a", "double", {"n": 2}), ToolCall("b", "submit", {"answer": "4"})]))
+        assert (await call(way, agent, question="?")).answer == "4"
+        assert name in seen
 
 
 # --- arguments of the wrong object ---------------------------------------------------------------------------
