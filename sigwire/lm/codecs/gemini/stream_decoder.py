@@ -178,7 +178,8 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         ordered = [self._candidates[index] for index in sorted(self._candidates)]
         is_blocked = string_of(self._body.get("promptFeedback"), "blockReason") is not None
         is_complete = self._has_end_mark or all(string_of(each.members, "finishReason") for each in ordered)
-        if not (is_complete if ordered else is_blocked):
+        is_gapless = sorted(self._candidates) == list(range(len(ordered)))
+        if not (is_complete and is_gapless if ordered else is_blocked):
             raise self._truncation_error()
         for candidate in ordered:
             yield from self._end_part(candidate)

@@ -389,6 +389,13 @@ WORDS = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("indexes", [[-1], [3], [0, -1], [0, 2]])
+def test_stream_without_each_candidate_is_truncated(indexes: list[int]) -> None:
+    candidates = [{"index": i, "content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"} for i in indexes]
+    with pytest.raises(LMTransportError, match="stopped before the end"):
+        streamed(gemini, TARGET, [{"candidates": candidates}])
+
+
 @given(hostile(WORDS))
 def test_hostile_events_raise_documented_errors_only(events: list[Any]) -> None:
     only_our_errors(gemini, TARGET, events)
