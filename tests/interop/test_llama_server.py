@@ -16,10 +16,17 @@ from pydantic import BaseModel
 import sigwire
 from sigwire.core.events import collect
 from sigwire.core.messages import Message
+from sigwire.core.parts import ImagePart, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
-from sigwire.errors import AgentStopped, ContextWindowExceededError, LMAuthenticationError, LMInvalidRequestError
+from sigwire.errors import (
+    AgentStopped,
+    ContextWindowExceededError,
+    LMAuthenticationError,
+    LMInvalidRequestError,
+    ModelError,
+)
 from tests.interop.conftest import LlamaServer
 
 T = TypeVar("T")
@@ -215,6 +222,34 @@ def test_errors_have_their_class_and_status(llama_server: LlamaServer, wire: str
     with pytest.raises(ContextWindowExceededError) as overflow:
         ask(model_at(llama_server, wire), Request((Message.user("x" * 40_000),)))
     assert overflow.value.status == 400
+
+
+@each_wire
+def test_turns_that_the_server_did_not_write_are_read(llama_server: LlamaServer, wire: str) -> None:
+    lm = model_at(llama_server, wire)
+    turns = (Message.system("S"), *HI, Message("assistant", (TextPart("Hello"), TextPart("."))), *HI)
+    response = lm.respond(Request(turns, TOOLS))
+    check_warnings(response)
+    program = sigwire.Predict("question -> answer")
+    program.demos = [sigwire.Example(question="a", answer="b").with_inputs("question")]
+    program.set_lm(lm)
+    with pytest.raises(ModelError):  # the answer of a random model, not the demo
+        program(question="x")
+
+
+@each_wire
+def test_image_for_a_model_without_images_is_an_invalid_request(llama_server: LlamaServer, wire: str) -> None:
+    image = Message("user", (ImagePart(data="iVBORw0KGgo=", media_type="image/png"),))
+    with pytest.raises(LMInvalidRequestError, match="image input is not supported") as caught:
+        model_at(llama_server, wire).respond(Request((image,)))
+    assert not caught.value.retryable
+
+
+def test_structured_output_does_not_silence_forced_calls(llama_server: LlamaServer) -> None:
+    schema: Any = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    response = model_at(llama_server, "chat").respond(replace(FORCED, response_format=ResponseFormat(schema)))
+    check_calls(response.choices[0])
+    assert [warning.feature for warning in response.warnings] == ["response_format"]
 
 
 def test_schema_that_the_server_refuses_is_an_invalid_request(llama_server: LlamaServer) -> None:

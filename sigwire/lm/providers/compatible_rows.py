@@ -158,7 +158,10 @@ def _local(
 
 _LOCAL = (
     _local("vllm", "VLLM", 8000, "vLLM", key="VLLM_API_KEY", base="VLLM_API_BASE", aliases=("hosted_vllm",)),
-    _local("llamacpp", "LLAMACPP", 9931, "llama.cpp's server", key="LLAMA_API_KEY", base="LLAMA_API_BASE"),
+    replace(  # a schema silences the tools of the request, forced ones too
+        _local("llamacpp", "LLAMACPP", 9931, "llama.cpp's server", key="LLAMA_API_KEY", base="LLAMA_API_BASE"),
+        capabilities=replace(_DEFAULTS, tools_with_json_schema=False),
+    ),
     _local(
         "lmstudio", "LM_STUDIO", 1234, "LM Studio",
         key="LM_STUDIO_API_KEY", base="LM_STUDIO_API_BASE", aliases=("lm_studio",),

@@ -143,7 +143,8 @@ MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
     ("together/meta-llama/Llama-4-Scout-17B-16E-Instruct", "chat", "chat", {"images": True, "thinking": "none"}),
     ("xai/grok-3-mini", "chat", "chat", {"efforts": ("low", "high")}),
     ("xai/grok-4", "chat", "chat", {"stop": False, "reasoning": True}),
-    ("vllm/Qwen/Qwen3-32B", "chat", "chat", {"reasoning": True}),
+    ("vllm/Qwen/Qwen3-32B", "chat", "chat", {"reasoning": True, "tools_with_json_schema": True}),
+    ("llamacpp/Qwen3-32B", "chat", "chat", {"json_schema": True, "tools_with_json_schema": False}),
 ]
 
 

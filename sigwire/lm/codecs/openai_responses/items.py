@@ -168,7 +168,8 @@ def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesProfi
         match part:
             case TextPart(text):
                 if not slots:  # a message for all texts before the next item
-                    plain: JsonObject = {"role": "assistant", "content": ""}
+                    kind: JsonObject = {"type": "message"} if target.profile.message_type else {}
+                    plain: JsonObject = {**kind, "role": "assistant", "content": ""}
                     items.append(plain)
                     slots = [(plain, "content")] * len(message.parts)
                 slot, name = slots.pop(0)

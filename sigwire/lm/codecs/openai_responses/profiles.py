@@ -35,7 +35,8 @@ class ResponsesProfile(WireProfile):
     ``builtin``: the tools that the host runs. ``forced_choice``: whether a call can be forced. ``allowed_tools``: whether
     the choice can name several tools; if not, only those are sent. ``structured``: the output formats of the host.
     ``media``: kinds of media in user turns. ``broken_arguments``: whether arguments of a call may be invalid JSON.
-    ``interleaved``: whether a turn may continue after a call; if not, its calls are sent last.
+    ``interleaved``: whether a turn may continue after a call; if not, its calls are sent last. ``message_type``: whether the
+    model's messages are sent with their type (llama-server refuses those without one).
     """
 
     family: str = "openai-responses"
@@ -56,6 +57,7 @@ class ResponsesProfile(WireProfile):
     media: frozenset[str] = frozenset({"image", "file"})
     broken_arguments: bool = True
     interleaved: bool = True
+    message_type: bool = False
 
 
 OPENAI = ResponsesProfile()
@@ -71,8 +73,11 @@ COMPATIBLE = replace(
     builtin=frozenset[str](),
     allowed_tools=False,
     broken_arguments=False,
+    message_type=True,
 )
-DEEPSEEK = replace(COMPATIBLE, family="deepseek-responses", media=frozenset[str](), interleaved=False)
+DEEPSEEK = replace(
+    COMPATIBLE, family="deepseek-responses", media=frozenset[str](), interleaved=False, message_type=False
+)
 
 PROFILES: Mapping[str, ResponsesProfile] = {
     "openai": OPENAI, "azure": AZURE, "compatible": COMPATIBLE, "deepseek": DEEPSEEK,

@@ -109,8 +109,14 @@ _MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to th
 BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 _CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
+# llama-server answers 500 if its model reads no images or audio; no retry can help.
+_NO_MEDIA = ErrorRule(
+    LMInvalidRequestError, _statuses(500), texts=("image input is not supported", "audio input is not supported")
+)
+
 STATUS_RULES: tuple[ErrorRule, ...] = (
     ErrorRule(ContextWindowExceededError, _statuses(400, 413, 422, 500), texts=CONTEXT_TEXTS, hint=_CONTEXT_HINT),
+    _NO_MEDIA,
     ErrorRule(LMAuthenticationError, _statuses(401, 403), hint=KEY_HINT),
     ErrorRule(LMBillingError, _statuses(402), hint="Check the account's balance and limits."),
     ErrorRule(LMUnsupportedModelError, _statuses(404), hint=_MODEL_HINT),
@@ -151,6 +157,7 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
     # Groq checks calls itself. A reply that openai_chat.recover cannot read as a call is retryable.
     ErrorRule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
     ErrorRule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
+    _NO_MEDIA,
     ErrorRule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
 )
 """By OpenAI's error codes: the rows of its two wires and of compatible hosts."""

@@ -44,6 +44,12 @@ ERRORS: dict[str, tuple[int, str, type[errors.LMError], bool]] = {
     "row 78 balance": (402, openai_error("Pay"), errors.LMBillingError, False),
     "row 80 html": (502, "<html><title>502 Bad Gateway</title>...</html>", errors.LMServerError, True),
     "row 80 empty": (500, "", errors.LMServerError, True),
+    "no images on llama.cpp": (
+        500,
+        openai_error("image input is not supported - hint: ...", 500, "server_error"),
+        errors.LMInvalidRequestError,
+        False,
+    ),
     "bad request": (400, openai_error("Bad", "unsupported_value"), errors.LMInvalidRequestError, False),
     "validation": (
         422,

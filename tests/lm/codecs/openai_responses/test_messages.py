@@ -178,6 +178,12 @@ def test_row_7_system_role_is_sent_when_the_host_has_no_developer_role() -> None
     assert wire == [WIRE_ASKED, {"role": "system", "content": "T"}]
 
 
+def test_messages_of_the_model_are_sent_with_their_type_to_compatible_hosts() -> None:
+    turn = Message("assistant", (TextPart("a"), TextPart("b")))
+    wire, _ = encoded_messages(ASKED, turn, to=target(COMPATIBLE))
+    assert wire == [WIRE_ASKED, {"type": "message", "role": "assistant", "content": "ab"}]
+
+
 @pytest.mark.parametrize("part", [AudioPart("UklG", "wav"), AudioPart("UklG", "mp3")])
 def test_row_11_audio_is_refused(part: AudioPart) -> None:
     with pytest.raises(UnsupportedFeature, match=r"openai-responses/m has no place for audio input\. Transcribe it"):
