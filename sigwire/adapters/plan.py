@@ -116,7 +116,7 @@ class Plan:
         self.thinking = self._reasoning if setup.written is not layout else ()
         self.thoughts = () if adapter.strict else _thought_tags(layout)
         self._reads_calls = layout.visible.calls
-        self._calls_alone = _calls_alone(adapter, tools_mode)
+        self._calls_alone: CallsAlone = _calls_alone(adapter, tools_mode)
         self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
         self._style = style_named(adapter.text_tools)
         native = setup.capabilities.native_tools and tools_mode != "text"

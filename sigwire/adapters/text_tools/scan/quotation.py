@@ -45,6 +45,7 @@ class QuoteFilter:
         self.after_call = False  # only space followed the last call
         self.weak_from = 0  # no weak form is tried before this position
         self._unclosed_fences: dict[str, int] = {}  # mark -> length of the shortest fence that never closes
+        self._ends: tuple[str, ...] | None = None  # the marks that end the result or output that is being passed
         self._quote = ""  # the mark that closes the quotation of this line
         self._last = ""  # the last emitted character
 
@@ -105,7 +106,7 @@ class QuoteFilter:
         """Pass inline code and emit its text. A marker inside waits until the code closes or the line ends."""
         cursor = self.cursor
         ticks = yield from cursor.run(MARKS["`"])
-        if self.thinking == "open":
+        if self.thinking == "open" or self._ends is not None:
             return
         while True:
             end, is_complete = self._line_end()

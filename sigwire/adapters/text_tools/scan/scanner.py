@@ -56,7 +56,6 @@ class CallScanner(QuoteFilter):
     ) -> None:
         super().__init__(grammars, catalog, thinking, whole_message)
         self._closers: frozenset[str] = CLOSERS
-        self._ends: tuple[str, ...] | None = None  # the marks that end the result or output that is being passed
         self._no_outputs = tuple(name for name in (catalog.output, "completed", "end_of_answer") if name)
         self._has_marked_calls = self._weak_disabled = False
 
@@ -89,10 +88,8 @@ class CallScanner(QuoteFilter):
             case "\n":
                 self.cursor.position += 1
                 yield from self._handle_line_start()
-            case "`" if self._ends is None:
-                yield from self._skip_code()
             case "`":
-                self.cursor.position += 1
+                yield from self._skip_code()
             case _:
                 yield from self._handle_token(match[0])
 
@@ -330,12 +327,10 @@ class CallScanner(QuoteFilter):
         start = cursor.position
         cursor.position += 1
         yield from cursor.skip_space()
-        if (yield from cursor.peek()) != '"':
-            cursor.position = start
-            return
+        is_object = (yield from cursor.peek()) in ('"', "'")
         cursor.position = start
         steps = skip_value(cursor, JSON)
-        while next(steps, self) is None:
+        while is_object and next(steps, self) is None:
             self._emit()
             self._compact()
             yield None
