@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
@@ -15,13 +15,12 @@ class ChecksKeywords:
     """Base of classes whose constructor refuses an unknown keyword in words, and not with a bare ``TypeError``."""
 
     __slots__ = ()
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """Keywords of other libraries, and what to write instead."""
+    _renamed: ClassVar[Mapping[str, str]] = {}  # keywords of other libraries, and what to write instead
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         if kwargs:
             kwargs = dict.fromkeys(kwargs)  # names only: the traceback of an error shows the local variables
-            check_keywords(cls.__name__, cls.__init__, kwargs, cls.renamed)
+            check_keywords(cls.__name__, cls.__init__, kwargs, cls._renamed)
         return super().__new__(cls)
 
 
@@ -32,18 +31,22 @@ def check_keywords(
 
     ``misspelt_only``: raise only for a keyword that is similar to a parameter, if the function takes any keyword.
     """
-    if not isinstance(function, FunctionType):
-        return
-    code = function.__code__
-    takes_any = bool(code.co_flags & _TAKES_ANY_KEYWORD)
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    known = tuple(name for name in known if name not in ("self", "cls"))
-    for name in [] if takes_any and not misspelt_only else [name for name in given if name not in known]:
+    known, takes_any = _parameters(function)
+    for name in () if takes_any and not misspelt_only else given:
         hint = f"Did you mean {renamed[name]}? " if name in renamed else suggest(name, known)
-        if hint or not misspelt_only:
+        if name not in known and (hint or not misspelt_only):
             raise ConfigurationError(
-                f"{owner} has no option {name!r} (making it). {hint}Its options are {', '.join(known) or 'none'}."
+                f"{owner} has no option {name!r} (making it). {hint}Its options are {', '.join(known)}."
             )
+
+
+def _parameters(function: object) -> tuple[Sequence[str], bool]:
+    """Return the names of the parameters, and True if the function takes any keyword (or is not one of Python)."""
+    if not isinstance(function, FunctionType):
+        return (), True
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return [name for name in names if name not in ("self", "cls")], bool(code.co_flags & _TAKES_ANY_KEYWORD)
 
 
 _TAKES_ANY_KEYWORD = 8  # inspect.CO_VARKEYWORDS; importing inspect is slow

@@ -61,7 +61,7 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         ("format", "normalize", "parse", *_DSPY_HOOKS),
         "override layout, whose Layout writes and reads the fields, or make_plan, whose Plan formats, normalizes and parses",
     )
-    renamed = {"use_native_function_calling": "native_tools, or the adapter of sigwire.dspy"}  # noqa: RUF012
+    _renamed = {"use_native_function_calling": "native_tools, or the adapter of sigwire.dspy"}  # noqa: RUF012
 
     native_tools: bool | None = None
     types: TypeStyle = "compact"

@@ -101,8 +101,7 @@ class BaseLM:
 
     history_size: int = 50
     model_type: str = "chat"  # an entry of ``history``
-    own_options: ClassVar[frozenset[str]] = frozenset()
-    """Options that a subclass handles and does not send."""
+    own_options: ClassVar[frozenset[str]] = frozenset()  # those that a subclass handles and does not send
     _capabilities: Capabilities | None = None
     _removed: tuple[str, ...] = ()
 
@@ -146,14 +145,12 @@ class BaseLM:
 
     def respond(self, request: Request) -> Response:
         """Answer a request, blocking."""
-        if request.options:
-            request = _wrapped_request(request)
+        request = _wrapped_request(request)
         return run(self.steps(request))
 
     async def arespond(self, request: Request) -> Response:
         """Answer a request, awaited."""
-        if request.options:
-            request = _wrapped_request(request)
+        request = _wrapped_request(request)
         return await arun(self.steps(request))
 
     def __call__(
@@ -202,8 +199,7 @@ class BaseLM:
 
     async def astream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """``stream``, awaited. (Asynchronous generators have no value: ``collect(events)`` is the response.)"""
-        if request.options:
-            request = _wrapped_request(request)
+        request = _wrapped_request(request)
         async with aclosing(astream(self.steps(request, streamed=True))) as events:
             async for event in events:
                 if type(event) is not Returned:
@@ -216,8 +212,7 @@ class BaseLM:
     def _logged_steps(
         self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[_Entry]
     ) -> Steps[Response]:
-        if request.options:
-            request = _wrapped_request(request)
+        request = _wrapped_request(request)
         with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
             response = yield from self._entry_steps(request, streamed, entries)
             if self._history.size:
@@ -286,9 +281,7 @@ class BaseLM:
     @history.setter
     def history(self, calls: Sequence[Any]) -> None:
         if len(calls) and not isinstance(calls, CallLog):
-            raise InputError(
-                f"lm.history is the log of {self.model!r}. It takes no other calls; lm.history = [] empties it."
-            )
+            raise InputError(f"The history of {self.model!r} takes no other calls; lm.history = [] empties it.")
         self._history = calls if isinstance(calls, CallLog) else CallLog(self.history_size)
 
     def inspect_history(self, n: int = 1, file: TextIO | None = None) -> None:
@@ -364,25 +357,29 @@ class BaseLM:
         A state may name another class, which is imported, and an endpoint, which would receive your key. Both need
         ``allow_unsafe_lm_state=True``; without it a foreign class raises ``StateError`` and endpoints are dropped.
         """
-        options: dict[str, Any] = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
-        if not isinstance(options.get("model"), str):
+        if not isinstance(state.get("model"), str):
             raise StateError(
                 "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
             )
         target = _class_named(str(state.get("class") or ""), cls, allow_unsafe_lm_state)
         if target is not cls:  # its own load_state, if it has one
             return target.load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
-        if _class_path(cls) in _OWN_CLASSES and options.get("cache") is True:
-            del options["cache"]  # saved by DSPy, and by models of ``sigwire.dspy``: it has no effect
-        if not allow_unsafe_lm_state:
-            options = {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
         try:
-            return target(**options)
+            return cls(**_saved_options(cls, state, allow_unsafe_lm_state))
         except (TypeError, CallerError) as error:
             raise StateError(
-                f"The saved language model does not fit {_class_path(target)} (loading its state): {str(error).rstrip('.')}. "
+                f"The saved language model does not fit {_class_path(cls)} (loading its state): {str(error).rstrip('.')}. "
                 "Save it again with lm.dump_state()."
             ) from error
+
+
+def _saved_options(cls: type[BaseLM], state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
+    options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
+    if _class_path(cls) in _OWN_CLASSES and options.get("cache") is True:
+        del options["cache"]  # saved by DSPy, and by models of ``sigwire.dspy``: it has no effect
+    if trusted:
+        return options
+    return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
 
 
 class _OverriddenCall:
@@ -483,7 +480,7 @@ def _inputs(request: Request, prompt: str | None) -> dict[str, object]:
 
 def _wrapped_request(request: Request) -> Request:
     """Return the request with the secrets of its options as ``Secret``. Callers rebind their variable: a traceback shows it."""
-    options = wrap_secrets(request.options)
+    options = wrap_secrets(request.options) if request.options else request.options
     return request if options is request.options else replace(request, options=dict(options))
 
 

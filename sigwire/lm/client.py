@@ -86,18 +86,8 @@ class LM(BaseLM):
         )
         if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise ConfigurationError(f"LM needs a model string such as 'offline/lexical', not {type(model).__name__}.")
-        if cache is not False:
-            raise ConfigurationError(
-                f"LM has no cache of responses, and takes no cache={cache!r:.80} (making an LM). Leave it out; the mark for "
-                "the provider's prompt cache is prompt_cache=."
-            )
+        _check_arguments(cache, retry, capabilities)
         variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
-        given: tuple[tuple[str, object, type], ...] = (
-            ("retry", retry, RetryPolicy), ("capabilities", capabilities, Capabilities),
-        )  # fmt: skip
-        for name, value, kind in given:
-            if value is not None and not isinstance(value, kind):
-                raise ConfigurationError(f"{name} is a {kind.__name__}, not {type(value).__name__} (making an LM).")
         super().__init__(
             model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
@@ -254,6 +244,17 @@ _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport
 _TRANSPORT_OPTIONS = frozenset("ca certificate connect_timeout keep_alive max_reply proxy tls trust_env".split())
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base"}) - {"wire"}
+
+
+def _check_arguments(cache: object, retry: object, capabilities: object) -> None:
+    if cache is not False:
+        raise ConfigurationError(
+            f"LM has no cache of responses, and takes no cache={cache!r:.80} (making an LM). Leave it out; the mark for the "
+            "provider's prompt cache is prompt_cache=."
+        )
+    for name, value, kind in (("retry", retry, RetryPolicy), ("capabilities", capabilities, Capabilities)):
+        if value is not None and not isinstance(value, kind):
+            raise ConfigurationError(f"{name} is a {kind.__name__}, not {type(value).__name__} (making an LM).")
 
 
 def _host(model: str) -> tuple[str, str]:

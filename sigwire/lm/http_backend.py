@@ -185,7 +185,7 @@ class HttpBackend:
             reply: HttpReply = yield _SendEffect(self._transport(), self._http_request(call, route, current, endpoint))
             if 200 <= reply.status < 300:
                 return _decode(route, sent, reply)
-            recovered = _recover(route, sent, _redacted(reply, endpoint, call.request))
+            recovered = _recover(route, sent, reply)
             return ExchangeResult(recovered.raw, recovered)
         except Exception as error:
             raise self._translate_error(error, endpoint, call.request, sent)  # noqa: B904  (it has its cause)
@@ -200,21 +200,14 @@ class HttpBackend:
         events: list[StreamEvent] = []
         endpoint = self._resolver.endpoint(current.headers)
         try:
-            request = self._http_request(call, route, current, endpoint)
-            yield from self._emit_reply(call, route, sent, request, endpoint, events)
+            yield from self._emit_reply(call, route, sent, self._http_request(call, route, current, endpoint), events)
         except BaseException as error:  # a cancelled stream keeps its partial answer as well
             raise attach_partial(self._translate_error(error, endpoint, call.request, sent), events)  # noqa: B904
         response = collect(events)
         return ExchangeResult(response.raw, response, end_events(events))
 
     def _emit_reply(
-        self,
-        call: Call,
-        route: _WireRoute,
-        sent: EncodedRequest,
-        request: HttpRequest,
-        endpoint: ServiceEndpoint,
-        events: list[StreamEvent],
+        self, call: Call, route: _WireRoute, sent: EncodedRequest, request: HttpRequest, events: list[StreamEvent]
     ) -> Steps[None]:
         """Open the reply and emit its events; ``events`` gets them with the ends."""
         from sigwire.lm.http.reply_stream import ReplyReader
@@ -228,7 +221,7 @@ class HttpBackend:
                 yield from emit_decoded(call, reply, codec, sent, route.target, events)
             else:
                 whole = HttpReply(reply.status, reply.headers, (yield from reply.rest()))
-                yield emit_content(call, _recover(route, sent, _redacted(whole, endpoint, call.request)), events)
+                yield emit_content(call, _recover(route, sent, whole), events)
         except GeneratorExit:  # a closed generator may not wait
             reply.abort()
             raise
@@ -320,7 +313,10 @@ class HttpBackend:
             )
         if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):
             message = f"{message} {_TOOLS_AS_TEXT}"
-        error.message = redact(message, endpoint, request.options)
+        error.message = message
+        for name in ("message", "provider_code", "request_id"):
+            if value := getattr(error, name):
+                setattr(error, name, redact(str(value), endpoint, request.options))
         error.args = (error.message,)
         return error
 
@@ -389,13 +385,6 @@ def _recover(route: _WireRoute, sent: EncodedRequest, reply: HttpReply) -> Respo
     if answer is None:
         raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
     return answer
-
-
-def _redacted(reply: HttpReply, endpoint: ServiceEndpoint, request: Request) -> HttpReply:
-    """Return an error reply without the secrets that it repeats."""
-    headers = {name: redact(value, endpoint, request.options) for name, value in reply.headers.items()}
-    body = redact(reply.body.decode("latin-1"), endpoint, request.options).encode("latin-1")
-    return HttpReply(reply.status, headers, body)
 
 
 # --- JSON

@@ -9,9 +9,10 @@ A secret is a ``Secret`` from the place where the user gives it: a traceback wit
 
 from __future__ import annotations
 
+import operator
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Self, TypeGuard, TypeVar, cast
 from urllib.parse import parse_qsl, unquote
@@ -104,16 +105,20 @@ def wrap_secrets(options: Mapping[str, V]) -> Mapping[str, V]:
 
 
 def _wrapped(value: object, secret: bool) -> object:
-    if isinstance(value, str):
-        return Secret(value) if type(value) is str and (secret or is_secret("", value)) else value
+    if type(value) is str:
+        return Secret(value) if secret or is_secret("", value) else value
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value)
         pairs = {name: _wrapped(item, _holds_secret(str(name), secret)) for name, item in items.items()}
-        return pairs if any(pairs[name] is not items[name] for name in pairs) else items
+        return items if _are_same(items.values(), pairs.values()) else pairs
     if isinstance(value, (list, tuple)):
         found = [_wrapped(item, secret) for item in cast("Sequence[object]", value)]
-        return value if all(map(lambda new, old: new is old, found, value)) else found
+        return value if _are_same(cast("Sequence[object]", value), found) else found
     return value
+
+
+def _are_same(old: Iterable[object], new: Iterable[object]) -> bool:
+    return all(map(operator.is_, old, new))
 
 
 @lru_cache(maxsize=1024)

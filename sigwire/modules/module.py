@@ -24,7 +24,7 @@ from sigwire.core.record import FieldValues
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
-from sigwire.keywords import check_keywords
+from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
@@ -47,7 +47,7 @@ M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
 
 
-class Module(Walkable):
+class Module(ChecksKeywords, Walkable):
     """A program: Python code that calls other modules.
 
     ``callbacks`` and the private attributes exist even if a subclass does not call ``super().__init__()``. The parameters of
@@ -65,16 +65,12 @@ class Module(Walkable):
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
     _fixed: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(
-            ("__call__", "acall", "stream", "astream", "call_steps"), "define forward, and aforward for awaited calls"
-        ),
+        **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
         "deepcopy": "define __deepcopy__",
     }
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        if kwargs:
-            check_keywords(cls.__name__, cls.__init__, kwargs)
-        self = super().__new__(cls)
+        self = super().__new__(cls, *args, **kwargs)
         self.callbacks = []
         self._compiled = False
         self._log = None

@@ -194,7 +194,7 @@ def test_history_is_emptied_by_an_empty_list_and_takes_no_other_calls() -> None:
     lm("second")
     assert [entry["prompt"] for entry in lm.history] == ["second"]
     assert lm.history.size == Forward.history_size
-    with pytest.raises(InputError, match=r"lm\.history = \[\] empties it"):
+    with pytest.raises(InputError, match=r"takes no other calls; lm\.history = \[\] empties it"):
         lm.history = [{"prompt": "third"}]
 
 

@@ -115,6 +115,7 @@ def test_names_of_options_are_those_of_the_tables() -> None:
     wires = [wire for row in PROVIDERS.values() if not row.backend for wire in row.wires.values()]
     tables = [names for wire in wires if (names := wire.option_names()) is not None]
     extra = {
+        "cache",
         "extra_body",
         "extra_headers",
         "max_completion_tokens",

@@ -194,9 +194,7 @@ class ToolCalls(Sequence[ToolCall]):
     __slots__ = ("_calls", "_text")
 
     def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls(
-            [call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls]
-        )
+        self._calls = number_calls([_as_call(call) for call in tool_calls])
         self._text = text
 
     @property
@@ -244,9 +242,15 @@ class ToolCalls(Sequence[ToolCall]):
         return cls([ToolCall.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
 
 
+def _as_call(call: object) -> ToolCall:
+    if isinstance(call, ToolCall):
+        return call
+    if not isinstance(call, Mapping):
+        raise InputError(f"A tool call is an object with a name, not {type(call).__name__}.")
+    return _call_from_dict(cast("Mapping[str, Any]", call))
+
+
 def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
-    if not isinstance(data, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # JSON of any origin
-        raise InputError(f"A tool call is an object with a name, not {type(data).__name__}.")
     if data.get("type") == ToolCall.kind:
         return ToolCall.from_json(data)
     body = data.get("function") if isinstance(data.get("function"), Mapping) else data

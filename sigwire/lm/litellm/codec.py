@@ -255,9 +255,8 @@ def translate_error(
     )
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
     text = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
-    if "llm provider not provided" in text.lower():
-        text = f"The provider {target.model.partition('/')[0]!r} is unknown to sigwire and to LiteLLM"
-    text = redact(text, arguments)
+    unknown = f"The provider {target.model.partition('/')[0]!r} is unknown to sigwire and to LiteLLM"
+    text = redact(re.sub("(?is).*llm provider not provided.*", unknown, text), arguments)
     codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))
     result = lm_error(replace(fault, message=text.strip() or fault.message, codes=codes), tables.ERRORS, target)
     result.provider_code = fault.codes[0] if fault.codes else None
