@@ -112,8 +112,9 @@ def _wrapped(value: object, secret: bool) -> object:
         pairs = {name: _wrapped(item, _holds_secret(str(name), secret)) for name, item in items.items()}
         return items if _are_same(items.values(), pairs.values()) else pairs
     if isinstance(value, (list, tuple)):
-        found = [_wrapped(item, secret) for item in cast("Sequence[object]", value)]
-        return value if _are_same(cast("Sequence[object]", value), found) else found
+        entries = cast("Sequence[object]", value)
+        found = [_wrapped(item, secret) for item in entries]
+        return entries if _are_same(entries, found) else found
     return value
 
 

@@ -24,7 +24,7 @@ from rich.traceback import Traceback
 
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.errors import LMAuthenticationError, LMError, SigwireError
+from sigwire.errors import ConfigurationError, LMAuthenticationError, LMError, SigwireError
 from sigwire.lm.client import LM
 from sigwire.lm.http import connect
 from sigwire.lm.http.messages import HttpReply, HttpRequest
@@ -275,6 +275,32 @@ def test_no_secret_is_shown_by_a_wrong_option_of_a_call_or_a_module() -> None:
         with pytest.raises(SigwireError) as caught:
             fails()
         assert CANARY not in shown_by(caught.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"proxy": f"ftp://me:{CANARY}@proxy:21"},
+        {"proxy": f"http://me:{CANARY}@proxy:port"},
+        {"certificate": ("missing.pem", "missing.key", CANARY)},
+        {"headers": {"x-proxy-key": f"{CANARY}\n"}},
+        {"timeout": 0, "headers": {"x-proxy-key": CANARY}},
+    ],
+    ids=["proxy scheme", "proxy port", "certificate", "header", "timeout"],
+)
+def test_no_secret_is_shown_by_a_wrong_setting_of_the_transport(
+    given: dict[str, Any], peer: Callable[..., str]
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        HttpTransport(**given).send(HttpRequest(f"https://{peer(closing)}/", {}))
+    assert CANARY not in shown_by(caught.value)
+
+
+def test_no_secret_is_shown_by_a_wrong_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", f"ftp://me:{CANARY}@proxy:21")
+    with pytest.raises(ConfigurationError) as caught:
+        HttpTransport().send(HttpRequest("https://llm.example/", {}))
+    assert CANARY not in shown_by(caught.value)
 
 
 # --- the tools that print local variables --------------------------------------------------------------

@@ -29,7 +29,7 @@ from sigwire.lm.http.exchange import HttpExchange, encode_head
 from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream
 from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
 from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, parse_url, proxy_from_env, tls_context
-from sigwire.lm.secrets import wrap_headers
+from sigwire.lm.secrets import Secret, wrap_headers, wrap_url
 
 if TYPE_CHECKING:
     import ssl
@@ -79,6 +79,9 @@ class HttpTransport(ChecksKeywords):
         keep_alive: float = 50.0,
         max_reply: int | None = 256 * 1024 * 1024,
     ) -> None:
+        proxy, headers = proxy and wrap_url(proxy), wrap_headers(headers or {})
+        if isinstance(certificate, tuple):
+            certificate = (*certificate[:2], *(Secret(password) for password in certificate[2:]))
         if tls is not None and (ca is not None or certificate is not None):
             raise ConfigurationError(
                 "HttpTransport has tls= beside ca= or certificate=. Load both into the SSLContext."
@@ -92,7 +95,7 @@ class HttpTransport(ChecksKeywords):
             "accept": "*/*",
             "accept-encoding": "identity",
             "user-agent": f"sigwire/{version()}",
-            **_lower_names(wrap_headers(headers or {})),
+            **_lower_names(headers),
         }
         self._proxies: dict[Origin, Proxy | None] = {}
         self._heads: dict[tuple[Any, ...], bytes] = {}
@@ -166,8 +169,9 @@ class HttpTransport(ChecksKeywords):
         await self.aclose()
 
     def __repr__(self) -> str:
-        proxy = f", proxy={self._proxy}" if self._proxy else ""
-        return f"HttpTransport(timeout={self.timeout}, connect_timeout={self.connect_timeout}{proxy})"
+        known = vars(self)  # without an attribute if the making of the transport failed
+        proxy = f", proxy={self._proxy}" if known.get("_proxy") else ""
+        return f"HttpTransport(timeout={known.get('timeout')}, connect_timeout={known.get('connect_timeout')}{proxy})"
 
     def _exchange(self, request: HttpRequest) -> HttpExchange:
         limit = self.timeout if request.timeout is None else _checked("timeout", request.timeout)

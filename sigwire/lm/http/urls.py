@@ -137,6 +137,7 @@ class Proxy:
         except (KeyError, ValueError):
             host, port, parts = None, 0, None
         if not host or not parts:
+            parts = None  # a traceback would show its password
             raise ConfigurationError(
                 f"A proxy's URL cannot be used (opening a connection). Write scheme://host:port with one of the schemes "
                 f"{', '.join(_DEFAULT_PORTS)}, in proxy= or in the environment."
@@ -184,7 +185,7 @@ def proxy_from_env(end: ServerUrl) -> Proxy | None:
 
 
 def _env(name: str, *, upper: bool = True) -> str:
-    return os.environ.get(name) or (os.environ.get(name.upper()) if upper else None) or ""
+    return wrap_url(os.environ.get(name) or (os.environ.get(name.upper()) if upper else None) or "")
 
 
 def _is_loopback(host: str) -> bool:

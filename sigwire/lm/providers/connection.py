@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.secrets import Secret, is_secret, redact_url, without_secrets, wrap_headers, wrap_url
@@ -88,7 +88,10 @@ def _is_timeout(value: Any) -> bool:
 
 
 def _are_headers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(text, str) for pair in value.items() for text in pair)
+    if not isinstance(value, Mapping):
+        return False
+    headers = cast("Mapping[object, object]", value)
+    return all(isinstance(text, str) for text in (*headers, *headers.values()))
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {

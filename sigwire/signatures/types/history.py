@@ -196,7 +196,7 @@ def _turn(turn: object) -> AnyTurn:
     if is_mapping(turn):
         return Turn(turn)
     if isinstance(turn, Record):
-        signature = turn._meta.signature
+        signature = cast(Any, turn)._meta.signature
         if signature is not None and turn.__dict__.keys().isdisjoint(field.name for field in signature.spec.inputs):
             raise InputError(
                 "A prediction has no inputs, so the user's turn would be lost. Add the inputs: "
