@@ -27,7 +27,6 @@ from sigwire.lm.codecs.shared.options import (
     OptionTable,
     OutputForm,
     StructuredMode,
-    blocks_output,
     choose_output,
     drop_options,
     headers_for,
@@ -58,9 +57,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     warnings.extend(history.warnings)
     tools = offered_tools(request, names, target)
     warnings.extend(tools.warnings)
-    form = choose_output(
-        request.response_format, _STRUCTURED, target, blocked=blocks_output(bool(request.tools), target)
-    )
+    form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
     warnings.extend(form.warnings)
     thinking = encode_reasoning(request, target, warnings)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)

@@ -20,7 +20,6 @@ from sigwire.lm.codecs.shared.options import (
     OptionTable,
     OutputForm,
     StructuredMode,
-    blocks_output,
     choose_output,
     drop_options,
     headers_for,
@@ -55,9 +54,7 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     history = normalize_history(request.messages, target.history_rules)
     names = name_map(request.tools, history.call_names, target.profile.names)
     tools = offered_tools(request, names, target)
-    form = choose_output(
-        request.response_format, _STRUCTURED, target, blocked=blocks_output(bool(tools.functions), target)
-    )
+    form = choose_output(request.response_format, _STRUCTURED, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)

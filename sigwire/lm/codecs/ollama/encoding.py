@@ -62,7 +62,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
-    form = choose_output(request.response_format, _STRUCTURED, target, blocked=bool(offered))
+    form = choose_output(request.response_format, () if offered else _STRUCTURED, bool(offered), target)
     output, format_warnings = _encode_output(form, request, target)
     thinking, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, OPTIONS, target)

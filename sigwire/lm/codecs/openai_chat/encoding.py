@@ -19,7 +19,6 @@ from sigwire.lm.codecs.shared.options import (
     Place,
     Skip,
     add_instruction,
-    blocks_output,
     choose_output,
     drop_options,
     headers_for,
@@ -60,8 +59,8 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
     has_tools = bool(tools.functions)
-    blocked = blocks_output(has_tools, target) or (has_tools and not profile.structured_with_tools)
-    form = choose_output(request.response_format, profile.structured, target, blocked=blocked)
+    modes = () if has_tools and not profile.structured_with_tools else profile.structured
+    form = choose_output(request.response_format, modes, has_tools, target)
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
     options, option_warnings = _encode_options(is_reasoning, request, target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)

@@ -21,7 +21,6 @@ from sigwire.lm.codecs.shared.options import (
     OptionTable,
     OutputForm,
     Skip,
-    blocks_output,
     choose_output,
     headers_for,
     merge_extra_body,
@@ -56,9 +55,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     history = normalize_history(_without_server_results(request, target), target.history_rules)
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
-    form = choose_output(
-        request.response_format, profile.structured, target, blocked=blocks_output(bool(tools.functions), target)
-    )
+    form = choose_output(request.response_format, profile.structured, bool(tools.functions), target)
     output = _encode_output(form)
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, target)
     table = _option_table(is_reasoning, target)

@@ -26,7 +26,7 @@ from sigwire.lm.codecs.shared.untrusted import object_of
 
 __all__ = [
     "NO_SAMPLING", "Drop", "Option", "OptionTable", "OutputForm", "Place", "Refuse", "Skip", "StructuredMode",
-    "add_instruction", "blocks_output", "choose_output", "drop_options", "headers_for", "merge_extra_body", "merge_objects",
+    "add_instruction", "choose_output", "drop_options", "headers_for", "merge_extra_body", "merge_objects",
     "place_options", "repeat_warning", "requested_choices", "require_feature", "sampling_options_while_reasoning",
     "schema_instruction", "set_path", "target_warning", "unsupported_feature",
 ]  # fmt: skip
@@ -264,19 +264,16 @@ _ANY_OUTPUT = OutputForm()
 
 
 def choose_output(
-    wanted: ResponseFormat | None,
-    modes: Collection[StructuredMode],
-    target: Target[WireProfile],
-    *,
-    blocked: bool = False,
+    wanted: ResponseFormat | None, modes: Collection[StructuredMode], has_tools: bool, target: Target[WireProfile]
 ) -> OutputForm:
-    """Return the form for a response format. ``modes`` are those of the host; ``blocked``: tools beside it exclude them.
+    """Return the form for a response format. ``modes`` are those of the host; tools exclude them on some models.
 
     Raises ``UnsupportedFeature`` if the format is required and cannot be enforced, and for a root that the host refuses.
     """
     if wanted is None:
         return _ANY_OUTPUT
-    able = () if blocked else tuple(mode for mode in modes if getattr(target.capabilities, mode))
+    is_blocked = has_tools and not target.capabilities.tools_with_json_schema
+    able: list[StructuredMode] = [mode for mode in modes if not is_blocked and getattr(target.capabilities, mode)]
     if wanted.schema is None:
         feature = "JSON output without a schema"
         if "json_object" in able:
@@ -286,12 +283,7 @@ def choose_output(
         if "json_schema" in able:
             form = _compile_output(wanted, wanted.schema, target)
             return form if isinstance(form, OutputForm) else _replace_output(wanted, able, form)
-    return _replace_output(wanted, able, f"{target.label} has no {feature}{' beside tools' if blocked else ''} here.")
-
-
-def blocks_output(has_tools: bool, target: Target[WireProfile]) -> bool:
-    """Return True if the model takes no structured output beside the tools of a request."""
-    return has_tools and not target.capabilities.tools_with_json_schema
+    return _replace_output(wanted, able, f"{target.label} has no {feature}{' beside tools' * is_blocked} here.")
 
 
 def _compile_output(wanted: ResponseFormat, schema: JsonObject, target: Target[WireProfile]) -> OutputForm | str:
