@@ -165,7 +165,7 @@ class Plan:
         if not self.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
             reminder = self._tool_prompts.reminder(prompt, choice)
             messages.append(Message("user", self.layout.write_inputs(inputs, after=reminder)))
-        repeated = (first, len(messages)) if history else (first,) if demos else ()
+        repeated = _repeated_starts(first, len(messages), history, demos)
         if not prompt.specs:
             return Request(tuple(messages), response_format=self._response_format, options=settings, repeated=repeated)
         return Request(tuple(messages), prompt.specs, choice, parallel, self._response_format, settings, repeated)
@@ -416,6 +416,13 @@ class Plan:
     def follow_up(self, choice: Choice) -> FollowUp | None:
         """Return a second request that this answer needs; ``None`` for adapters that parse answers themselves."""
         return None
+
+
+def _repeated_starts(first: int, count: int, history: object, demos: Sequence[object]) -> tuple[int, ...]:
+    """Return how many of the first messages other requests repeat: all of a conversation, else those up to the demos."""
+    if history:
+        return first, count
+    return (first,) if demos else ()
 
 
 def is_tool_trace(part: Part) -> bool:

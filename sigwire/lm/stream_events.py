@@ -18,7 +18,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.errors import damaged_reply_error
-from sigwire.lm.codecs.shared.framing import make_frame_decoder
+from sigwire.lm.codecs.shared.framing import FrameDecoder, make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
@@ -53,12 +53,7 @@ def emit_decoded(
     ended, failure = False, None
     message: JsonValue = None
     while not ended and failure is None:
-        try:
-            chunk: bytes | None = yield reply.next()
-        except (LMError, OSError):
-            if not framing.has_end_mark:
-                raise
-            chunk = None  # a connection that broke behind [DONE]
+        chunk = yield from _next_chunk(reply, framing)
         ended, found = chunk is None, list[StreamEvent]()
         try:
             for message in framing.close() if chunk is None else framing.feed(chunk):
@@ -72,6 +67,16 @@ def emit_decoded(
             yield Emit(*shown)
     if failure is not None:
         raise failure
+
+
+def _next_chunk(reply: ReplyReader, framing: FrameDecoder) -> Steps[bytes | None]:
+    try:
+        chunk: bytes | None = yield reply.next()
+    except (LMError, OSError):
+        if not framing.has_end_mark:
+            raise
+        return None  # the connection broke behind [DONE]
+    return chunk
 
 
 def _without_ends(call: Call, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:

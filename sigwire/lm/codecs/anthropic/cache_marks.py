@@ -14,7 +14,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members
 
 __all__ = ["with_cache_marks"]
 
@@ -32,20 +32,26 @@ def with_cache_marks(body: JsonObject, request: Request, profile: MessagesProfil
     is_wanted = isinstance(given, dict)
     if given is False or not profile.cache_control or not (request.repeated or is_wanted):
         return body
-    mark: JsonObject = {"type": "ephemeral", **{name: ttl for name, ttl in object_of(given).items() if name == "ttl"}}
-    marked, messages = dict(body), list(objects_of(body["messages"]))
+    mark: JsonObject = {"type": "ephemeral", **remove_members(object_of(given), {"key"})}
     for end in (request.repeated or (count,))[: max(_MOST_MARKS - _count_marks(body), 0)]:
-        length = _wire_length(request.messages[:end]) if end < count else len(messages)
-        if not (is_wanted or _is_long(body.get("tools"), body.get("system"), *messages[:length])):
-            continue
-        if end >= count:
-            marked["cache_control"] = mark
-        elif length == 0 and "system" in body:
-            marked["system"] = _with_mark(body["system"], mark)
-        elif 0 < length <= len(messages):
-            last = messages[length - 1]
-            messages[length - 1] = {**last, "content": _with_mark(last["content"], mark)}
-    return {**marked, "messages": list[JsonValue](messages)}
+        length = _wire_length(request.messages[:end]) if end < count else None
+        if is_wanted or _is_long(body, length):
+            body = _with_mark_at(body, length, mark)
+    return body
+
+
+def _with_mark_at(body: JsonObject, length: int | None, mark: JsonObject) -> JsonObject:
+    """Return the body with a mark behind its first ``length`` messages, or behind all (``None``); 0: behind the system text."""
+    messages = list(objects_of(body["messages"]))
+    if length is None:
+        return {**body, "cache_control": mark}
+    if length == 0 and "system" in body:
+        return {**body, "system": _with_mark(body["system"], mark)}
+    if not 0 < length <= len(messages):
+        return body
+    last = messages[length - 1]
+    messages[length - 1] = {**last, "content": _with_mark(last["content"], mark)}
+    return {**body, "messages": list[JsonValue](messages)}
 
 
 def _wire_length(messages: Iterable[Message]) -> int:
@@ -59,8 +65,8 @@ def _count_marks(body: JsonObject) -> int:
     return sum("cache_control" in block for content in contents for block in objects_of(content))
 
 
-def _is_long(*values: JsonValue) -> bool:
-    count, rest = 0, list(values)
+def _is_long(body: JsonObject, length: int | None) -> bool:
+    count, rest = 0, [body.get("tools"), body.get("system"), *objects_of(body["messages"])[:length]]
     while rest and count < _LEAST_CHARACTERS:
         value = rest.pop()
         if isinstance(value, str):

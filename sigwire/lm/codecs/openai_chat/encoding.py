@@ -249,8 +249,12 @@ def _encode_choice(
         detail = f"{target.label} cannot be forced to call a tool; the model chooses."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if tools.forced_name and profile.named_choice:
-        return {"type": "function", "function": {"name": tools.forced_name}}, False, ()
+        return _encode_name(tools.forced_name), False, ()
     if not tools.allowed or not profile.allowed_tools:
         return profile.required if mode == "required" else mode, bool(tools.allowed), ()
-    references: list[JsonValue] = [{"type": "function", "function": {"name": name}} for name in tools.allowed]
+    references: list[JsonValue] = list(map(_encode_name, tools.allowed))
     return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": references}}, False, ()
+
+
+def _encode_name(name: str) -> JsonObject:
+    return {"type": "function", "function": {"name": name}}

@@ -60,16 +60,18 @@ class PartialCall:
         call_id, name, given = _id_of(fragment), string_of(function, "name"), function.get("arguments")
         if call_id and self.id and call_id != self.id:
             return False
-        if name and self.name and name != self.name and not self._can_extend_name(name, names):
+        if name and not self._accepts_name(name, names):
             return False
         starts = isinstance(given, dict) or (isinstance(given, str) and given.lstrip().startswith("{"))
         return not (starts and self._depth.is_complete(self.deltas))
 
-    def _can_extend_name(self, delta: str, names: Collection[str]) -> bool:
-        """Return True if the delta continues the name, as some hosts stream names. An offered name is another call."""
-        if self.deltas or not names or delta not in names:
+    def _accepts_name(self, name: str, names: Collection[str]) -> bool:
+        """Return True if it is the name of this call, or a delta of it, as some hosts stream names; an offered name is none."""
+        if not self.name or name == self.name:
+            return True
+        if self.deltas or not names or name not in names:
             return not self.deltas and bool(names)
-        return self.name not in names and any(name.startswith(self.name + delta) for name in names)
+        return self.name not in names and any(other.startswith(self.name + name) for other in names)
 
     def has_name(self, names: Collection[str]) -> bool:
         """Return True if the name is complete: it has arguments behind it, or no offered name is longer."""

@@ -37,7 +37,7 @@ def resolve_finish(
     """
     calls = tuple(calls)
     known = table.get(reason) if isinstance(reason, str) else None
-    missing = (_NO_REASON,) if reason in (None, "") else ()
+    missing = _missing_reason(reason)
     if known in ("length", "content_filter"):
         if not calls or calls[-1].error is None:
             return known, calls, ()
@@ -52,7 +52,12 @@ def resolve_finish(
     return known, calls, missing
 
 
-_NO_REASON = LMWarning("finish_reason", "The provider gave no finish reason; the answer may be incomplete.")
+def _missing_reason(reason: object) -> tuple[LMWarning, ...]:
+    return (
+        ()
+        if reason
+        else (LMWarning("finish_reason", "The provider gave no finish reason; the answer may be incomplete."),)
+    )
 
 
 def number_parts(parts: Sequence[Part], taken: Iterable[str]) -> tuple[list[Part], tuple[ToolCall, ...]]:
