@@ -37,8 +37,8 @@ def test_pool_raises_the_error_of_a_call() -> None:
 
 # Each line leaves work behind that never ends. The last line is printed; then the interpreter exits.
 ABANDONED = """
-import asyncio, threading
-from sigwire import FakeLM, Module, ReAct, Tool, ToolCall
+import asyncio, socket, threading
+from sigwire import LM, FakeLM, LMTimeoutError, Module, Predict, ReAct, Tool, ToolCall
 
 for_ever = threading.Event().wait
 
@@ -70,6 +70,13 @@ async def cancelled(waiting):
     except TimeoutError:
         return "cancelled"
 
+async def look_up():
+    socket.getaddrinfo = lambda *args, **options: for_ever()
+    try:
+        await Predict("q -> r", lm=LM("openai/x", base_url="http://x.y", api_key="k", timeout=0.1, retry=None)).acall(q="")
+    except LMTimeoutError:
+        return "timed out"
+
 def blocking(tool):
     return agent(tool)(q="q").r, [*agent(tool).stream(q="q")][-1].value.r
 
@@ -80,11 +87,12 @@ print(blocking(lambda: for_ever()), awaited(lambda: for_ever()))
 print(blocking(in_asyncio_thread))
 print(blocking(catches_cancellation), awaited(catches_cancellation))
 print(asyncio.run(cancelled(Blocks().acall())), asyncio.run(cancelled(Blocks().abatch([{}, {}]))))
+print(asyncio.run(look_up()))
 """
 
 
 def test_abandoned_tools_and_threads_never_hold_asyncio_run_or_the_exit() -> None:
     done = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True, timeout=30, check=True)
     pair = "('x', 'x')"
-    assert done.stdout.splitlines() == [f"{pair} {pair}", pair, f"{pair} {pair}", "cancelled cancelled"]
+    assert done.stdout.splitlines() == [f"{pair} {pair}", pair, f"{pair} {pair}", "cancelled cancelled", "timed out"]
     assert "Traceback" not in done.stderr

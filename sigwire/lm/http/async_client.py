@@ -33,7 +33,7 @@ import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -42,6 +42,7 @@ from yarl import URL
 from sigwire.effects.loops import running_loop
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import raise_transport_error
+from sigwire.lm.http.connect import NameLookups
 from sigwire.lm.http.deadlines import DeadlineTimer, seconds_until
 from sigwire.lm.http.errors import ProtocolError
 from sigwire.lm.http.exchange import HttpExchange, configure_socket, has_pending_data
@@ -169,8 +170,7 @@ class _LoopPool:
 
     def _connector(self, **options: Any) -> aiohttp.TCPConnector:
         if self.socks is None:
-            # The system's resolver, even if aiodns is installed.
-            return aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver(), **options)
+            return aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver(cast(Any, NameLookups())), **options)
         connectors: Any = _socks_connectors(self.socks)
         where = {name: getattr(self.socks, name) or None for name in ("host", "port", "username", "password")}
         made: aiohttp.TCPConnector = connectors.ProxyConnector(**where, rdns=True, **options)

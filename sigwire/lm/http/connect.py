@@ -4,7 +4,7 @@
 
 Every wait ends at the deadline, and at once when the cancel scope is cancelled: a second socket is polled beside the
 connecting one, because not every system can shut down a connection in progress. A name look-up cannot be interrupted;
-cancellation takes effect after it.
+cancellation takes effect after it. ``NameLookups`` awaits one in a thread.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
+from sigwire.effects.loops import to_thread
 from sigwire.lm.http.deadlines import seconds_until
 from sigwire.lm.http.exchange import configure_socket
 from sigwire.lm.http.urls import ServerUrl
@@ -24,7 +25,7 @@ from sigwire.lm.http.urls import ServerUrl
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["open_socket"]
+__all__ = ["NameLookups", "open_socket"]
 
 # Windows has no poll; its select has no limit on descriptors.
 _Selector: type[selectors.PollSelector | selectors.SelectSelector] = getattr(
@@ -119,3 +120,16 @@ def _wait(opened: socket.socket, wanted: int, limit: float | None, cancelled: so
         raise StreamCancelled
     if not ready:
         raise TimeoutError
+
+
+class NameLookups:
+    """The look-ups of the system's resolver (not aiodns), for an ``aiohttp.ThreadedResolver`` in the place of its event loop.
+
+    ``asyncio.run`` would wait for look-ups of its loop, also after the request has timed out.
+    """
+
+    async def getaddrinfo(self, host: str, port: int, **options: Any) -> Any:
+        return await to_thread(socket.getaddrinfo, host, port, **options)
+
+    async def getnameinfo(self, address: Any, flags: int = 0) -> tuple[str, str]:
+        return await to_thread(socket.getnameinfo, address, flags)
