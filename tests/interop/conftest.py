@@ -22,6 +22,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.interop.tiny_model import LLAMA_CHECKS, MISTRAL_CHECKS, TEMPLATE, THINKS, write_tiny_model
+
 KEY = "sk-interop"
 
 
@@ -43,7 +45,14 @@ class LlamaServer:
 
 @pytest.fixture(scope="session")
 def llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
-    with _running_server(tmp_path_factory.mktemp("llama"), "tiny", "") as server:
+    with _running_server(tmp_path_factory.mktemp("llama"), "tiny", TEMPLATE) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def thinking_llama_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
+    """A server whose model thinks before it answers."""
+    with _running_server(tmp_path_factory.mktemp("thinking"), "qwen3-tiny", TEMPLATE + THINKS) as server:
         yield server
 
 
@@ -52,25 +61,21 @@ def strict_llama_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LlamaServer]:
     """A server whose chat template refuses the histories that the templates of this family refuse."""
-    from tests.interop.tiny_model import LLAMA_CHECKS, MISTRAL_CHECKS
-
     name = str(request.param)
     checks = MISTRAL_CHECKS if name.startswith("mistral") else LLAMA_CHECKS
-    with _running_server(tmp_path_factory.mktemp(name), name, checks) as server:
+    with _running_server(tmp_path_factory.mktemp(name), name, checks + TEMPLATE) as server:
         yield server
 
 
 @contextmanager
-def _running_server(directory: Path, name: str, checks: str) -> Iterator[LlamaServer]:
+def _running_server(directory: Path, name: str, template: str) -> Iterator[LlamaServer]:
     program = shutil.which("llama-server")
     if program is None:
         pytest.skip("llama-server is not on the PATH: apt-get install llama.cpp-tools (Debian sid)")
     if find_spec("gguf") is None:
         pytest.skip("the package gguf, which writes the model, is not installed: pip install gguf")
-    from tests.interop.tiny_model import write_tiny_model
-
     model = directory / f"{name}.gguf"
-    write_tiny_model(model, checks)
+    write_tiny_model(model, template)
     port = _free_port()
     command = [
         *(program, "--model", str(model), "--host", "127.0.0.1", "--port", str(port), "--api-key", KEY, "--jinja"),

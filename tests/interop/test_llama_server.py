@@ -165,6 +165,26 @@ class City(BaseModel):
 SIGNATURE = sigwire.make_signature("question -> city: City, sure: bool, tags: list[str]", custom_types={"City": City})
 
 
+@each_wire
+@each_way
+async def test_thinking_is_reasoning_and_can_be_sent_again(
+    thinking_llama_server: LlamaServer, wire: str, how: str
+) -> None:
+    lm = model_at(thinking_llama_server, wire)
+    choices = [(await answer(lm, FORCED, how)).choices[0] for _ in range(6)]
+    choice = next(choice for choice in choices if choice.reasoning)  # a random thought can be empty
+    check_calls(choice)
+    assert "</think>" not in (choice.reasoning or "")
+    results = Message.tool(*(ToolResult(call.id, call.name, "fine") for call in choice.tool_calls))
+    check_calls((await answer(lm, replace(FORCED, messages=(*HI, choice.message(), results)), how)).choices[0])
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])  # Messages has no such switch on this server
+def test_reasoning_is_switched_off(thinking_llama_server: LlamaServer, wire: str) -> None:
+    lm = model_at(thinking_llama_server, wire)
+    assert lm.respond(Request(HI, options={"reasoning": "off"})).choices[0].reasoning is None
+
+
 # The server takes a schema over chat only: it ignores those of Responses and Messages.
 @pytest.mark.parametrize("how", ["called", "awaited", "streamed"])
 async def test_structured_output_is_typed(llama_server: LlamaServer, how: str) -> None:

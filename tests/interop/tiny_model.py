@@ -11,7 +11,7 @@ import string
 from pathlib import Path
 from typing import Any
 
-__all__ = ["write_tiny_model"]
+__all__ = ["LLAMA_CHECKS", "MISTRAL_CHECKS", "TEMPLATE", "THINKS", "write_tiny_model"]
 
 SIZE, HEADS, FORWARD, CONTEXT = 64, 2, 64, 32768
 
@@ -36,7 +36,11 @@ TEMPLATE = """\
     {%- if message.role == "user" or (message.role == "system" and not loop.first) %}
         {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}
     {%- elif message.role == "assistant" %}
-        {{- '<|im_start|>assistant\\n' + (message.content or '') }}
+        {{- '<|im_start|>assistant\\n' }}
+        {%- if message.reasoning_content %}
+            {{- '<think>\\n' + message.reasoning_content + '\\n</think>\\n\\n' }}
+        {%- endif %}
+        {{- message.content or '' }}
         {%- for tool_call in message.tool_calls %}
             {%- if tool_call.function is defined %}
                 {%- set tool_call = tool_call.function %}
@@ -65,7 +69,18 @@ TEMPLATE = """\
 {%- endif %}
 """
 
-# Checks of the templates of Mistral's models and of Llama 3.x, in their words.
+# Put after the template: the model thinks first, in the form of Qwen 3, unless the request switches that off.
+THINKS = """\
+{%- if add_generation_prompt %}
+    {%- if enable_thinking is defined and enable_thinking is false %}
+        {{- '<think>\\n\\n</think>\\n\\n' }}
+    {%- else %}
+        {{- '<think>\\n' }}
+    {%- endif %}
+{%- endif %}
+"""
+
+# Put before the template: the checks in the templates of Mistral's models and of Llama 3.x.
 MISTRAL_CHECKS = """\
 {%- for message in messages %}
     {%- for tool_call in message.tool_calls or [] %}
@@ -98,10 +113,10 @@ def _vocabulary() -> tuple[list[str], list[int], list[float]]:
     tokens = ["<unk>", "<s>", "<|im_end|>", "<|im_start|>"]
     kinds = [UNKNOWN, CONTROL, CONTROL, CONTROL]
     biases = [-20.0, -20.0, 3.5, -20.0]
-    for tag in ("<tool_call>", "</tool_call>"):
+    for tag, bias in (("<tool_call>", 2.5), ("</tool_call>", 2.5), ("<think>", -20.0), ("</think>", 2.5)):
         tokens.append(tag)
         kinds.append(USER_DEFINED)
-        biases.append(2.5)
+        biases.append(bias)
     for number in range(256):
         tokens.append(f"<0x{number:02X}>")
         kinds.append(BYTE)
@@ -119,8 +134,8 @@ def _bias(text: str) -> float:
     return {'"': 3.5, "}": 3.5, "]": 3.5, ",": -1.0, "\\": -10.0, "▁": -1.0}.get(text, 0.5 if text.isalnum() else -1.0)
 
 
-def write_tiny_model(path: Path, checks: str = "", seed: int = 0) -> None:
-    """Write the model's file. ``checks`` is put before the chat template."""
+def write_tiny_model(path: Path, template: str = TEMPLATE, seed: int = 0) -> None:
+    """Write the model's file."""
     import gguf
     import numpy
 
@@ -150,7 +165,7 @@ def write_tiny_model(path: Path, checks: str = "", seed: int = 0) -> None:
     writer.add_eos_token_id(2)
     writer.add_add_bos_token(False)
     writer.add_add_space_prefix(False)
-    writer.add_chat_template(checks + TEMPLATE)
+    writer.add_chat_template(template)
 
     embedding = weights(len(tokens), SIZE, scale=0.1)
     embedding[:, 0] = 1.0
