@@ -404,7 +404,7 @@ def _decode(route: _WireRoute, sent: EncodedRequest, reply: HttpReply) -> Exchan
     except LMError as error:
         error.status = error.status or reply.status
         if not is_json:
-            raise damaged_reply_error(error) from None
+            raise damaged_reply_error(error, str(body), reply.headers) from None
         raise
 
 

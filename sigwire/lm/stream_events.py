@@ -61,7 +61,7 @@ def emit_decoded(
             if ended:
                 found += decoder.close(end_mark=framing.has_end_mark)
         except LMError as error:  # Events decoded before the error are emitted first.
-            failure = damaged_reply_error(error) if isinstance(message, str) else error
+            failure = damaged_reply_error(error, message, reply.headers) if isinstance(message, str) else error
         events += found
         if shown := _without_ends(call, found):
             yield Emit(*shown)

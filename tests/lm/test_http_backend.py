@@ -270,7 +270,7 @@ def test_final_errors_are_not_retried(reply: Reply, error: type[LMError], serve:
     assert caught.value.attempts == (Attempt("ask", "openai/gpt-4.1", error=error.code),)
 
 
-BROKEN = [b"", b"<html><title>Bad gateway</title></html>", b'{"choices": [{"message"', b"Service is warming up"]
+BROKEN = [b"", b'{"choices": [{"message"', b"Service is warming up"]
 
 
 @HOWS
@@ -288,6 +288,27 @@ async def test_success_that_is_not_json_is_retried_like_a_lost_connection(
         await ask(how, lm.copy(base_url=host.url))
     assert len(host.seen) == 4
     assert caught.value.status == 200
+
+
+PAGES = [
+    Reply(b"\n <!DOCTYPE html><html><title>Our site</title></html>"),
+    Reply(b"Welcome", headers={"content-type": "Text/HTML; charset=utf-8"}),
+]
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("page", PAGES, ids=["by its first character", "by its content type"])
+async def test_success_that_is_a_web_page_is_not_retried_and_names_base_url(
+    how: str, page: Reply, streamed: bool, serve: Callable[..., Host]
+) -> None:
+    host = serve(page)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
+    with pytest.raises(LMTransportError, match=r"HTML page.*check base_url") as caught:
+        await (stream(how, lm) if streamed else ask(how, lm))
+    assert len(host.seen) == 1
+    assert caught.value.status == 200
+    assert not caught.value.retryable
 
 
 @HOWS

@@ -502,7 +502,7 @@ HTML = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h
         (502, LMServerError, 4),
         (401, LMAuthenticationError, 1),
         (400, LMInvalidRequestError, 1),
-        (200, LMTransportError, 4),
+        (200, LMTransportError, 1),
     ],
 )
 async def test_row_80_error_body_without_json_is_read_by_its_status(
@@ -519,12 +519,12 @@ async def test_row_80_error_body_without_json_is_read_by_its_status(
 @EVERY_WIRE
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_damaged_success_after_a_server_error_is_retried(how: str, wire: str, streamed: bool) -> None:
-    damaged = [Raw("Service is warm\0\0\0"), Raw(HTML), Raw('data: {"broken\n\n' if streamed else '{"broken')]
+    damaged = [Raw("Service is warm\0\0\0"), Raw('data: {"broken\n\n' if streamed else '{"broken')]
     with FakeProvider([Fault("server"), *damaged, "Hi"]) as provider:
-        lm = model_at(provider, wire, retries=4)
+        lm = model_at(provider, wire, retries=3)
         response = collect(await stream(how, lm)) if streamed else await ask(how, lm)
         assert response.choices[0].text == "Hi"
-        assert len(provider.requests) == 5
+        assert len(provider.requests) == 4
 
 
 @HOWS

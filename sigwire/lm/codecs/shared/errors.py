@@ -194,9 +194,19 @@ def empty_reply_error(missing: str, body: JsonValue, target: Target[WireProfile]
     return error(message, model=target.model, provider=target.provider, status=200)
 
 
-def damaged_reply_error(error: LMError) -> LMTransportError:
-    """Return the error of a success whose body is not JSON, instead of the codec's: truncated or corrupted in transit."""
-    return LMTransportError(error.message, model=error.model, provider=error.provider, status=error.status)
+def damaged_reply_error(error: LMError, text: str, headers: Mapping[str, str]) -> LMTransportError:
+    """Return the error of a success whose body is not JSON, instead of the codec's: truncated or corrupted in transit.
+
+    An HTML page comes from another server than the API, most often because of a wrong ``base_url``; it is not retryable.
+    """
+    is_page = text.lstrip().startswith("<") or "text/html" in headers.get("content-type", "").lower()
+    message = f"{error.message.rstrip('. ')}. {_PAGE_HINT}" if is_page else error.message
+    damaged = LMTransportError(message, model=error.model, provider=error.provider, status=error.status)
+    damaged.retryable = not is_page
+    return damaged
+
+
+_PAGE_HINT = "The body is an HTML page and not a reply of the API: check base_url, which may be wrong."
 
 
 # --- reading a reply -------------------------------------------------------------------------------------
