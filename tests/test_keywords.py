@@ -47,3 +47,22 @@ def test_keywords_of_a_function_that_takes_any_are_not_checked() -> None:
             self.options = options
 
     assert Program(sise=2).options == {"sise": 2}
+
+
+WRONG_KINDS: list[Callable[[], object]] = [
+    lambda: RetryPolicy(retries=-1),
+    lambda: RetryPolicy(retries="3"),  # type: ignore[arg-type]
+    lambda: RetryPolicy(retries=True),
+    lambda: RetryPolicy(first_wait="soon"),  # type: ignore[arg-type]
+    lambda: HttpTransport(timeout="5"),  # type: ignore[arg-type]
+    lambda: HttpTransport(max_reply="much"),  # type: ignore[arg-type]
+    lambda: Predict("q -> a", max_reasks="1"),  # type: ignore[arg-type]
+    lambda: ReAct("q -> a", max_iters="3"),  # type: ignore[arg-type]
+    lambda: configure(num_threads="8"),
+]
+
+
+@pytest.mark.parametrize("make", WRONG_KINDS)
+def test_value_of_another_kind_is_refused_where_it_is_written(make: Callable[[], object]) -> None:
+    with pytest.raises(ConfigurationError):
+        make()

@@ -208,6 +208,7 @@ class LM(BaseLM):
         given = {name: updates.pop(name) for name in _CONNECTION & updates.keys()}
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
+        _check_arguments(False, retry, capabilities)
         new = super().copy(**updates)
         kept = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
         settled = {*given, *(HOST_BOUND_OPTIONS if kept is not self._connection else ())}
@@ -217,7 +218,8 @@ class LM(BaseLM):
             new._retry, new.num_retries = retry, retry.retries
         new._given = capabilities
         new._connect()
-        new.check_options(new.kwargs.keys() & updates, "copying an LM")
+        new._policy()
+        new.check_options(new.kwargs, "copying an LM")
         check_prompt_cache(new.kwargs)
         return new
 

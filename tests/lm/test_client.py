@@ -93,6 +93,17 @@ def test_constructor_refuses_an_unknown_option_with_the_nearest_name(model: str)
         LM(model, **MODELS[model]).copy(temprature=0.5)
 
 
+@pytest.mark.parametrize("change", [{"num_retries": "a"}, {"num_retries": -1}, {"retry": "often"}, {"timeout": "soon"}])
+def test_copy_checks_the_kinds_of_its_changes(change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        LM("openai/gpt-4.1").copy(**change)
+
+
+def test_copy_for_another_provider_refuses_options_that_its_wires_lack() -> None:
+    with pytest.raises(UnsupportedOption, match=r"openai has no option 'num_ctx' \(copying an LM\)"):
+        LM("ollama/qwen3", num_ctx=4096).copy(model="openai/gpt-4.1")
+
+
 def test_constructor_refuses_an_option_of_another_wire() -> None:
     assert LM("ollama/qwen3", num_ctx=4096).kwargs["num_ctx"] == 4096
     with pytest.raises(UnsupportedOption, match="openai has no option 'num_ctx'"):

@@ -211,7 +211,7 @@ _Limit = TypeVar("_Limit", float | None, int | None)
 
 
 def _checked(name: str, limit: _Limit, unit: str = "seconds") -> _Limit:
-    if limit is not None and not limit > 0:
+    if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"HttpTransport's {name} is {limit!r}. Give {unit} above zero, or None for no limit.")
     return limit
 

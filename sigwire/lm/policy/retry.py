@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps
-from sigwire.errors import LMError, LMTransportError
+from sigwire.errors import ConfigurationError, LMError, LMTransportError
 from sigwire.keywords import ChecksKeywords
 
 if TYPE_CHECKING:
@@ -85,6 +85,13 @@ class RetryPolicy(ChecksKeywords):
     jitter: float = 0.25
     clock: Clock = CLOCK
     random: Callable[[], float] = field(default=random.random)
+
+    def __post_init__(self) -> None:
+        numbers = (self.retries, self.first_wait, self.longest_backoff, self.longest_wait, self.jitter)
+        if type(self.retries) is not int or not all(isinstance(each, (int, float)) and each >= 0 for each in numbers):
+            raise ConfigurationError(
+                f"A RetryPolicy is made of numbers, 0 or more, and retries is whole: not {self!r:.200}."
+            )
 
     def backoff(self, number: int) -> float:
         """Return the wait after failure ``number`` (from 0) for which the provider stated none, in seconds."""
