@@ -8,12 +8,13 @@ among them.
 
 from __future__ import annotations
 
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import aiohttp
 from aiohttp.http import HttpProcessingError
 
 from sigwire.errors import LMError
+from sigwire.lm.http.errors import ProtocolError
 from sigwire.lm.http.exchange import LOGIN_HINT, HttpExchange
 
 __all__ = ["raise_transport_error"]
@@ -30,10 +31,9 @@ def raise_transport_error(error: BaseException, exchange: HttpExchange) -> NoRet
 def _error_for(error: BaseException, exchange: HttpExchange) -> LMError | None:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return exchange.proxy_refusal(error.status)
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return exchange.error_for(cast(OSError, error.certificate_error), (error.host, error.port or 0))
     if isinstance(error, aiohttp.ClientConnectorError):
-        return exchange.error_for(error.os_error, (error.host, error.port or 0))
+        cause: OSError = getattr(error, "certificate_error", None) or error.os_error
+        return exchange.error_for(cause, (error.host, error.port or 0))
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return exchange.transport_error("the server closed the connection without a reply")
     # An error of the optional SOCKS packages, found without importing them.
@@ -41,7 +41,5 @@ def _error_for(error: BaseException, exchange: HttpExchange) -> LMError | None:
     if is_socks and not isinstance(error, TimeoutError):
         hint = LOGIN_HINT if "authentication" in str(error).lower() else ""
         return exchange.transport_error(f"{exchange.proxy_name}: {error}", hint)
-    failure = exchange.error_for(error)
-    if failure is None and isinstance(error, aiohttp.ClientError | HttpProcessingError):
-        return exchange.transport_error("the server's answer is not an HTTP/1.1 reply")
-    return failure
+    is_framing = isinstance(error, aiohttp.ClientError | HttpProcessingError) and not isinstance(error, OSError)
+    return exchange.error_for(ProtocolError("the server's answer is not an HTTP/1.1 reply") if is_framing else error)

@@ -215,7 +215,7 @@ class _LoopPool:
         return target
 
     def _new_target(self, exchange: HttpExchange, **proxy: Any) -> aiohttp.ClientRequest:
-        url = URL(f"{exchange.server.scheme}://{exchange.server.authority}", encoded=True)
+        url = URL(f"{exchange.server.origin.scheme}://{exchange.server.authority}", encoded=True)
         tls = self._context() if exchange.needs_tls else True
         return aiohttp.ClientRequest("POST", url, loop=self.loop, ssl=tls, **proxy)
 
@@ -278,7 +278,6 @@ class _LoopPool:
 
 
 def _socks_connectors(proxy: Proxy) -> Any:
-    """Return the module of SOCKS connectors. Raises ``ConfigurationError`` if it is not installed."""
     try:
         return importlib.import_module("aiohttp_socks")
     except ImportError as error:

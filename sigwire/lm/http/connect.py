@@ -20,7 +20,7 @@ from sigwire.effects.cancellation import StreamCancelled, current_scope, on_canc
 from sigwire.effects.loops import to_thread
 from sigwire.lm.http.deadlines import seconds_until
 from sigwire.lm.http.exchange import configure_socket
-from sigwire.lm.http.urls import ServerUrl
+from sigwire.lm.http.urls import Origin
 
 if TYPE_CHECKING:
     import ssl
@@ -33,7 +33,7 @@ _Selector: type[selectors.PollSelector | selectors.SelectSelector] = getattr(
 )
 
 
-def open_socket(end: ServerUrl, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
+def open_socket(end: Origin, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
     """Open a TCP connection, with TLS for https. ``context`` returns the TLS context.
 
     Raises ``TimeoutError`` past the deadline, ``StreamCancelled`` if the scope is cancelled, and ``OSError``.

@@ -34,7 +34,6 @@ class Expiring(Protocol):
 
     def expire(self) -> None:
         """Fail: the deadline has passed."""
-        ...
 
 
 class DeadlineTimer:

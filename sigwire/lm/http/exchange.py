@@ -62,7 +62,7 @@ class HttpExchange:
     @property
     def needs_tls(self) -> bool:
         """Whether the connection to the server or to the proxy uses TLS."""
-        return self.server.scheme == "https" or (self.proxy is not None and self.proxy.scheme == "https")
+        return self.server.origin.scheme == "https" or (self.proxy is not None and self.proxy.scheme == "https")
 
     def whole_head(self) -> memoryview:
         """Return the request line and the headers, including the empty line before the body.

@@ -19,9 +19,9 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.lm.http.connect import open_socket
@@ -39,6 +39,7 @@ __all__ = ["ConnectionPool", "SyncReply"]
 _CHUNK_SIZE = 64 * 1024
 A = TypeVar("A")
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 # --- waiting for a socket ------------------------------------------------------------------------------
@@ -94,17 +95,19 @@ class _SyncConnection:
         self.idle_since = 0.0
         self.is_cancelled = False  # the cancel scope was cancelled
 
-    @contextmanager
-    def cancellable(self) -> Generator[None]:
-        """Inside, cancelling the scope ends every wait. Raises ``StreamCancelled`` then."""
+    def cancellable(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function whose waits end when the current scope is cancelled. Raises ``StreamCancelled`` then."""
+        if current_scope() is None:
+            return function(*args, **kwargs)
         try:
             with on_cancel(self._cancel):
-                yield
+                result = function(*args, **kwargs)
         except Exception:
             if not self.is_cancelled:
                 raise
         if self.is_cancelled:  # the shutdown can look like the end of a reply
             raise StreamCancelled
+        return result
 
     def _cancel(self) -> None:
         self.is_cancelled = True
@@ -146,7 +149,6 @@ class _SyncConnection:
         return not self._ready.wait(_READ, 0.0)
 
     def close(self) -> None:
-        """Close the socket."""
         self.socket.close()
 
 
@@ -171,11 +173,7 @@ class ConnectionPool:
             if connection is None:
                 connection = self._connect(exchange)
             connection.deadline = exchange.deadline
-            if current_scope() is not None:
-                with connection.cancellable():
-                    reply = _send_and_read_head(connection, exchange)
-            else:
-                reply = _send_and_read_head(connection, exchange)
+            reply = connection.cancellable(_send_and_read_head, connection, exchange)
         except BaseException as error:
             if connection is not None:
                 connection.close()
@@ -185,9 +183,8 @@ class ConnectionPool:
     def _connect(self, exchange: HttpExchange) -> _SyncConnection:
         deadline = None if exchange.connect_limit is None else time.monotonic() + exchange.connect_limit
         generation = self._generation
-        return _SyncConnection(
-            open_socket(exchange.server, deadline, self._context), exchange.server.origin, generation
-        )
+        origin = exchange.server.origin
+        return _SyncConnection(open_socket(origin, deadline, self._context), origin, generation)
 
     def _acquire(self, origin: Origin) -> _SyncConnection | None:
         """Return a kept connection that can be reused, or ``None``."""
@@ -246,7 +243,6 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 
 
 def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> ReplyParser:
-    """Send the request and read the reply's head."""
     exchange.phase = "sending the request"
     refusal = connection.send(exchange.whole_head(), memoryview(exchange.request.body))
     exchange.phase = "waiting for the reply"
@@ -288,12 +284,10 @@ class SyncReply:
         if self._done and not self._reply.is_whole:
             raise self._exchange.closed_early()
         try:
-            if current_scope() is not None:
-                with self._connection.cancellable():
-                    return self._take()
-            return self._take()
+            return self._connection.cancellable(self._take)
         except BaseException as error:
-            self._fail()
+            self._reply.is_reusable = False
+            self.finish()
             _raise_error(error, self._exchange)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -313,12 +307,6 @@ class SyncReply:
         if self._reply.is_whole and self._reply.is_reusable:
             self._pool.release(self._connection)
         else:
-            self._connection.close()
-
-    def _fail(self) -> None:
-        if not self._done:
-            self._done = True
-            self._reply.close()
             self._connection.close()
 
 

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
     from sigwire.lm.http.async_client import AsyncConnectionPool, AsyncReply
 
-__all__ = [
-    "HttpTransport",
-]
+__all__ = ["HttpTransport"]
 
 
 class HttpTransport(ChecksKeywords):
@@ -231,9 +229,9 @@ class _Clients:
 
     def open(self, exchange: HttpExchange) -> SyncReply | _BridgedReply:
         """Send the request and read the reply's head. Requests through a proxy use aiohttp, which supports all kinds."""
-        return (
-            self._sync_pool.open(exchange) if exchange.proxy is None else _BridgedReply(block_on(self.aopen(exchange)))
-        )
+        if exchange.proxy is None:
+            return self._sync_pool.open(exchange)
+        return _BridgedReply(block_on(self.aopen(exchange)))
 
     def aopen(self, exchange: HttpExchange) -> Coroutine[Any, Any, AsyncReply]:
         """Send the request and await the reply's head."""

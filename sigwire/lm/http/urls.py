@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
 from sigwire.errors import ConfigurationError
@@ -29,8 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["Certificate", "Origin", "Proxy", "ServerUrl", "parse_url", "proxy_from_env", "tls_context"]
 
 Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
-Origin: TypeAlias = "tuple[str, str, int]"
-_PORTS = {"http": 80, "https": 443}
+_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+
+
+class Origin(NamedTuple):
+    """``scheme``: http or https; ``host``: in ASCII, without brackets; ``port``: of the URL, or the scheme's default."""
+
+    scheme: str
+    host: str
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +51,9 @@ class ServerUrl:
     authorization: Mapping[str, str]
 
     @property
-    def scheme(self) -> str:
-        """``http`` or ``https``."""
-        return self.origin[0]
-
-    @property
-    def host(self) -> str:
-        """The host in ASCII, without brackets."""
-        return self.origin[1]
-
-    @property
-    def port(self) -> int:
-        """The port of the URL, or the default of its scheme."""
-        return self.origin[2]
-
-    @property
     def absolute(self) -> str:
         """The absolute target, which a proxy for plain HTTP needs (RFC 9112 3.2.2)."""
-        return wrap_url(f"{self.scheme}://{self.authority}{self.target}")
+        return wrap_url(f"{self.origin.scheme}://{self.authority}{self.target}")
 
 
 @lru_cache(maxsize=256)
@@ -74,22 +66,25 @@ def parse_url(url: str) -> ServerUrl:
     try:
         parts = urlsplit(url)
         host, port = _ascii(parts.hostname or ""), parts.port
-        default = _PORTS[parts.scheme]
-    except (KeyError, ValueError):
-        host, port, default, parts = "", None, 0, urlsplit("")
-    if not _HOST.fullmatch(host):
+    except ValueError:
+        host, port, parts = "", None, urlsplit("")
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host):
         raise ConfigurationError(f"{redact_url(url)} is not an HTTP address. Write http:// or https:// and a host.")
-    bracketed = f"[{host}]" if ":" in host else host
-    authority = bracketed if port in (None, default) else f"{bracketed}:{port}"
+    default = _PORTS[parts.scheme]
+    authority = _bracketed(host) if port in (None, default) else f"{_bracketed(host)}:{port}"
     path = quote(parts.path or "/", safe=_PATH)
     query = f"?{quote(parts.query, safe=_QUERY)}" if parts.query else ""
     return ServerUrl(
-        origin=(parts.scheme, host, port or default),
+        origin=Origin(parts.scheme, host, port or default),
         authority=authority,
         target=wrap_url(path + query),
         shown=f"{parts.scheme}://{authority}{path}",
-        authorization=_basic(parts.username, parts.password),
+        authorization=_basic("authorization", unquote(parts.username or ""), unquote(parts.password or "")),
     )
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _ascii(host: str) -> str:
@@ -101,16 +96,12 @@ _PATH = "/%:@!$&'()*+,;=~"  # not quoted in a path; % keeps escapes of the calle
 _QUERY = _PATH + "?"
 
 
-def _basic(username: str | None, password: str | None) -> dict[str, str]:
-    if not username:
-        return {}
-    pair = f"{unquote(username)}:{unquote(password or '')}"
-    return {"authorization": Secret(f"Basic {b64encode(pair.encode()).decode()}")}
+def _basic(header: str, username: str, password: str) -> dict[str, str]:
+    pair = b64encode(f"{username}:{password}".encode()).decode()
+    return {header: Secret(f"Basic {pair}")} if username else {}
 
 
 # --- proxies -------------------------------------------------------------------------------------------
-
-_DEFAULT_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +123,14 @@ class Proxy:
         """Parse a proxy URL; without a scheme it is an HTTP proxy. Raises ``ConfigurationError``."""
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
-            port = parts.port or _DEFAULT_PORTS[parts.scheme]
-            host = parts.hostname if parts.scheme in _DEFAULT_PORTS else None
+            host, port = parts.hostname, parts.port or _PORTS[parts.scheme]
         except (KeyError, ValueError):
             host, port, parts = None, 0, None
-        if not host or not parts:
+        if not host or not parts or parts.scheme not in _PORTS:
             parts = None  # a traceback would show its password
             raise ConfigurationError(
                 f"A proxy's URL cannot be used (opening a connection). Write scheme://host:port with one of the schemes "
-                f"{', '.join(_DEFAULT_PORTS)}, in proxy= or in the environment."
+                f"{', '.join(_PORTS)}, in proxy= or in the environment."
             )
         return cls(parts.scheme, host, port, unquote(parts.username or ""), unquote(parts.password or ""))
 
@@ -150,10 +140,7 @@ class Proxy:
     @property
     def authorization(self) -> dict[str, str]:
         """The header with the user and password for an HTTP proxy."""
-        if not self.username:
-            return {}
-        pair = b64encode(f"{self.username}:{self.password}".encode()).decode()
-        return {"proxy-authorization": Secret(f"Basic {pair}")}
+        return _basic("proxy-authorization", self.username, self.password)
 
     @property
     def is_socks(self) -> bool:
@@ -162,12 +149,12 @@ class Proxy:
 
     def reads_requests(self, end: ServerUrl) -> bool:
         """Return True if the proxy reads the request itself: an HTTP proxy and a server without TLS."""
-        return end.scheme == "http" and not self.is_socks
+        return end.origin.scheme == "http" and not self.is_socks
 
     @property
     def url(self) -> str:
         """The URL without user and password."""
-        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        return f"{self.scheme}://{_bracketed(self.host)}:{self.port}"
 
 
 # --- the environment -----------------------------------------------------------------------------------
@@ -175,12 +162,10 @@ class Proxy:
 
 def proxy_from_env(end: ServerUrl) -> Proxy | None:
     """Return the proxy for a server by curl's rules: lower case first, and no HTTP_PROXY in CGI, where a client can set it."""
-    if _is_loopback(end.host) or _is_excluded(end, _env("no_proxy")):
+    if _is_loopback(end.origin.host) or any(_matches_entry(entry, end.origin) for entry in _no_proxy()):
         return None
-    for_scheme = (
-        _env("http_proxy", upper="REQUEST_METHOD" not in os.environ) if end.scheme == "http" else _env("https_proxy")
-    )
-    url = for_scheme or _env("all_proxy")
+    is_cgi = end.origin.scheme == "http" and "REQUEST_METHOD" in os.environ
+    url = _env(f"{end.origin.scheme}_proxy", upper=not is_cgi) or _env("all_proxy")
     return Proxy.parse(url) if url else None
 
 
@@ -197,11 +182,11 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _is_excluded(end: ServerUrl, exceptions: str) -> bool:
-    return any(_matches_entry(entry, end) for entry in exceptions.replace(",", " ").lower().split())
+def _no_proxy() -> list[str]:
+    return _env("no_proxy").replace(",", " ").lower().split()
 
 
-def _matches_entry(entry: str, end: ServerUrl) -> bool:
+def _matches_entry(entry: str, end: Origin) -> bool:
     """Return True if an entry of NO_PROXY matches: ``*``, a domain, an address or a network, with or without a port."""
     if entry == "*":
         return True
@@ -229,11 +214,10 @@ def tls_context(
 
     bundle = (os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")) if trust_env else None
     try:
-        context = ssl.create_default_context(**_location(bundle)) if bundle else ssl.create_default_context()
+        context = ssl.create_default_context(**_location(bundle))
         context.set_alpn_protocols(["http/1.1"])
-        paths = ssl.get_default_verify_paths()
-        if not (bundle or paths.cafile or paths.capath or context.cert_store_stats()["x509_ca"]):
-            _load_certifi(context)
+        if not bundle:
+            _load_certifi_if_empty(context)
         if ca is not None:
             context.load_verify_locations(**_location(ca))
         if certificate is not None:
@@ -247,11 +231,15 @@ def tls_context(
     return context
 
 
-def _location(path: str | os.PathLike[str]) -> dict[str, Any]:
-    return {"capath" if os.path.isdir(path) else "cafile": path}
+def _location(path: str | os.PathLike[str] | None) -> dict[str, Any]:
+    return {"capath" if os.path.isdir(path) else "cafile": path} if path else {}
 
 
-def _load_certifi(context: ssl.SSLContext) -> None:
-    """Load certifi's authorities if installed: Python from python.org for macOS has none of its own."""
-    if importlib.util.find_spec("certifi") is not None:
+def _load_certifi_if_empty(context: ssl.SSLContext) -> None:
+    """Load certifi's authorities if there are no others: Python from python.org for macOS has none of its own."""
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    has_some = paths.cafile or paths.capath or context.cert_store_stats()["x509_ca"]
+    if not has_some and importlib.util.find_spec("certifi") is not None:
         context.load_verify_locations(importlib.import_module("certifi").where())
