@@ -7,6 +7,7 @@ a colon among Google's arguments.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from docstring_parser import Docstring, DocstringStyle
+    from docstring_parser import Docstring
 
 __all__ = ["ParsedDocstring", "read_docstring"]
 
@@ -44,7 +45,7 @@ def read_docstring(text: str | None) -> ParsedDocstring:
     if style is None:
         return ParsedDocstring(text)
     try:
-        parsed = _parser(style)(_CLEANERS[style](text))
+        parsed = _parser(style)(_CLEANERS.get(style, str)(text))
     except Exception:  # on unusual text the library raises other errors than ParseError (IndexError)
         return ParsedDocstring(text)
     described = {
@@ -69,28 +70,14 @@ _STYLES: Mapping[str, re.Pattern[str]] = {
 }
 
 
+@functools.cache
 def _parser(style: str) -> _Parser:
-    if style not in _parsers:
-        import docstring_parser
-
-        _parsers[style] = (
-            _google_parser() if style == "GOOGLE" else _plain_parser(docstring_parser.DocstringStyle[style])
-        )
-    return _parsers[style]
-
-
-_parsers: dict[str, _Parser] = {}
-
-
-def _plain_parser(style: DocstringStyle) -> _Parser:
+    """Return the library's parser of a style; Google's with more sections for keyword arguments."""
     import docstring_parser
-
-    return lambda text: docstring_parser.parse(text, style=style)
-
-
-def _google_parser() -> _Parser:
-    """Return the library's parser with more sections for keyword arguments."""
     from docstring_parser.google import DEFAULT_SECTIONS, GoogleParser, Section, SectionType
+
+    if style != "GOOGLE":
+        return functools.partial(docstring_parser.parse, style=docstring_parser.DocstringStyle[style])
 
     titles = ("Keyword Args", "Keyword Arguments", "Other Parameters")
     more = [Section(title, "param", SectionType.MULTIPLE) for title in titles]
@@ -121,10 +108,4 @@ def _clean_rest(text: str) -> str:
     return _REST_TYPE.sub(r":\1 \2:", text)
 
 
-def _keep_text(text: str) -> str:
-    return text
-
-
-_CLEANERS: Mapping[str, Callable[[str], str]] = {
-    "NUMPYDOC": _keep_text, "GOOGLE": _clean_google, "REST": _clean_rest, "EPYDOC": _keep_text,
-}  # fmt: skip
+_CLEANERS: Mapping[str, Callable[[str], str]] = {"GOOGLE": _clean_google, "REST": _clean_rest}

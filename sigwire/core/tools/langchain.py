@@ -9,7 +9,8 @@ refused if a model passes them, and taken from ``injected``.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeGuard, cast
 
@@ -69,37 +70,25 @@ class _LangChainArguments:
         self._tool = tool
         self.hidden = _hidden(tool)
 
-    # Cached: LangChain makes a new model at each access.
-
-    @cached_property
-    def _model(self) -> Any:
-        """The pydantic model (version 2) of the arguments; ``None`` if there is only a schema."""
-        if _has_plain_schema(self._tool) or _takes_one_text(self._tool):
-            return None
-        model = self._tool.tool_call_schema
-        return model if hasattr(model, "model_json_schema") else None
-
     def schema(self) -> JsonObject:
         """Return the JSON Schema of the arguments, an object."""
-        return self._schema
+        return self._described[0]
 
-    @cached_property
-    def _schema(self) -> JsonObject:
+    @cached_property  # LangChain makes a new model at each access
+    def _described(self) -> tuple[JsonObject, Any]:
+        """The schema, and the pydantic model (version 2) of the arguments; ``None`` if there is only a schema."""
         if _has_plain_schema(self._tool):
-            return cast("JsonObject", self._tool.args_schema)
+            return cast("JsonObject", self._tool.args_schema), None
         if _takes_one_text(self._tool):
-            return {"type": "object", "properties": dict(self._tool.args), "required": list(self._tool.args)}
-        model = self._model
-        made: JsonObject = (
-            self._tool.tool_call_schema.schema()
-            if model is None
-            else model.model_json_schema(schema_generator=untitled_generator())
-        )
-        return inline_refs({name: value for name, value in made.items() if name not in ("title", "description")})
+            return {"type": "object", "properties": dict(self._tool.args), "required": list(self._tool.args)}, None
+        found = self._tool.tool_call_schema
+        model = found if hasattr(found, "model_json_schema") else None
+        made: JsonObject = model.model_json_schema(schema_generator=untitled_generator()) if model else found.schema()
+        return inline_refs({name: made[name] for name in made if name not in ("title", "description")}), model
 
     def types(self) -> Types:
         """Return the Python type by argument."""
-        return {name: field.annotation for name, field in _fields_of(self._model).items()}
+        return {name: field.annotation for name, field in _fields_of(self._described[1]).items()}
 
     def bind(self, arguments: FieldValues) -> BoundArguments:
         """Validate arguments; LangChain converts them. Raises ``InputError``."""
@@ -111,9 +100,9 @@ class _LangChainArguments:
         return BoundArguments((), given)
 
     def _problems(self, given: dict[str, Any]) -> str:
-        model = self._model
+        schema, model = self._described
         if model is None:
-            return "; ".join(validator(self.schema())(given))
+            return "; ".join(validator(schema)(given))
         try:
             refuse_booleans(model.__pydantic_validator__)(given)
         except ValueError as error:  # pydantic's ValidationError is one
@@ -176,20 +165,16 @@ class _LangChainCall:
 
     def call(self, /, **arguments: object) -> object:
         """Call the tool, blocking."""
-        try:
+        with self._translated_errors():
             answer = self._tool.invoke(self._call_input(arguments))
-        except Exception as error:
-            raise self._translate_error(error) from error
         return _langchain_value(answer)
 
     async def acall(self, /, **arguments: object) -> object:
         """Await the tool; under ``block_on``, call its blocking form if it has one."""
         if self._has_blocking_form and started_by_block_on():
             return await to_thread(self.call, **arguments)
-        try:
+        with self._translated_errors():
             answer = await self._tool.ainvoke(self._call_input(arguments))
-        except Exception as error:
-            raise self._translate_error(error) from error
         return _langchain_value(answer)
 
     def _call_input(self, arguments: dict[str, object]) -> dict[str, object]:
@@ -199,16 +184,17 @@ class _LangChainCall:
             return given
         return {"type": "tool_call", "id": f"call_{next(self._ids)}", "name": self._tool.name, "args": given}
 
-    def _translate_error(self, error: Exception) -> Exception:
-        if isinstance(error, _langchain().ToolException):
-            return ToolFailed(str(error) or "The tool failed without an error message.")
-        schema = self._tool.args_schema
-        is_about_arguments = isinstance(schema, type) and getattr(error, "title", None) == schema.__name__
-        return (
-            RetryTool(describe_argument_errors(error))
-            if is_about_arguments and isinstance(error, ValueError)
-            else error
-        )
+    @contextmanager
+    def _translated_errors(self) -> Generator[None]:
+        try:
+            yield
+        except _langchain().ToolException as error:
+            raise ToolFailed(str(error) or "The tool failed without an error message.") from error
+        except ValueError as error:
+            schema = self._tool.args_schema
+            if isinstance(schema, type) and getattr(error, "title", None) == schema.__name__:
+                raise RetryTool(describe_argument_errors(error)) from error
+            raise
 
 
 def _is_call_id(name: str, field: Any) -> bool:
@@ -245,9 +231,7 @@ def _langchain_value(answer: Any) -> object:
 def _langchain_content(content: object) -> object:
     if not _has_blocks(content):
         return content
-    return unwrap_single(
-        [block if isinstance(block, str) else _LANGCHAIN_BLOCKS[block["type"]](block) for block in content]
-    )
+    return unwrap_single([b if isinstance(b, str) else _LANGCHAIN_BLOCKS[b["type"]](b) for b in content])
 
 
 def _has_blocks(content: object) -> TypeGuard[list[Any]]:
@@ -255,11 +239,7 @@ def _has_blocks(content: object) -> TypeGuard[list[Any]]:
     if not is_array(content):
         return False
     blocks = [block for block in content if not isinstance(block, str)]
-    return bool(blocks) and all(map(_is_langchain_block, blocks))
-
-
-def _is_langchain_block(block: object) -> bool:
-    return is_object(block) and block.get("type") in _LANGCHAIN_BLOCKS
+    return bool(blocks) and all(is_object(block) and block.get("type") in _LANGCHAIN_BLOCKS for block in blocks)
 
 
 def _langchain_media(block: JsonObject) -> object:

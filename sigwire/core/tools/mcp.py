@@ -51,8 +51,9 @@ def mcp_definition(
     description = definition.pop("description", None) or definition.get("title") or ""
     parameters = cast("JsonObject", definition.pop("inputSchema"))
     handler = _mcp_handler(session, name, OwnerLoop(loop), result_mode)
-    given = {"name": name, "description": description, "metadata": definition}
-    return {**given, "parameters": parameters, "handler": handler}
+    return {
+        "name": name, "description": description, "metadata": definition, "parameters": parameters, "handler": handler,
+    }  # fmt: skip
 
 
 def _definition(tool: object) -> JsonObject:
@@ -107,11 +108,10 @@ def _mcp_value(answer: JsonObject, mode: ResultMode) -> object:
     structured = answer.get("structuredContent")
     if answer.get("isError"):
         raise ToolFailed(_error_text(blocks, structured))
-    if structured is None or mode == "text":
-        return unwrap_single([_mcp_block(block) for block in blocks])
-    if mode == "structured":
+    if structured is not None and mode == "structured":
         return structured
-    return unwrap_single(_deduplicate(structured, [_mcp_block(block) for block in blocks]))
+    values = [_mcp_block(block) for block in blocks]
+    return unwrap_single(values if structured is None or mode == "text" else _deduplicate(structured, values))
 
 
 def _deduplicate(structured: JsonValue, values: list[object]) -> list[object]:
@@ -154,18 +154,14 @@ def _mcp_block(block: JsonObject) -> object:
 
 def _mcp_resource(block: JsonObject) -> dict[str, object]:
     resource = dict(cast("Mapping[str, Any]", block["resource"]))
-    blob = resource.pop("blob", None)
-    if blob is None:
-        return resource
-    return {
-        **resource,
-        "content": media_part(media_family(resource.get("mimeType")), data=blob, mime=resource.get("mimeType")),
-    }
+    blob, mime = resource.pop("blob", None), resource.get("mimeType")
+    return resource if blob is None else {**resource, "content": media_part(media_family(mime), data=blob, mime=mime)}
+
+
+def _mcp_media(block: JsonObject) -> object:
+    return media_part(str(block["type"]), data=block["data"], mime=block.get("mimeType"))
 
 
 _MCP_BLOCKS: Mapping[str, Callable[[JsonObject], object]] = {
-    "text": lambda block: block["text"],
-    "image": lambda block: media_part("image", data=block["data"], mime=block.get("mimeType")),
-    "audio": lambda block: media_part("audio", data=block["data"], mime=block.get("mimeType")),
-    "resource": _mcp_resource,
-}
+    "text": lambda block: block["text"], "image": _mcp_media, "audio": _mcp_media, "resource": _mcp_resource,
+}  # fmt: skip
