@@ -189,21 +189,20 @@ def _default(field: dataclasses.Field[object]) -> object:
 def _coders(hint: object) -> tuple[_Coder, _Coder]:
     """Return the functions that encode and decode a field of this type. A field without a ``Value`` passes unchanged."""
     members = _value_classes(hint)
-    is_tuple = typing.get_origin(hint) is tuple
     if not members:
-        return (list, tuple) if is_tuple else (_as_is, _as_is)
+        return (list, tuple) if typing.get_origin(hint) is tuple else (_as_is, _as_is)
     read = _reader(members)
-    if is_tuple:
-        return (lambda values: [v.to_json() for v in values]), (lambda items: tuple(read(item) for item in items))
-    if any(typing.get_origin(member) is tuple for member in typing.get_args(hint)):  # or None
-        return (
-            lambda values: values if values is None else [v.to_json() for v in values],
-            lambda items: items if items is None else tuple(read(item) for item in items),
-        )
-    return (
-        lambda value: value.to_json() if isinstance(value, Value) else value,
-        lambda item: read(item) if isinstance(item, Mapping) else item,
-    )
+    if any(typing.get_origin(member) is tuple for member in (hint, *typing.get_args(hint))):  # or None
+        return _encode_values, lambda items: items if items is None else tuple(map(read, items))
+    return _encode_value, lambda item: read(item) if isinstance(item, Mapping) else item
+
+
+def _encode_value(value: object) -> object:
+    return value.to_json() if isinstance(value, Value) else value
+
+
+def _encode_values(values: Iterable[Value] | None) -> list[JsonObject] | None:
+    return None if values is None else [value.to_json() for value in values]
 
 
 def _reader(members: tuple[type[Value], ...]) -> _Coder:

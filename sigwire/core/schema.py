@@ -236,10 +236,8 @@ def _pattern_problem(schema: JsonObject) -> str | None:
 def _resource(schema: JsonObject) -> Any:
     from referencing.jsonschema import DRAFT202012, specification_with
 
-    declared: Any = schema.get("$schema")
-    specification: Any = DRAFT202012
-    if isinstance(declared, str):
-        specification = specification_with(declared, default=DRAFT202012)
+    declared = schema.get("$schema")
+    specification: Any = specification_with(declared if isinstance(declared, str) else "", default=DRAFT202012)
     return specification.create_resource(schema)
 
 
@@ -336,8 +334,9 @@ def _describe(error: _Error) -> Iterator[str]:
 _Lines: TypeAlias = Iterable[tuple[tuple[str, ...], str]]
 
 
-def _describe_type(error: _Error) -> _Lines:
-    yield (), f"must be {_kinds([error])}, not {_echo(error)}"
+def _must(words: Callable[[_Error], str]) -> Callable[[_Error], _Lines]:
+    """Return the describer "must <words>, not <the value>"."""
+    return lambda error: [((), f"must {words(error)}, not {_echo(error)}")]
 
 
 def _kinds(errors: Iterable[_Error]) -> str:
@@ -361,14 +360,6 @@ def _describe_unknown(error: _Error) -> _Lines:
             yield (name,), f"there is no such argument; {allowed}"
 
 
-def _describe_enum(error: _Error) -> _Lines:
-    yield (), f"must be one of {shorten(', '.join(map(_text, error.validator_value)))}, not {_echo(error)}"
-
-
-def _describe_const(error: _Error) -> _Lines:
-    yield (), f"must be {shorten(_text(error.validator_value))}, not {_echo(error)}"
-
-
 def _describe_alternatives(error: _Error) -> _Lines:
     """Describe that no alternative fits: by the types if only types differ, else by the error of the best alternative."""
     inner: list[_Error] = list(error.context or ())
@@ -377,9 +368,8 @@ def _describe_alternatives(error: _Error) -> _Lines:
     elif inner:
         nearest = min(inner, key=_distance)
         steps = tuple(str(step) for step in nearest.relative_path)
-        yield from (
-            (steps + deeper, text) for deeper, text in _DESCRIBERS.get(nearest.validator, _describe_other)(nearest)
-        )
+        describe = _DESCRIBERS.get(nearest.validator, _describe_other)
+        yield from ((steps + deeper, text) for deeper, text in describe(nearest))
     else:
         yield (), f"must fit exactly one alternative, and fits several: {_echo(error)}"
 
@@ -390,10 +380,7 @@ def _distance(error: _Error) -> tuple[bool, int]:
 
 
 def _describe_bound(words: str) -> Callable[[_Error], _Lines]:
-    def describe(error: _Error) -> _Lines:
-        yield (), f"must {words} {_text(error.validator_value)}, not {_echo(error)}"
-
-    return describe
+    return _must(lambda error: f"be {words} {_text(error.validator_value)}")
 
 
 def _describe_count(words: str) -> Callable[[_Error], _Lines]:
@@ -405,12 +392,10 @@ def _describe_count(words: str) -> Callable[[_Error], _Lines]:
 
 def _describe_other(error: _Error) -> _Lines:
     """Describe an error of any other keyword by the library's message, with the quoted value shortened."""
-    message = str(error.message)
-    quoted = repr(error.instance)
-    yield (
-        (),
-        shorten(message.replace(quoted, shorten(quoted, _LONGEST_ECHO)) if len(quoted) > _LONGEST_ECHO else message),
-    )
+    quoted, message = repr(error.instance), str(error.message)
+    if len(quoted) > _LONGEST_ECHO:
+        message = message.replace(quoted, shorten(quoted, _LONGEST_ECHO))
+    yield (), shorten(message)
 
 
 _KINDS: Mapping[str, str] = {
@@ -421,22 +406,22 @@ _COUNTED: Mapping[str, str] = {"str": "characters", "dict": "properties", "list"
 _DESCRIBERS: Mapping[str, Callable[[_Error], _Lines]] = {
     "additionalProperties": _describe_unknown,
     "anyOf": _describe_alternatives,
-    "const": _describe_const,
-    "enum": _describe_enum,
-    "exclusiveMaximum": _describe_bound("be less than"),
-    "exclusiveMinimum": _describe_bound("be more than"),
+    "const": _must(lambda error: f"be {shorten(_text(error.validator_value))}"),
+    "enum": _must(lambda error: f"be one of {shorten(', '.join(map(_text, error.validator_value)))}"),
+    "exclusiveMaximum": _describe_bound("less than"),
+    "exclusiveMinimum": _describe_bound("more than"),
     "maxItems": _describe_count("at most"),
     "maxLength": _describe_count("at most"),
     "maxProperties": _describe_count("at most"),
-    "maximum": _describe_bound("be at most"),
+    "maximum": _describe_bound("at most"),
     "minItems": _describe_count("at least"),
     "minLength": _describe_count("at least"),
     "minProperties": _describe_count("at least"),
-    "minimum": _describe_bound("be at least"),
-    "multipleOf": _describe_bound("be a multiple of"),
+    "minimum": _describe_bound("at least"),
+    "multipleOf": _describe_bound("a multiple of"),
     "oneOf": _describe_alternatives,
     "required": _describe_required,
-    "type": _describe_type,
+    "type": _must(lambda error: f"be {_kinds([error])}"),
 }
 
 
