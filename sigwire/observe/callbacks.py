@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from types import TracebackType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.hooks import set_tool_call_hook
@@ -84,16 +84,8 @@ class BaseCallback:
         """A call of a tool ended."""
 
 
-class CallHook(Protocol):
-    """The context manager of ``watched_call``. Its value is called with the outputs."""
-
-    def __enter__(self) -> Callable[[object], None]: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
-
-
+CallHook: TypeAlias = "AbstractContextManager[Callable[[object], None], None]"
+"""The context manager of ``watched_call``. Its value is called with the outputs."""
 CallbackLike: TypeAlias = object
 """An object with some methods of ``BaseCallback``."""
 ListenerSource: TypeAlias = Callable[[], Sequence[CallbackLike]]
@@ -124,23 +116,11 @@ def watched_call(kind: str, instance: object, inputs: FieldValues | Callable[[],
 set_tool_call_hook(partial(watched_call, "tool"))
 
 
-class _UnwatchedCall:
-    """A call without listeners. One object for all such calls; it has no state."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> Callable[[object], None]:
-        return _ignore
-
-    def __exit__(self, *error: object) -> None:
-        return None
-
-
 def _ignore(outputs: object) -> None:
     return None
 
 
-_UNWATCHED = _UnwatchedCall()
+_UNWATCHED = nullcontext(_ignore)  # one object for all calls without listeners; it has no state
 
 
 class _WatchedCall:
@@ -155,8 +135,7 @@ class _WatchedCall:
         inputs: FieldValues | Callable[[], FieldValues],
         listeners: Sequence[CallbackLike],
     ) -> None:
-        self._kind, self._instance, self._listeners = kind, instance, listeners
-        self._inputs = inputs
+        self._kind, self._instance, self._inputs, self._listeners = kind, instance, inputs, listeners
         self._id = uuid.uuid4().hex
         self._parent: str | None = None
         self._outputs: object = None
@@ -179,8 +158,7 @@ class _WatchedCall:
     def _notify(self, moment: str, **facts: object) -> None:
         name = f"on_{self._kind}_{moment}"
         for listener in self._listeners:
-            handler = getattr(listener, name, None)
-            if handler is None:
+            if (handler := getattr(listener, name, None)) is None:
                 continue
             try:
                 handler(call_id=self._id, **facts)
