@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.offline.examples import habits_of, rank_demos
 from sigwire.lm.offline.filling import FilledArguments, fill
-from sigwire.lm.offline.request import Demo, Output, PromptContent, Step, parse_json
+from sigwire.lm.offline.request import Demo, Output, PromptContent, Step, as_text, parse_json
 from sigwire.lm.offline.slots import (
     Schema,
     complete,
@@ -90,10 +90,8 @@ def _value(
         return label
     if evidence <= 0.4 and is_nullable(schema):
         return None
-    return complete(
-        schema,
-        _ABSTAIN if evidence <= 0.4 and _is_free_text(schema) else filled.arguments.get(name),
-    )
+    is_unknown = evidence <= 0.4 and _is_free_text(schema)
+    return complete(schema, _ABSTAIN if is_unknown else filled.arguments.get(name))
 
 
 def _is_free_text(schema: Schema) -> bool:
@@ -175,14 +173,10 @@ def _best_fact(facts: Sequence[Fact], content: PromptContent, name: str = "") ->
     return max(facts, key=score)
 
 
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 _WRITERS: Mapping[str, Callable[[JsonObject], str]] = {
     "sections": lambda fields: "\n\n".join(
-        [*(f"[[ ## {name} ## ]]\n{_text(value)}" for name, value in fields.items()), "[[ ## completed ## ]]"]
+        [*(f"[[ ## {name} ## ]]\n{as_text(value)}" for name, value in fields.items()), "[[ ## completed ## ]]"]
     ),
-    "xml": lambda fields: "\n".join(f"<{name}>\n{_text(value)}\n</{name}>" for name, value in fields.items()),
+    "xml": lambda fields: "\n".join(f"<{name}>\n{as_text(value)}\n</{name}>" for name, value in fields.items()),
     "json": lambda fields: json.dumps(fields, ensure_ascii=False),
 }

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.offline.mentions import Date, Mention, ParsedText, enumeration, overlap
+from sigwire.lm.offline.mentions import Date, Mention, ParsedText, overlap
 from sigwire.lm.offline.scoring import (
     ScoredValue,
     as_number,
@@ -74,15 +74,7 @@ def fill(
     >>> fill(schema, "The weather in Rome for the next 3 days").arguments
     {'city': 'Rome', 'days': 3}
     """
-    return _fill_slots(slots_of(parameters, habits or {}), ParsedText.of(text, topic), known or {})
-
-
-def _fill_slots(slots: Sequence[Slot], text: ParsedText, known: KnownValues) -> FilledArguments:
-    draft = _ArgumentDraft(slots, text, known)
-    draft.fill_from_whole_text()
-    draft.fill_from_mentions()
-    draft.fill_defaults()
-    return draft.result()
+    return _ArgumentDraft(slots_of(parameters, habits or {}), ParsedText.of(text, topic), known or {}).result()
 
 
 class _ArgumentDraft:
@@ -94,6 +86,9 @@ class _ArgumentDraft:
         self._evidence: dict[str, float] = {}
         self._single: list[tuple[Mention, Slot]] = []
         self._used: list[Mention] = []
+        self._fill_from_whole_text()
+        self._fill_from_mentions()
+        self._fill_defaults()
 
     def _set(self, slot: Slot, found: ScoredValue) -> None:
         self._arguments[slot.name], self._evidence[slot.name] = found
@@ -104,10 +99,9 @@ class _ArgumentDraft:
     def _is_free(self, mention: Mention) -> bool:
         return not any(overlap(mention, other) for other in self._used)
 
-    def fill_from_whole_text(self) -> None:
+    def _fill_from_whole_text(self) -> None:
         for slot in self._slots:
-            known = self._known.get(slot.name)
-            if known and known[1] >= _HIGH_SCORE:
+            if (known := self._known.get(slot.name)) and known[1] >= _HIGH_SCORE:
                 self._set(slot, known)
             elif (found := self._from_whole_text(slot)) is not None:
                 self._set(slot, found)
@@ -120,7 +114,7 @@ class _ArgumentDraft:
         equal = [other.name for other in self._slots if other.options == slot.options]
         return find_option(slot, self._text, [self._arguments[name] for name in equal if name in self._arguments])
 
-    def fill_from_mentions(self) -> None:
+    def _fill_from_mentions(self) -> None:
         for score, slot, mention in rank_mentions(self._open_slots(), self._text):
             # A date may give its year to one slot and its day to another.
             shared = mention.kind == "date" and mention_family(slot) == "number"
@@ -129,24 +123,20 @@ class _ArgumentDraft:
 
     def _use(self, score: float, slot: Slot, mention: Mention) -> None:
         """Fill a slot with its best mention, with a better known value, or not at all."""
-        known = self._known.get(slot.name)
-        if known and known[1] > score:
+        if (known := self._known.get(slot.name)) and known[1] > score:
             self._set(slot, known)
         elif score < _least_score(slot):
             return
         else:
-            group = self._group(slot, mention)
-            if mention.kind in _ENUMERATED and slot.type != "array":
+            group = [mention]
+            if slot.type == "array" and mention.kind != "list":
+                group = [m for m in self._text.enumeration(mention) if self._is_free(m)]
+            elif slot.type != "array" and mention.kind in _ENUMERATED:
                 self._single.append((mention, slot))
             self._set(slot, (_value_of(slot, group, self._text), score))
             self._used.extend(group)
 
-    def _group(self, slot: Slot, mention: Mention) -> list[Mention]:
-        if slot.type != "array" or mention.kind == "list":
-            return [mention]
-        return [m for m in enumeration(mention, self._text.mentions, self._text.text) if self._is_free(m)]
-
-    def fill_defaults(self) -> None:
+    def _fill_defaults(self) -> None:
         for slot in self._open_slots():
             if slot.required and (found := self._known.get(slot.name) or _default(slot, self._text)):
                 self._set(slot, found)
@@ -156,16 +146,15 @@ class _ArgumentDraft:
         required = [slot.name for slot in self._slots if slot.required]
         missing = tuple(name for name in required if name not in ordered)
         lack = len(missing) / (len(required) or 1)
-        return FilledArguments(
-            ordered, self._evidence, missing, lack, self._enumerated_values() or self._repeated_values()
-        )
+        further = self._enumerated_values() or self._repeated_values()
+        return FilledArguments(ordered, self._evidence, missing, lack, further)
 
     def _enumerated_values(self) -> tuple[JsonObject, ...]:
         """Return the other values of an enumeration ("Rome and Oslo"); two enumerations of one length are paired."""
         several: dict[str, list[JsonValue]] = {}
         for mention, slot in self._single:
-            peers = [m for m in enumeration(mention, self._text.mentions, self._text.text) if m is not mention]
-            if len(peers) == sum(self._is_free(peer) and fits(slot, peer) for peer in peers):
+            peers = [m for m in self._text.enumeration(mention) if m is not mention]
+            if all(self._is_free(peer) and fits(slot, peer) for peer in peers):
                 several[slot.name] = [_value_of(slot, [peer], self._text) for peer in peers]
         count = max(map(len, several.values()), default=0)
         return tuple({name: v[i] for name, v in several.items() if len(v) == count} for i in range(count))
@@ -173,21 +162,13 @@ class _ArgumentDraft:
     def _repeated_values(self) -> tuple[JsonObject, ...]:
         """Return further sets of values after the used ones, if the free mentions repeat their kinds in order."""
         used = sorted(self._single, key=lambda pair: pair[0].start)
-        last = used[-1][0] if used else None
-        rest = [
-            m
-            for m in self._text.mentions
-            if last and m.start > last.start and m.kind in _ENUMERATED and self._is_free(m)
-        ]
-        found: list[JsonObject] = []
-        while len(rest) >= len(used) > 0 and all(
-            m.kind == first.kind for m, (first, _) in zip(rest, used, strict=False)
-        ):
-            found.append(
-                {slot.name: _value_of(slot, [m], self._text) for m, (_, slot) in zip(rest, used, strict=False)}
-            )
-            rest = rest[len(used) :]
-        return () if rest else tuple(found)
+        free = [m for m in self._text.mentions if m.kind in _ENUMERATED and self._is_free(m)]
+        rest = [m for m in free if used and m.start > used[-1][0].start]
+        kinds, slots = [mention.kind for mention, _ in used], [slot for _, slot in used]
+        rounds = [rest[i : i + len(used)] for i in range(0, len(rest), len(used) or 1)]
+        if any([m.kind for m in mentions] != kinds for mentions in rounds):
+            return ()
+        return tuple({s.name: _value_of(s, [m], self._text) for s, m in zip(slots, r, strict=True)} for r in rounds)
 
 
 def _least_score(slot: Slot) -> float:
@@ -207,7 +188,7 @@ def _spelled_out(value: JsonValue, text: ParsedText) -> list[Mention]:
 
 
 def _object(slot: Slot, text: ParsedText) -> ScoredValue | None:
-    inner = _fill_slots(slots_of(slot.schema, {}), text, {})
+    inner = _ArgumentDraft(slots_of(slot.schema, {}), text, {}).result()
     if inner.missing or not inner.arguments:
         return None
     score = max(inner.evidence.values(), default=0.0)

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from sigwire.core.json import JsonValue
 from sigwire.lm.offline.words import CITIES, COUNTRIES, STOP_WORDS, Word, words
 
-__all__ = ["Date", "Kind", "Mention", "ParsedText", "coverage", "enumeration", "find_mentions", "overlap"]
+__all__ = ["Date", "Kind", "Mention", "ParsedText", "coverage", "find_mentions", "overlap"]
 
 Kind: TypeAlias = Literal["list", "url", "email", "quoted", "date", "time", "id", "number", "name", "phrase"]
 
@@ -244,6 +244,17 @@ class ParsedText:
         at = bisect_left(self.tokens, mention.end, key=lambda word: word.start)
         return takewhile(lambda word: word.text not in ".;?!,", self.tokens[at : at + limit])
 
+    def enumeration(self, mention: Mention) -> list[Mention]:
+        """Return the run of mentions of one kind, joined by commas and "and", that contains a mention."""
+        run: list[Mention] = []
+        for peer in (m for m in self.mentions if m.kind == mention.kind):
+            if run and not _JOINT.match(self.text[run[-1].end : peer.start]):
+                if mention in run:
+                    break
+                run = []
+            run.append(peer)
+        return run
+
 
 def _phrases(text: str, tokens: Sequence[Word], mentions: Sequence[Mention]) -> Iterator[Mention]:
     """Yield runs of content words between stop words, punctuation and mentions, and their shorter parts."""
@@ -272,15 +283,3 @@ def coverage(text: str, mentions: Iterable[Mention]) -> bytearray:
 def overlap(a: Mention, b: Mention) -> bool:
     """Return True if two mentions share a part of the text."""
     return a.start < b.end and b.start < a.end
-
-
-def enumeration(mention: Mention, mentions: Sequence[Mention], text: str) -> list[Mention]:
-    """Return the run of mentions of one kind, joined by commas and "and", that contains a mention."""
-    run: list[Mention] = []
-    for peer in (m for m in mentions if m.kind == mention.kind):
-        if run and not _JOINT.match(text[run[-1].end : peer.start]):
-            if mention in run:
-                break
-            run = []
-        run.append(peer)
-    return run if mention in run else [mention]

@@ -29,21 +29,19 @@ Call: TypeAlias = "tuple[str, JsonObject]"
 _CALL_FROM = -0.25  # relevance from which a tool is called; measured on cases with and without a fitting tool
 _FINISHES = re.compile(r"\bfinal (?:answer|output|result)s?\b|\bends? the (?:task|conversation)\b", re.IGNORECASE)
 # A comma or "and" starts a clause only before one of these words.
-_ASKING = "|".join(
-    (
-        "also then finally next what how who when where which is are can could find calculate compute get give tell "
-        "book play order buy search show list convert determine estimate predict check send create generate identify "
-        "retrieve analyze provide plot solve evaluate compare look fetch add remove update set turn sort draw translate "
-        "reserve recommend simulate"
-    ).split()
-)
+_ASKING = "|".join("""
+also then finally next what how who when where which is are can could find calculate compute get give tell book play
+order buy search show list convert determine estimate predict check send create generate identify retrieve analyze provide
+plot solve evaluate compare look fetch add remove update set turn sort draw translate reserve recommend simulate
+""".split())  # fmt: skip
 _SPLIT = re.compile(rf"[,;]\s*(?:and\s+)?(?=(?:{_ASKING})\b)|\s+and\s+(?=(?:{_ASKING})\b)|;\s*", re.IGNORECASE)
 _ID = stem("id")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _VALUE_NAMES = frozenset(stem(word) for word in "value amount quantity number x input price total n".split())
-_UNITS = dict(
-    zip("kg g lb oz km m cm".split(), "kilogram gram pound ounce kilometer meter centimeter".split(), strict=True)
-)
+_SOURCE = {stem("from"), stem("source"), stem("unit")}
+_UNITS = {
+    "kg": "kilogram", "g": "gram", "lb": "pound", "oz": "ounce", "km": "kilometer", "m": "meter", "cm": "centimeter",
+}  # fmt: skip
 
 
 def finish_tool(tools: Sequence[OfferedTool]) -> OfferedTool | None:
@@ -57,10 +55,12 @@ def next_calls(content: PromptContent, choice: ToolChoice | None, parallel: bool
     tools = [tool for tool in content.tools if tool is not finish and tool.name in (choice.allowed or (tool.name,))]
     if not tools or choice.mode == "none":
         return []
-    forced = choice.mode == "required" and finish is None
-    # A tool for the final answer implies calls of the other tools.
-    least = _CALL_FROM - 2.4 * (finish is not None and not content.steps)
-    calls = _Planner(content, tools).calls(-math.inf if forced and not content.steps else least, parallel)
+    least = _CALL_FROM
+    if not content.steps and finish is not None:
+        least -= 2.4  # a tool for the final answer implies calls of the other tools
+    elif not content.steps and choice.mode == "required":
+        least = -math.inf
+    calls = _Planner(content, tools).calls(least, parallel)
     return [call for call in calls if not _was_made(call, content.steps)]
 
 
@@ -141,9 +141,8 @@ class _Planner:
 
 
 def _stems_of(tool: OfferedTool) -> frozenset[str]:
-    options = " ".join(
-        str(option) for schema in properties_of(tool.parameters).values() for option in options_of(schema)
-    )
+    schemas = properties_of(tool.parameters).values()
+    options = " ".join(str(option) for schema in schemas for option in options_of(schema))
     return frozenset((*name_words(tool.name), *content_stems(f"{tool.description} {options}")))
 
 
@@ -161,12 +160,8 @@ def _calls_of(candidate: ToolCandidate) -> list[Call]:
 
 
 def _is_sure(candidate: ToolCandidate) -> bool:
-    required = required_of(candidate.tool.parameters)
-    return (
-        candidate.relevance >= _CALL_FROM
-        and bool(required)
-        and all(candidate.filled.evidence.get(name, 0.0) >= 0.9 for name in required)
-    )
+    evidence = [candidate.filled.evidence.get(name, 0.0) for name in required_of(candidate.tool.parameters)]
+    return candidate.relevance >= _CALL_FROM and min(evidence, default=0.0) >= 0.9
 
 
 def _was_made(call: Call, steps: Sequence[Step]) -> bool:
@@ -198,13 +193,8 @@ def _known_for(tool: OfferedTool, facts: Sequence[Fact], question: str) -> Known
 def _source_units(slots: Mapping[str, Schema], used: Sequence[Fact]) -> dict[str, tuple[JsonValue, float]]:
     """Return the unit in the name of a used fact ("weight_kg") for a parameter with the unit of the source."""
     units = {stem(_UNITS[part]) for fact in used for part in fact.key.lower().split("_")[1:] if part in _UNITS}
-    sources = [name for name in slots if {stem("from"), stem("source"), stem("unit")} & set(name_words(name))]
-    return {
-        name: (option, 2.6)
-        for name in sources
-        for option in options_of(slots[name])
-        if stem(str(option)) in units and stem("to") not in name_words(name)
-    }
+    sources = [name for name in slots if _SOURCE & set(name_words(name)) and stem("to") not in name_words(name)]
+    return {name: (option, 2.6) for name in sources for option in options_of(slots[name]) if stem(str(option)) in units}
 
 
 def _suitability(name: str, schema: Schema, fact: Fact) -> float:

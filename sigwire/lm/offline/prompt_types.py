@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.narrow import is_mapping, is_sequence
+from sigwire.core.narrow import is_mapping
 
 __all__ = ["read_tool_line", "read_type"]
 
@@ -128,11 +128,12 @@ class _TypeParser:
 
 def _union(variants: list[JsonObject]) -> JsonObject:
     real = [variant for variant in variants if variant.get("type") != "null"]
-    options = [variant["enum"] for variant in real if "enum" in variant]
-    schema: JsonObject = {"anyOf": list(real)} if len(real) > 1 else next(iter(real), {"type": "null"})
-    if real and len(options) == len(real):
-        schema = {"enum": [option for enum in options if is_sequence(enum) for option in enum]}
-    if len(real) == len(variants) or not real:
+    if not real:
+        return {"type": "null"}
+    schema: JsonObject = {"anyOf": list(real)} if len(real) > 1 else real[0]
+    if all("enum" in variant for variant in real):
+        schema = {"enum": [option for variant in real for option in cast("list[JsonValue]", variant["enum"])]}
+    if len(real) == len(variants):
         return schema
     return {**schema, "type": [schema["type"], "null"]} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}
 

@@ -21,7 +21,7 @@ from sigwire.core.schema import inline_refs
 from sigwire.lm.offline.prompt_types import read_tool_line, read_type
 from sigwire.lm.offline.slots import Schema, properties_of
 
-__all__ = ["Demo", "Form", "OfferedTool", "Output", "PromptContent", "Step", "parse_json", "read_request"]
+__all__ = ["Demo", "Form", "OfferedTool", "Output", "PromptContent", "Step", "as_text", "parse_json", "read_request"]
 
 Form: TypeAlias = Literal["sections", "json", "xml", "text"]
 Arguments: TypeAlias = Mapping[str, JsonValue]
@@ -123,16 +123,14 @@ def read_request(request: Request) -> PromptContent:
     first = _example_messages(messages, system)
     start = max((place for place in range(first, len(messages)) if _asks(messages[place])), default=first - 1)
     inputs, reminder = _split_inputs(messages[start].text if start >= first else "")
+    after = messages[start + 1 :]
     # The reminder of the answer's form follows the question, or else the results.
-    form, outputs = _outputs(
-        request, system, reminder or (messages[-1].text[-600:] if start + 1 < len(messages) else "")
-    )
-    native = tuple(tool for tool in map(OfferedTool.of, request.tools) if tool is not None)
+    form, outputs = _outputs(request, system, reminder or "".join(message.text[-600:] for message in after[-1:]))
+    native = tuple(filter(None, map(OfferedTool.of, request.tools)))
     tools = native or _tools_in_text(system)
     demos = _demos(messages[: first or max(start, 0)])
-    steps = tuple(_steps(messages[start + 1 :]))
     question = "\n".join(inputs.values())
-    return PromptContent(question, demos, steps, tools, bool(tools) and not native, form, outputs)
+    return PromptContent(question, demos, tuple(_steps(after)), tools, bool(tools) and not native, form, outputs)
 
 
 def _example_messages(messages: Sequence[Message], system: str) -> int:
@@ -185,13 +183,17 @@ def _steps(messages: Sequence[Message]) -> list[Step]:
 def _calls(message: Message) -> list[tuple[str, str, Arguments]]:
     if message.tool_calls:
         return [(call.id, call.name, call.arguments or {}) for call in message.tool_calls]
-    blocks = [block for text in _CALL_BLOCK.findall(message.text) if is_mapping(block := parse_json(text))]
+    blocks = _objects(_CALL_BLOCK, message.text)
     return [("", str(block.get("name")), a if is_mapping(a := block.get("arguments")) else {}) for block in blocks]
+
+
+def _objects(pattern: re.Pattern[str], text: str) -> list[Schema]:
+    return [block for found in pattern.findall(text) if is_mapping(block := parse_json(found))]
 
 
 def _results(message: Message) -> list[tuple[str, str, object, bool]]:
     if message.role == "user":
-        blocks = [block for text in _RESULT_BLOCK.findall(message.text) if is_mapping(block := parse_json(text))]
+        blocks = _objects(_RESULT_BLOCK, message.text)
         return [("", str(b.get("name", "")), b.get("error", b.get("result")), "error" in b) for b in blocks]
     return [(result.id, result.name, result.content, result.is_error) for result in message.tool_results]
 
@@ -202,6 +204,11 @@ def parse_json(value: object) -> JsonValue:
         return cast(JsonValue, json.loads(value) if isinstance(value, str) else value)
     except (ValueError, RecursionError):
         return cast(JsonValue, value)
+
+
+def as_text(value: JsonValue) -> str:
+    """Return a text unchanged, any other value as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _is_error(value: JsonValue) -> bool:
@@ -225,10 +232,7 @@ def _answer_fields(answer: str) -> dict[str, str]:
         return sections
     value = parse_json(answer)
     if isinstance(value, dict):
-        return {
-            name: item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-            for name, item in value.items()
-        }
+        return {name: as_text(item) for name, item in value.items()}
     return {name: text.strip() for name, text in _TAG.findall(answer)}
 
 

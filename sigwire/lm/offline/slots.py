@@ -65,9 +65,8 @@ def resolve(schema: Schema) -> Schema:
 def is_nullable(schema: Schema) -> bool:
     """Return True if null is a valid value."""
     kinds = schema.get("type")
-    return (is_sequence(kinds) and "null" in kinds) or any(
-        variant.get("type") == "null" for variant in _variants(schema)
-    )
+    is_null = any(variant.get("type") == "null" for variant in _variants(schema))
+    return is_null or (is_sequence(kinds) and "null" in kinds)
 
 
 def type_of(schema: Schema) -> str:
@@ -81,9 +80,9 @@ def type_of(schema: Schema) -> str:
     kind = next((name for name in kinds if name != "null"), None) if is_sequence(kinds) else kinds
     if isinstance(kind, str):
         return kind
-    return (
-        "object" if properties_of(schema) else "integer" if has_type("integer", *options_of(schema)[:1]) else "string"
-    )
+    if properties_of(schema):
+        return "object"
+    return "integer" if has_type("integer", *options_of(schema)[:1]) else "string"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,13 +226,9 @@ def _complete_object(schema: Schema, value: object) -> JsonValue:
 
 
 _COMPLETE: Mapping[str, Callable[[Schema, object], JsonValue]] = {
-    "integer": _complete_number,
-    "number": _complete_number,
-    "string": _complete_text,
-    "boolean": lambda schema, value: value if isinstance(value, bool) else str(value).lower() in ("true", "yes"),
-    "array": _complete_array,
-    "object": _complete_object,
-}
+    "integer": _complete_number, "number": _complete_number, "string": _complete_text, "array": _complete_array,
+    "object": _complete_object, "boolean": lambda schema, value: str(value).lower() in ("true", "yes"),
+}  # fmt: skip
 
 
 def text_of(value: JsonValue) -> str:

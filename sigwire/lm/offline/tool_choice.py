@@ -41,10 +41,8 @@ def rank_tools(
     """Return the ``most`` tools that suit a text, best first."""
     asked = _asked_stems(text)
     bags = [_bag(tool.name, tool.description, _parameter_text(tool)) for tool in tools]
-    rarity = _rarity(bags)
-    scores = [
-        _match(asked, bag, rarity) + hints.bonus.get(tool.name, 0.0) for tool, bag in zip(tools, bags, strict=True)
-    ]
+    rarity, bonus = _rarity(bags), hints.bonus
+    scores = [_match(asked, bag, rarity) + bonus.get(tool.name, 0.0) for tool, bag in zip(tools, bags, strict=True)]
     found: list[ToolCandidate] = []
     for place in sorted(range(len(tools)), key=lambda place: -scores[place])[:most]:
         tool, bag = tools[place], bags[place]
@@ -107,8 +105,8 @@ def _features(
     coverage = sum(weight * min(1.0, bag.get(part, 0.0) * 1.25) for part, weight in asked.items())
     name = set(name_words(tool.name)) - STOP_WORDS - GENERIC
     required = required_of(tool.parameters)
-    found = [score for part, score in filled.evidence.items() if part in required]
-    optional = [score for part, score in filled.evidence.items() if part not in required]
+    found = [filled.evidence[part] for part in filled.evidence.keys() & set(required)]
+    optional = [filled.evidence[part] for part in filled.evidence.keys() - set(required)]
     size = len(required) or 1
     return (
         coverage / (sum(asked.values()) or 1.0),
