@@ -13,7 +13,6 @@ import importlib.metadata
 import os
 import threading
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -23,7 +22,7 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import to_thread
-from sigwire.effects.steps import Steps
+from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.shared.choices import join_responses
@@ -89,9 +88,9 @@ class LiteLLM:
     def _exchange(self, call: Call) -> Steps[Response]:
         prepared = yield from self._prepare(call, stream=call.streamed)
         if call.streamed and prepared.sent.repeat == 1:
-            _, target, arguments, sent = prepared
+            litellm, target, arguments, sent = prepared
             translate = partial(translate_error, target=target, arguments=arguments)
-            stream = LiteLLMStream(prepared.litellm, arguments)
+            stream = LiteLLMStream(litellm, arguments)
             return (yield from emit_stream(call, stream, LiteLLMDecoder(sent, target), translate))
         if call.streamed:
             prepared = yield from self._prepare(call)
@@ -101,7 +100,7 @@ class LiteLLM:
         return response
 
     def _prepare(self, call: Call, *, stream: bool = False) -> Steps[_Prepared]:
-        litellm = yield _ImportEffect()
+        litellm = yield FunctionEffect(_load, _aload)
         target = self._target = self._target or target_for(self._model, _listed_parameters(litellm, self._model))
         arguments, sent = encode_call(call.request, target, stream=stream)
         arguments |= self._endpoint_arguments(sent)
@@ -169,15 +168,9 @@ def check_release() -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _ImportEffect:
-    """Effect: import LiteLLM on first use, in a thread if a loop runs: the import takes seconds."""
-
-    def run(self) -> Any:
-        return _load()
-
-    async def arun(self) -> Any:
-        return _load() if _load.cache_info().currsize else await to_thread(_load)
+async def _aload() -> Any:
+    """Import LiteLLM in a thread: the import takes seconds."""
+    return _load() if _load.cache_info().currsize else await to_thread(_load)
 
 
 _LOCAL_PRICES = "LITELLM_LOCAL_MODEL_COST_MAP"

@@ -37,7 +37,7 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Targe
 from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Drop, Option, require_feature
 from sigwire.lm.codecs.shared.tools import provider_data, search_settings
-from sigwire.lm.codecs.shared.untrusted import object_of
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
 from sigwire.lm.litellm import tables
 from sigwire.lm.litellm.tables import LiteLLMProfile
 from sigwire.lm.secrets import redact
@@ -82,11 +82,8 @@ def profile_for(model: str, parameters: Collection[str] | None) -> LiteLLMProfil
 
 
 def _missing_options(parameters: Collection[str]) -> dict[str, Option | None]:
-    dropped = {
-        name: Drop(f"{name} is not taken by this model; it was left out.")
-        for name in tables.DROPPED_OPTIONS
-        if name not in parameters
-    }
+    lost = "{} is not taken by this model; it was left out."
+    dropped = {name: Drop(lost.format(name)) for name in tables.DROPPED_OPTIONS if name not in parameters}
     return {**dropped, **{name: None for name in tables.REFUSED_OPTIONS if name not in parameters}}
 
 
@@ -159,9 +156,8 @@ def _drop_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Re
 def decode_answer(body: JsonValue, sent: EncodedRequest, target: Target[LiteLLMProfile]) -> Response:
     """Return LiteLLM's answer as a response. Raises an ``LMError`` for an answer without choices."""
     response = openai_chat.decode(body, sent, target)
-    usage = body.get("usage") if isinstance(body, dict) else None
     choices = tuple(_complete_choice(choice, target) for choice in response.choices)
-    return replace(response, choices=choices, usage=usage_of(usage, tables.USAGE))
+    return replace(response, choices=choices, usage=usage_of(object_of(body).get("usage"), tables.USAGE))
 
 
 class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
@@ -192,8 +188,7 @@ def _complete_choice(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:
 
 def _ordered_parts(choice: Choice, target: Target[LiteLLMProfile]) -> tuple[Part, ...]:
     """Return the parts: thinking, fields of the upstream, text, images, calls."""
-    message = choice.raw.get("message") if isinstance(choice.raw, dict) else None
-    message = message if isinstance(message, dict) else {}
+    message = object_of(object_of(choice.raw).get("message"))
     found = choice.message().parts
     thinking = (part for part in found if isinstance(part, ThinkingPart))
     rest = (part for part in found if not isinstance(part, ThinkingPart | ToolCall))
@@ -210,8 +205,7 @@ def _strip_signature(call: ToolCall, family: str) -> ToolCall:
     if not mark:
         return call
     data = provider_data(call, family)
-    fields = data.get("provider_specific_fields")
-    signed: JsonObject = {"thought_signature": signature, **(fields if isinstance(fields, dict) else {})}
+    signed: JsonObject = {"thought_signature": signature, **object_of(data.get("provider_specific_fields"))}
     return replace(call, id=call_id, provider_data={family: {**data, "provider_specific_fields": signed}})
 
 
@@ -221,19 +215,16 @@ def _replayed_fields(message: JsonObject, target: Target[LiteLLMProfile]) -> tup
     if blocks := message.get("thinking_blocks"):
         fields["thinking_blocks"] = blocks
     upstream = target.model.partition("/")[0]
-    specific = message.get("provider_specific_fields")
-    if upstream in tables.SIGNS_TEXT and isinstance(specific, dict) and specific.get("thought_signatures"):
-        fields["provider_specific_fields"] = {"thought_signatures": specific["thought_signatures"]}
+    signatures = object_of(message.get("provider_specific_fields")).get("thought_signatures")
+    if upstream in tables.SIGNS_TEXT and signatures:
+        fields["provider_specific_fields"] = {"thought_signatures": signatures}
     return (OpaquePart(target.profile.family, fields),) if fields else ()
 
 
 def _images(message: JsonObject) -> list[Part]:
-    found = message.get("images")
     images: list[Part] = []
-    for item in found if isinstance(found, list) else ():
-        image = item.get("image_url") if isinstance(item, dict) else None
-        url = image.get("url") if isinstance(image, dict) else None
-        if isinstance(url, str):
+    for item in objects_of(message.get("images")):
+        if isinstance(url := object_of(item.get("image_url")).get("url"), str):
             media_type, data = split_data_url(url)
             images.append(ImagePart(url=url) if data is None else ImagePart(data=data, media_type=media_type))
     return images
@@ -249,10 +240,8 @@ def translate_error(
     if isinstance(error, TimeoutError):
         return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
     status: object = getattr(error, "status_code", None)
-    body: JsonValue = getattr(error, "body", None)
-    fault = read_error_body(
-        status if isinstance(status, int) else None, _headers(error), body if isinstance(body, dict) else {}
-    )
+    body = object_of(getattr(error, "body", None))
+    fault = read_error_body(status if isinstance(status, int) else None, _headers(error), body)
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
     text = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
     unknown = f"The provider {target.model.partition('/')[0]!r} is unknown to sigwire and to LiteLLM"
@@ -275,7 +264,6 @@ _WITHHELD = (
 
 def _headers(error: Exception) -> Mapping[str, str]:
     """Return the headers of the provider's reply, if LiteLLM kept them."""
-    kept = getattr(error, "litellm_response_headers", None) or getattr(
-        getattr(error, "response", None), "headers", None
-    )
+    reply = getattr(error, "response", None)
+    kept = getattr(error, "litellm_response_headers", None) or getattr(reply, "headers", None)
     return {str(name): str(value) for name, value in dict(kept or {}).items()}

@@ -28,6 +28,7 @@ from sigwire.effects.loops import block_on, started_by_block_on
 from sigwire.effects.steps import Effect, FunctionEffect, Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.interface import Decoder
+from sigwire.lm.http.deadlines import seconds_until
 from sigwire.lm.policy.call import Call
 
 __all__ = ["CompletionEffect", "LiteLLMStream", "emit_stream", "to_json_value"]
@@ -60,7 +61,7 @@ class LiteLLMStream:
     def __init__(self, litellm: Any, arguments: JsonObject) -> None:
         self._litellm, self._arguments = litellm, arguments
         self._timeout = cast("float | None", arguments.get("timeout"))
-        self._deadline: float | None = None
+        self._deadline: float | None = None  # of ``time.monotonic()``, from the start of the request
         self._chunks: Any = None
         self._is_async = False
 
@@ -94,20 +95,20 @@ class LiteLLMStream:
 
         self._start_deadline()
         self._is_async = True
-        async with asyncio.timeout(self._seconds_until_deadline()):
+        async with asyncio.timeout(self._timeout):
             self._chunks = aiter(await _close_when_cancelled(self._litellm.acompletion(**self._arguments)))
 
     def _next(self) -> JsonValue:
         if self._is_async:
             return block_on(self._anext())
         chunk = next(self._chunks, None)
-        self._seconds_until_deadline()
+        seconds_until(self._deadline)
         return to_json_value(chunk)
 
     async def _anext(self) -> JsonValue:
         import asyncio
 
-        async with asyncio.timeout(self._seconds_until_deadline()):
+        async with asyncio.timeout(seconds_until(self._deadline)):
             return to_json_value(await _close_when_cancelled(anext(self._chunks, None)))
 
     def _close(self) -> None:
@@ -121,15 +122,6 @@ class LiteLLMStream:
 
     def _start_deadline(self) -> None:
         self._deadline = None if self._timeout is None else time.monotonic() + self._timeout
-
-    def _seconds_until_deadline(self) -> float | None:
-        """Return the seconds until the deadline. Raises ``TimeoutError`` if it has passed."""
-        if self._deadline is None:
-            return None
-        seconds = self._deadline - time.monotonic()
-        if seconds <= 0:
-            raise TimeoutError
-        return seconds
 
 
 def _must_be_cancellable(litellm: Any, arguments: JsonObject) -> bool:
