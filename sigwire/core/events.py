@@ -1,9 +1,7 @@
 """The events of streams. ``collect`` builds a response from its events, ``events_of`` the events of a response.
 
-    of a response      ResponseStart · TextDelta · ReasoningDelta · PartEnd · ToolCallStart · ToolCallDelta · ToolCallEnd
-                       ChoiceEnd · UsageUpdate · ResponseEnd
-    of a program       AskStart · FieldDelta · FieldPartial · FieldEnd · ToolDone · Finished, and the events of its
-                       responses that carry more than the text of fields
+``StreamEvent`` has the events of a response, ``ProgramEvent`` those of a program: its own, and the events of its responses
+that carry more than the text of fields.
 
 ``start`` and ``delta`` events are for display; only an ``end`` carries a complete value: ``ToolCallEnd`` a call,
 ``ChoiceEnd`` a finish reason, ``ResponseEnd`` the rest. Two promises: ``collect(events_of(response)) == response``, and a
@@ -285,15 +283,8 @@ def events_of(response: Response, cut: Cut = one_chunk) -> Iterator[StreamEvent]
     yield ResponseStart(response.id, response.model)
     for number, choice in enumerate(response.choices):
         yield from _part_events(choice.parts or _usual_parts(choice), number, cut)
-        yield ChoiceEnd(
-            choice.finish_reason,
-            number,
-            choice.refusal,
-            choice.logprobs,
-            choice.citations,
-            ordered=bool(choice.parts),
-            raw=choice.raw,
-        )
+        facts = (choice.refusal, choice.logprobs, choice.citations, bool(choice.parts), choice.raw)
+        yield ChoiceEnd(choice.finish_reason, number, *facts)
     yield UsageUpdate(response.usage)
     yield ResponseEnd(response.warnings, response.attempts, response.raw)
 
@@ -377,15 +368,8 @@ def collect(events: Iterable[StreamEvent]) -> Response:
                 pass  # for display; ToolCallEnd has the call
             case _:
                 _add_to(choices[event.choice], event)
-    return Response(
-        tuple(choices[number].finish() for number in sorted(choices)),
-        usage,
-        start.model,
-        start.id,
-        end.warnings,
-        end.attempts,
-        end.raw,
-    )
+    finished = tuple(choices[number].finish() for number in sorted(choices))
+    return Response(finished, usage, start.model, start.id, end.warnings, end.attempts, end.raw)
 
 
 def _add_to(choice: _ChoiceBuilder, event: ReasoningDelta | PartEnd | ToolCallEnd | ChoiceEnd) -> None:

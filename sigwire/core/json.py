@@ -201,7 +201,7 @@ def _encode_value(value: object) -> object:
     return value.to_json() if isinstance(value, Value) else value
 
 
-def _encode_values(values: Iterable[Value] | None) -> list[JsonObject] | None:
+def _encode_values(values: tuple[Value, ...] | None) -> list[JsonObject] | None:
     return None if values is None else [value.to_json() for value in values]
 
 

@@ -198,7 +198,9 @@ def _draft(schema: JsonObject) -> Any:
 def _problem_inside(schema: JsonObject) -> str | None:
     """Return the first unresolvable reference or invalid pattern of names. Only subschemas are searched, not defaults."""
     resource = _resource(schema)
-    waiting: list[tuple[Any, Any]] = [(_resolver(resource), resource)]
+    identifier = resource.id() or ""
+    resolver = _empty_registry().with_resource(identifier, resource).resolver(base_uri=identifier)
+    waiting: list[tuple[Any, Any]] = [(resolver, resource)]
     while waiting:
         resolver, resource = waiting.pop()
         contents: object = resource.contents
@@ -239,11 +241,6 @@ def _resource(schema: JsonObject) -> Any:
     declared = schema.get("$schema")
     specification: Any = specification_with(declared if isinstance(declared, str) else "", default=DRAFT202012)
     return specification.create_resource(schema)
-
-
-def _resolver(resource: Any) -> Any:
-    identifier = resource.id() or ""
-    return _empty_registry().with_resource(identifier, resource).resolver(base_uri=identifier)
 
 
 def _empty_registry() -> Any:

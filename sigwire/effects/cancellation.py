@@ -3,10 +3,8 @@
 Steps may wait in another thread or on another event loop, where the cancellation of a task does not arrive. The context of such
 a thread or task holds a ``CancelScope``.
 
-    with on_cancel(wake): ...       before a wait: ``wake`` is called, in the cancelling thread, when the scope is cancelled
-    scope.cancel()                  wakes every wait of the scope; later waits raise ``StreamCancelled``
-
-Each kind of wait brings its own callback: bridges between threads and loops (``loops``), streams (``emitting``), sockets.
+A wait runs inside ``on_cancel(wake)``: cancelling the scope calls ``wake``, in the cancelling thread; later waits raise
+``StreamCancelled``. Each kind of wait has its own callback: bridges between threads and loops, streams, sockets.
 """
 
 from __future__ import annotations

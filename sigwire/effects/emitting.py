@@ -1,11 +1,7 @@
 """Steps that emit events, and the drivers that stream those events.
 
-Steps emit with ``yield Emit(event)``. The drivers ``run`` and ``arun`` drop events; these drivers pass them to a consumer:
-
-    for event in stream(steps())            blocks; the generator's return value is the value of the steps
-    async for event in astream(steps())     awaits; the last item is ``Returned(value)``
-
-Events are passed on before the steps go on: nothing is read ahead. Two kinds of effects are streamed differently:
+Steps emit with ``yield Emit(event)``. The drivers ``run`` and ``arun`` drop events; ``stream`` and ``astream`` pass them to a
+consumer. Events are passed on before the steps go on: nothing is read ahead. Two kinds of effects are streamed differently:
 
 - an effect with ``streamed()``, which returns steps of the same value that emit: the driver runs those steps instead;
 - an effect with ``nests = True``, inside which other steps run (``Gather``, a user's ``forward``, a tool). The effect runs in a

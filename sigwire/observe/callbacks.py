@@ -1,10 +1,6 @@
 """Callbacks: call listeners when a module, a model, an adapter or a tool starts and ends.
 
-Watched code is wrapped, sync or async alike:
-
-    with watched_call("lm", self, {"request": request}) as end:
-        response = ...            # or: response = await ...
-        end(response)
+Watched code, sync or async, runs inside ``watched_call`` and passes its outputs to the value of that context manager.
 
 The listeners are the ``callbacks`` of the instance and those of ``settings``, which supplies them through ``listen_to``.
 Without listeners ``watched_call`` returns one shared object that does nothing. ``ACTIVE_CALL_ID`` is the id of the innermost

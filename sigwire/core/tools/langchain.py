@@ -243,14 +243,9 @@ def _has_blocks(content: object) -> TypeGuard[list[Any]]:
 
 
 def _langchain_media(block: JsonObject) -> object:
-    kind = str(block["type"])
-    return media_part(
-        kind,
-        data=block.get("base64") or block.get("data"),
-        url=block.get("url"),
-        file_id=block.get("file_id") or (block.get("id") if block.get("source_type") == "id" else None),
-        mime=block.get("mime_type"),
-    ) or block  # fmt: skip
+    data, url, mime = block.get("base64") or block.get("data"), block.get("url"), block.get("mime_type")
+    file_id = block.get("file_id") or (block.get("id") if block.get("source_type") == "id" else None)
+    return media_part(str(block["type"]), data=data, url=url, file_id=file_id, mime=mime) or block
 
 
 def _langchain_image_url(block: JsonObject) -> object:
@@ -262,8 +257,6 @@ def _langchain_image_url(block: JsonObject) -> object:
 
 _LANGCHAIN_BLOCKS: Mapping[str, Callable[[JsonObject], object]] = {
     "text": lambda block: block.get("text", block),
-    "image": _langchain_media,
-    "audio": _langchain_media,
-    "file": _langchain_media,
     "image_url": _langchain_image_url,
+    **dict.fromkeys(("image", "audio", "file"), _langchain_media),
 }
