@@ -1,7 +1,5 @@
 """Errors of aiohttp as errors of sigwire.
 
-    raise_transport_error(error, exchange)        raise the error for a request that failed
-
 aiohttp's errors are not chained as the cause: the error of a proxy holds the headers that were sent to it, its password
 among them.
 """

@@ -1,10 +1,5 @@
 """Awaited requests on connections of aiohttp's connector, with one connection pool per event loop.
 
-    pool = AsyncConnectionPool(keep_alive, context)
-    reply = await pool.open(exchange)          sends the request and reads the reply's head
-    await reply.read(), await reply.next()     the whole body, or the next chunk; b"" at the end
-    reply.finish()                             releases the connection if the reply allows it, else closes it
-
 aiohttp opens, keeps and closes connections (addresses, TLS, proxies). From the request to the end of its reply the connection's
 protocol is an ``AsyncReply``, which parses with ``ReplyParser``: aiohttp 3.14 never wakes the reader of a body whose framing
 breaks, and discards what it received before an error. Its session is not used: cookies, redirects, forms and retries would be

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import zlib
-from typing import Protocol
 
 from sigwire.lm.http.errors import ProtocolError, TooLongError
 
@@ -12,13 +11,6 @@ __all__ = ["BodyDecompressor"]
 
 
 _COMPRESSED = frozenset({"deflate", "gzip", "x-gzip"})
-
-
-class _Inflater(Protocol):
-    @property
-    def eof(self) -> bool: ...
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
 class BodyDecompressor:
@@ -31,28 +23,31 @@ class BodyDecompressor:
     b'plain'
     """
 
-    __slots__ = ("_inflater", "_is_compressed", "_limit", "_remaining")
+    __slots__ = ("_inflater", "_is_empty", "_limit", "_remaining")
 
     def __init__(self, coding: str, limit: int | None = None) -> None:
         self._limit = limit
         self._remaining = sys.maxsize - 1 if limit is None else limit
-        self._is_compressed = coding.lower() not in ("", "identity")
-        if self._is_compressed and coding.lower() not in _COMPRESSED:
+        self._is_empty = True
+        is_compressed = coding.lower() not in ("", "identity")
+        if is_compressed and coding.lower() not in _COMPRESSED:
             raise ProtocolError(f"the reply's content-encoding is {coding!r}, which was not requested")
-        self._inflater: _Inflater | None = None
+        self._inflater = (
+            zlib.decompressobj(47) if is_compressed else None
+        )  # 32 + 15: detects the header of zlib or gzip
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the decompressed chunk; feed ``b""`` at the end. Raises ``ProtocolError``."""
-        plain = self._decompress(chunk) if self._is_compressed else chunk
+        plain = self._decompress(chunk)
         self._remaining -= len(plain)
         if self._remaining < 0:
             raise TooLongError(f"the reply's body is longer than {self._limit:,} bytes")
         return plain
 
     def _decompress(self, chunk: bytes) -> bytes:
-        if not chunk and self._inflater is None:
+        if self._inflater is None or (self._is_empty and not chunk):
             return chunk
-        self._inflater = self._inflater or zlib.decompressobj(47)  # 32 + 15: detects the header of zlib or gzip
+        self._is_empty = False
         if not chunk and not self._inflater.eof:
             raise ProtocolError("the reply's compressed body is truncated")
         try:

@@ -1,7 +1,5 @@
 """Connecting for blocking code: the addresses of a name in turn, then TLS.
 
-    opened = open_socket(server, deadline, context)      a connected socket; blocking until a timeout is set
-
 Every wait ends at the deadline, and at once when the cancel scope is cancelled: a second socket is polled beside the
 connecting one, because not every system can shut down a connection in progress. A name look-up cannot be interrupted;
 cancellation takes effect after it. ``NameLookups`` awaits one in a thread.

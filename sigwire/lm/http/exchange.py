@@ -1,9 +1,4 @@
-"""One HTTP exchange: its deadlines, its phase, its errors; and the heads of requests and replies.
-
-    exchange = HttpExchange(request, server, head, proxy, (limit, connect_limit))
-    exchange.timed_out(), exchange.transport_error(problem, hint)     errors that name the address without its query
-    encode_head(method, target, headers, address), read_head(status, pairs)
-    configure_socket(socket), has_pending_data(descriptor)
+"""One HTTP exchange: its deadlines, its phase, its errors; the heads of requests and replies; options of sockets.
 
 Both clients use this file, so that one failure has one text. Nothing here opens a connection.
 """

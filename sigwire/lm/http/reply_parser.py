@@ -1,9 +1,5 @@
 """The reply to one request, parsed by httptools (llhttp, Node's parser) as its bytes arrive. Does no I/O.
 
-    parser.feed(data)       the next bytes; b"" if the server closed the connection. Raises nothing
-    parser.has_head         then ``status`` and ``headers``; ``failure`` is the error of a broken reply
-    parser.take()           the body since the last call; b"" at the end, ``None`` if more must arrive. Raises ``failure``
-
 Both clients use it, so that one reply has one meaning: it has one end, and nothing after it on a reused connection.
 """
 
@@ -22,7 +18,10 @@ _FRAMINGS = frozenset({"content-length", "transfer-encoding"})
 
 
 class ReplyParser:
-    """The reply to one request. httptools calls ``on_...``."""
+    """The reply to one request: ``status`` and ``headers`` once ``has_head``; ``failure`` of a broken reply.
+
+    httptools calls ``on_...``.
+    """
 
     def __init__(self, method: str, max_reply: int | None = None) -> None:
         self._has_body, self._max_reply = method != "HEAD", max_reply
@@ -40,7 +39,7 @@ class ReplyParser:
         self.headers: dict[str, str] = {}
 
     def feed(self, data: bytes) -> None:
-        """Parse the next bytes; ``b""`` if the server closed the connection."""
+        """Parse the next bytes; ``b""`` if the server closed the connection. Raises nothing: see ``failure``."""
         if self.failure is not None:
             return
         if not data:
@@ -50,12 +49,8 @@ class ReplyParser:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
             self.is_reusable = False
-            where = (
-                "invalid framing of the reply's body"
-                if self._is_head_parsed
-                else "the server's answer is not an HTTP/1.1 reply"
-            )
-            self.fail(ProtocolError(where))
+            body_text, head_text = "invalid framing of the reply's body", "the server's answer is not an HTTP/1.1 reply"
+            self.fail(ProtocolError(body_text if self._is_head_parsed else head_text))
         if not self.has_head:
             self.head_length += len(data)
             self._check_head()

@@ -1,10 +1,5 @@
 """A streamed HTTP reply as effects: open, read chunks, close.
 
-    reply = ReplyReader(transport, request)
-    yield reply.open()                        the head has arrived: ``reply.status``, ``reply.headers``
-    chunk = yield reply.next()                bytes of any length; ``None`` at the end
-    yield reply.close()                       releases the connection, or closes it if the body was not fully read
-
 One driver reads one reply: a reply that was opened blocking is read blocking.
 """
 
@@ -36,7 +31,7 @@ class ReplyReader:
         self._next = FunctionEffect(self._read, self._aread)  # one effect for all chunks
 
     def open(self) -> FunctionEffect[None]:
-        """Send the request and wait for the reply's head."""
+        """Send the request and wait for the reply's head: ``status`` and ``headers``."""
         return FunctionEffect(self._open, self._aopen)
 
     def next(self) -> FunctionEffect[bytes | None]:

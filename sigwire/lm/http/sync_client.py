@@ -1,10 +1,5 @@
 """Blocking requests on kept connections, bounded by a deadline. Knows no proxies.
 
-    pool = ConnectionPool(keep_alive, context)     idle connections, for any thread; a forked child starts empty
-    reply = pool.open(exchange)                    sends the request and reads the reply's head
-    reply.read(), reply.next()                     the whole body, or the next chunk; b"" at the end
-    reply.finish()                                 releases the connection if the reply allows it, else closes it
-
 ``ReplyParser`` parses and does no I/O. This file does the rest: every wait ends at the deadline (``_SyncConnection``), an
 idle connection is checked before reuse (``ConnectionPool``).
 """

@@ -1,7 +1,5 @@
 """``HttpTransport``: one HTTP request out, one reply back. Decides nothing about providers, retries or keys.
 
-    HttpRequest(url, headers, body)  ─▶  send / asend / stream / astream  ─▶  HttpReply(status, headers, body)
-
 - One ``send`` is at most one request on the network. Nothing is retried; a kept connection is checked before reuse.
 - Idle connections are kept: blocking ones for any thread, awaited ones for their event loop. They are closed by
   ``close()``, by the end of the loop, of the transport and of the interpreter. A forked child starts without connections.

@@ -1,9 +1,5 @@
 """URLs of requests taken apart, proxies of the environment, TLS contexts.
 
-    parse_url(url) -> ServerUrl          origin, target, Host header, and the form of the URL that errors show
-    proxy_from_env(server)               the proxy that the environment names for a server, by curl's rules
-    tls_context(ca, certificate)         an SSLContext with the system's authorities and the given ones
-
 Opens no connection. The only file of the transport that reads the environment and certificate files.
 """
 
@@ -70,12 +66,12 @@ def parse_url(url: str) -> ServerUrl:
         host, port, parts = "", None, urlsplit("")
     if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host):
         raise ConfigurationError(f"{redact_url(url)} is not an HTTP address. Write http:// or https:// and a host.")
-    default = _PORTS[parts.scheme]
-    authority = _bracketed(host) if port in (None, default) else f"{_bracketed(host)}:{port}"
+    port = port or _PORTS[parts.scheme]
+    authority = _bracketed(host) if port == _PORTS[parts.scheme] else f"{_bracketed(host)}:{port}"
     path = quote(parts.path or "/", safe=_PATH)
-    query = f"?{quote(parts.query, safe=_QUERY)}" if parts.query else ""
+    query = "?" * bool(parts.query) + quote(parts.query, safe=_QUERY)
     return ServerUrl(
-        origin=Origin(parts.scheme, host, port or default),
+        origin=Origin(parts.scheme, host, port),
         authority=authority,
         target=wrap_url(path + query),
         shown=f"{parts.scheme}://{authority}{path}",
