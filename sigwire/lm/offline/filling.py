@@ -1,11 +1,7 @@
 """Slot filling: from a text and a JSON Schema of parameters to arguments, by rules. Pure.
 
-The sources of a value, in the order in which they are tried:
-
-    known values    if their score is high
-    the whole text  options, flags, objects inside objects
-    mentions        best score first, each for one slot only
-    the rest        known values, defaults, values on which demos agree
+The sources of a value, in order: known values with a high score; the whole text (options, flags, objects inside objects);
+mentions, best score first, each for one slot only; known values, values on which demos agree, defaults.
 
 The end of this file writes a mention in the form of its slot: a number, an ISO date, a city with its state, a list.
 """
@@ -162,13 +158,15 @@ class _ArgumentDraft:
     def _repeated_values(self) -> tuple[JsonObject, ...]:
         """Return further sets of values after the used ones, if the free mentions repeat their kinds in order."""
         used = sorted(self._single, key=lambda pair: pair[0].start)
-        free = [m for m in self._text.mentions if m.kind in _ENUMERATED and self._is_free(m)]
-        rest = [m for m in free if used and m.start > used[-1][0].start]
-        kinds, slots = [mention.kind for mention, _ in used], [slot for _, slot in used]
-        rounds = [rest[i : i + len(used)] for i in range(0, len(rest), len(used) or 1)]
-        if any([m.kind for m in mentions] != kinds for mentions in rounds):
+        size, last = len(used) or 1, used[-1][0].start if used else len(self._text.text)
+        rest = [m for m in self._text.mentions if m.start > last and m.kind in _ENUMERATED and self._is_free(m)]
+        rounds = [rest[start : start + size] for start in range(0, len(rest), size)]
+        if any([m.kind for m in found] != [m.kind for m, _ in used] for found in rounds):
             return ()
-        return tuple({s.name: _value_of(s, [m], self._text) for s, m in zip(slots, r, strict=True)} for r in rounds)
+        return tuple(self._write([slot for _, slot in used], found) for found in rounds)
+
+    def _write(self, slots: Sequence[Slot], mentions: Sequence[Mention]) -> JsonObject:
+        return {slot.name: _value_of(slot, [m], self._text) for slot, m in zip(slots, mentions, strict=True)}
 
 
 def _least_score(slot: Slot) -> float:

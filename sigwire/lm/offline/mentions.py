@@ -66,14 +66,8 @@ def _list(text: str, match: re.Match[str]) -> Mention | None:
     return Mention("list", value, match.start(), match.end(), match[0])
 
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct|"
-        "november nov|december dec".split("|"), 1,
-    )
-    for name in names.split()
-}  # fmt: skip
+_MONTH_NAMES = "january february march april may june july august september october november december".split()
+_MONTHS = {form: number for number, name in enumerate(_MONTH_NAMES, 1) for form in (name, name[:3])} | {"sept": 9}
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DATE_FORMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), order)

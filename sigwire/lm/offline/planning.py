@@ -56,11 +56,11 @@ def next_calls(content: PromptContent, choice: ToolChoice | None, parallel: bool
     if not tools or choice.mode == "none":
         return []
     least = _CALL_FROM
-    if not content.steps and finish is not None:
+    if finish is not None:
         least -= 2.4  # a tool for the final answer implies calls of the other tools
-    elif not content.steps and choice.mode == "required":
+    elif choice.mode == "required":
         least = -math.inf
-    calls = _Planner(content, tools).calls(least, parallel)
+    calls = _Planner(content, tools).calls(_CALL_FROM if content.steps else least, parallel)
     return [call for call in calls if not _was_made(call, content.steps)]
 
 

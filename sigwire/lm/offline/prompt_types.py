@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -132,7 +133,7 @@ def _union(variants: list[JsonObject]) -> JsonObject:
         return {"type": "null"}
     schema: JsonObject = {"anyOf": list(real)} if len(real) > 1 else real[0]
     if all("enum" in variant for variant in real):
-        schema = {"enum": [option for variant in real for option in cast("list[JsonValue]", variant["enum"])]}
+        schema = {"enum": list(chain.from_iterable(cast("list[JsonValue]", variant["enum"]) for variant in real))}
     if len(real) == len(variants):
         return schema
     return {**schema, "type": [schema["type"], "null"]} if "type" in schema else {"anyOf": [schema, {"type": "null"}]}

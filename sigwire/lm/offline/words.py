@@ -59,6 +59,7 @@ spend | earning revenue
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?:s|t|re|ll|ve|d|m)\b)?|\d+(?:\.\d+)?|[^\w\s]", re.UNICODE)
 _SENTENCE = re.compile(r"(?<=[^\s.][.!?;])\s+(?=[A-Z\d\"'])|\n+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_FINAL_Y = re.compile(r"(?<=..)y\Z", re.DOTALL)
 _SUFFIXES = (
     ("ational", "ate"), ("ization", "ize"), ("ations", "ate"), ("ation", "ate"), ("ities", "ity"), ("ments", "ment"),
     ("ingly", ""), ("ings", ""), ("ing", ""), ("ions", ""), ("ion", ""), ("ies", "y"), ("ied", "y"), ("edly", ""),
@@ -84,7 +85,7 @@ def _plain_stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sle":
         word = word[:-1]
     word = word.removesuffix("e") if len(word) > 3 else word
-    return word[:-1] + "i" if len(word) > 2 and word.endswith("y") else word
+    return _FINAL_Y.sub("i", word)
 
 
 _SYNONYMS: dict[str, str] = {}
