@@ -1,12 +1,7 @@
 """OpenAI-shaped dicts and objects <-> canonical values, for code in the same process.
 
 ``lm(messages=[...])``, ``forward`` of a ``BaseLM`` subclass and the entries of ``lm.history`` have this shape. It is not the
-wire of a provider: no name is mapped, nothing is refused or limited. Pure. Each function has one direction:
-
-    encode_messages   Message...  -> list of dicts          decode_messages   list of dicts -> Message...
-    encode_call       Request     -> messages and keyword arguments of a call          decode_request   the opposite
-    encode_outputs    Response    -> list of str | dict (the value of ``lm(...)``)
-    decode_answer   an object or dict with ``choices``, or a list of str | dict -> Response
+wire of a provider: no name is mapped, nothing is refused or limited. Pure.
 """
 
 from __future__ import annotations
@@ -247,17 +242,11 @@ def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: M
     >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
     ToolChoice(mode='auto', allowed=())
     """
-    options: dict[str, Any] = dict(kwargs)
+    options, decoded = dict[str, Any](kwargs), decode_messages(messages)
     tools: Iterable[Any] = options.pop("tools", None) or ()
-    choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
-    return Request(
-        decode_messages(messages),
-        tuple(tools),
-        read_tool_choice(choice),
-        options.pop("parallel_tool_calls", None),
-        _decode_response_format(wanted),
-        options,
-    )
+    choice, parallel = read_tool_choice(options.pop("tool_choice", None)), options.pop("parallel_tool_calls", None)
+    wanted = _decode_response_format(options.pop("response_format", None))
+    return Request(decoded, tuple(tools), choice, parallel, wanted, options)
 
 
 def _decode_response_format(wanted: object) -> ResponseFormat | None:
@@ -327,22 +316,15 @@ def decode_answer(output: object, *, model: str | None = None) -> Response:
             "with choices[i].message.content, a list of texts, or a sigwire Response.",
             model=model,
         )
-    return Response(
-        tuple(_decode_choice(choice) for choice in choices),
-        _decode_usage(_get(output, "usage")),
-        _get(output, "model") or model,
-        _get(output, "id"),
-        _finish_warnings(choices),
-        raw=_json_or_none(output),
-    )
+    decoded, usage = tuple(map(_decode_choice, choices)), _decode_usage(_get(output, "usage"))
+    answered, answer_id, warnings = _get(output, "model") or model, _get(output, "id"), _finish_warnings(choices)
+    return Response(decoded, usage, answered, answer_id, warnings, raw=_json_or_none(output))
 
 
 def _finish_warnings(choices: Iterable[object]) -> tuple[LMWarning, ...]:
-    return tuple(
-        LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
-        for reason in (_get(choice, "finish_reason") for choice in choices)
-        if reason is not None and reason not in FINISH_REASONS
-    )
+    reasons = (_get(choice, "finish_reason") for choice in choices)
+    unknown = [reason for reason in reasons if reason is not None and reason not in FINISH_REASONS]
+    return tuple(LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'") for reason in unknown)
 
 
 def _decode_choice(choice: object) -> Choice:
@@ -364,19 +346,18 @@ def _decode_choice(choice: object) -> Choice:
 def _decode_output(item: object) -> Choice:
     if isinstance(item, str):
         return Choice(item)
-    if not isinstance(item, Mapping):
+    if not is_mapping(item):
         raise LMUnexpectedError(
             f"The language model returned a list with {type(item).__name__}. Return texts, or dicts with 'text'."
         )
-    output = cast("Mapping[str, object]", item)
-    calls = _decode_tool_calls(_get(output, "tool_calls"))
+    calls = _decode_tool_calls(item.get("tool_calls"))
     return Choice(
-        str(_get(output, "text") or ""),
+        str(item.get("text") or ""),
         calls,
-        _get(output, "reasoning_content"),
+        item.get("reasoning_content"),
         finish_reason="tool_calls" if calls else "stop",
-        logprobs=_json_or_none(_get(output, "logprobs")),
-        citations=tuple(_get(output, "citations") or ()),
+        logprobs=_json_or_none(item.get("logprobs")),
+        citations=tuple(item.get("citations") or ()),
     )
 
 

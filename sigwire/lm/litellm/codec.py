@@ -1,12 +1,7 @@
 """The codec of LiteLLM: Request -> arguments of ``litellm.completion``, its answer -> Response, its exceptions -> errors.
 
 LiteLLM takes and returns OpenAI's chat completions as Python values, so ``openai_chat`` does the work; here is what differs.
-Imports no LiteLLM. In this order:
-
-    target_for(model, parameters)       the target of a model; ``parameters`` are the options that LiteLLM lists for it
-    encode_call(request, target)        keyword arguments of a call
-    decode_answer(body, sent, target)   the answer, with the items that the upstream needs again; LiteLLMDecoder: streamed
-    translate_error(error, target)      an exception as an ``LMError``, by a table
+Imports no LiteLLM.
 
 Items that an upstream leaves on a turn (thinking blocks, thought signatures) belong to the family ``litellm/<prefix>``: they
 go back to the same upstream only.
@@ -130,14 +125,18 @@ def _split_web_search(
     settings = search_settings(object_of(searches[0].get("web_search")), tables.SEARCH, target)
     for limit in ("allowed_domains", "blocked_domains"):
         require_feature(limit not in settings, f"{limit} of a web search", target, "Name them in the question.")
+    lost = f"{target.provider}/{target.model} cannot limit how often the web is searched."
+    warnings = (LMWarning("max_uses", lost),) if "max_uses" in settings else ()
+    functions = tuple(tool for tool in request.tools if tool.get("type") != "web_search")
+    return replace(request, tools=functions), {"web_search_options": _search_options(settings)}, warnings
+
+
+def _search_options(settings: JsonObject) -> JsonObject:
     options: JsonObject = {name: settings[name] for name in settings if name == "search_context_size"}
     if isinstance(place := settings.get("user_location"), dict):
         near: JsonObject = {name: value for name, value in place.items() if name != "type"}
         options["user_location"] = {"type": "approximate", "approximate": near}
-    lost = f"{target.provider}/{target.model} cannot limit how often the web is searched."
-    warnings = (LMWarning("max_uses", lost),) if "max_uses" in settings else ()
-    functions = tuple(tool for tool in request.tools if tool.get("type") != "web_search")
-    return replace(request, tools=functions), {"web_search_options": options}, warnings
+    return options
 
 
 def _drop_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Request, tuple[LMWarning, ...]]:

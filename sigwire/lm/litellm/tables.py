@@ -104,55 +104,38 @@ UNKNOWN_PROVIDER = "unknown to sigwire and to litellm"
 """The text, in lower case, that replaces LiteLLM's long one."""
 
 
-def _codes(*classes: str) -> frozenset[str]:
-    return frozenset(name.lower() for name in classes)
+def _codes(*names: str) -> frozenset[str]:
+    """Return codes of replies and names of LiteLLM's classes, in lower case."""
+    return frozenset(name.lower() for name in names)
 
 
 _NO_KEY_TEXTS = ("missing credentials", "api_key client option must be set")
 _QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your plan and billing")
+_LONG_CONTEXT = _codes("ContextWindowExceededError", "context_length_exceeded")
+_FILTERED = _codes("ContentPolicyViolationError", "RejectedRequestError", "content_filter", "content_policy_violation")
+_UNPAID = _codes("PaymentRequiredError", "BudgetExceededError", "insufficient_quota")
 _UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
 _BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 _REACH_HINT = "Check that the server runs and can be reached from here; base_url names another one."
+_CONTEXT_HINT = "Shorten the request or use a model with a larger context."
+_CONTENT_HINT = "Change what is sent; a retry does not help."
+_OPTION_HINT = "Leave the option out, or pass extra_body={{'drop_params': True}} to have LiteLLM drop it."
+_SPELLING_HINT = "Check the spelling of {model!r}."
+_MODEL_HINT = "Check the model's name: it is not served as {model!r} to this key."
 _KEY_HINT = "Check the API key: LiteLLM reads the provider's usual environment variable, or pass api_key=..."
 
 ERRORS: tuple[ErrorRule, ...] = (
-    ErrorRule(
-        LMBillingError,
-        codes=_codes("PaymentRequiredError", "BudgetExceededError") | {"insufficient_quota"},
-        hint=_BALANCE_HINT,
-    ),
+    ErrorRule(LMBillingError, codes=_UNPAID, hint=_BALANCE_HINT),
     ErrorRule(LMBillingError, codes=_codes("RateLimitError"), texts=_QUOTA_TEXTS, hint=_BALANCE_HINT),
-    ErrorRule(
-        ContextWindowExceededError,
-        codes=_codes("ContextWindowExceededError") | {"context_length_exceeded"},
-        hint="Shorten the request or use a model with a larger context.",
-    ),
+    ErrorRule(ContextWindowExceededError, codes=_LONG_CONTEXT, hint=_CONTEXT_HINT),
     ErrorRule(ContextWindowExceededError, codes=_codes("BadRequestError"), texts=CONTEXT_TEXTS),
-    ErrorRule(
-        LMContentFilteredError,
-        codes=_codes("ContentPolicyViolationError", "RejectedRequestError")
-        | {"content_filter", "content_policy_violation"},
-        hint="Change what is sent; a retry does not help.",
-    ),
-    ErrorRule(
-        LMInvalidRequestError,
-        codes=_codes("UnsupportedParamsError"),
-        hint="Leave the option out, or pass extra_body={{'drop_params': True}} to have LiteLLM drop it.",
-    ),
-    ErrorRule(
-        LMUnsupportedModelError,
-        codes=_codes("BadRequestError"),
-        texts=(UNKNOWN_PROVIDER,),
-        hint="Check the spelling of {model!r}.",
-    ),
+    ErrorRule(LMContentFilteredError, codes=_FILTERED, hint=_CONTENT_HINT),
+    ErrorRule(LMInvalidRequestError, codes=_codes("UnsupportedParamsError"), hint=_OPTION_HINT),
+    ErrorRule(LMUnsupportedModelError, codes=_codes("BadRequestError"), texts=(UNKNOWN_PROVIDER,), hint=_SPELLING_HINT),
     ErrorRule(LMAuthenticationError, codes=_codes("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
     # OpenAI's client raises without a key; LiteLLM reports that as a server error.
     ErrorRule(LMAuthenticationError, codes=_codes("InternalServerError"), texts=_NO_KEY_TEXTS, hint=_KEY_HINT),
-    ErrorRule(
-        LMUnsupportedModelError,
-        codes=_codes("NotFoundError"),
-        hint="Check the model's name: it is not served as {model!r} to this key.",
-    ),
+    ErrorRule(LMUnsupportedModelError, codes=_codes("NotFoundError"), hint=_MODEL_HINT),
     ErrorRule(LMTimeoutError, codes=_codes("Timeout", "APITimeoutError")),
     ErrorRule(LMRateLimitError, codes=_codes("RateLimitError")),
     ErrorRule(LMTransportError, codes=_codes("InternalServerError"), texts=_UNREACHABLE, hint=_REACH_HINT),

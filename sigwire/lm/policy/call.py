@@ -1,10 +1,5 @@
 """The call: one request on its way to a model, and the layers around its exchanges.
 
-    Call          the request, its target, the log of its attempts; the backend and every layer see the same one
-    Layer         a policy: ``around(call, inner)`` performs ``inner``, and may wait, repeat it or refuse before it
-    through(...)  an exchange inside its layers, the first layer outermost
-    answer_once   an answer that takes one exchange
-
 A backend calls ``through`` for each exchange and knows no policy by name. Layers need no second form for streams:
 events that an exchange emits pass through ``yield from``, and ``Call.emitted`` counts them. No I/O.
 """
@@ -42,7 +37,7 @@ class TargetKey(NamedTuple):
 
 
 class Layer(Protocol):
-    """A policy around the exchanges of a call."""
+    """A policy around the exchanges of a call: performs ``inner``, and may wait, repeat it or refuse before it."""
 
     def around(self, call: Call, inner: Exchange[T]) -> Steps[T]: ...
 
@@ -100,7 +95,7 @@ class Call:
 
 
 def through(layers: Sequence[Layer], call: Call, exchange: Exchange[T]) -> Steps[T]:
-    """Return the steps of an exchange inside ``layers``; without layers those of the exchange itself.
+    """Return the steps of an exchange inside ``layers``, the first outermost; without layers those of the exchange itself.
 
     >>> from sigwire.effects.steps import run
     >>> class Shout:
