@@ -473,7 +473,7 @@ class ToolWarning(UserWarning):
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's program that led to this call, however deep in the package the reason is found."""
-    frame, level = sys._getframe(1), 2
+    frame, level = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USERS:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)

@@ -400,7 +400,7 @@ def outputs_of(prediction: object) -> JsonObject:
         raise TypeError(f"outputs_of() takes a prediction, not {type(prediction).__name__}.")
     from pydantic_core import to_jsonable_python
 
-    declared = prediction._meta.signature
+    declared = prediction._meta.signature  # pyright: ignore[reportPrivateUsage]
     names = prediction.__dict__ if declared is None else (spec.name for spec in declared.spec.outputs)
     fields = {name: to_plain(prediction.__dict__[name]) for name in names if name in prediction.__dict__}
     outputs: JsonObject = to_jsonable_python(fields, inf_nan_mode="null")

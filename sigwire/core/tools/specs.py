@@ -42,7 +42,7 @@ def read_tools(tools: Iterable[object]) -> tuple[JsonObject, ...]:
     Raises ``ToolDefinitionError`` for any other value.
 
     >>> read_tools([{"name": "f", "input_schema": {"type": "object"}, "strict": True}])
-    ({'type': 'function', 'function': {'name': 'f', 'parameters': {'type': 'object'}, 'strict': True}},)
+    ({'type': 'function', 'function': {'name': 'f', 'strict': True, 'parameters': {'type': 'object'}}},)
     >>> read_tools([{"type": "web_search", "search_context_size": "low"}])
     ({'type': 'web_search', 'web_search': {'search_context_size': 'low'}},)
     """

@@ -79,15 +79,19 @@ class Transport(Protocol):
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send a request and wait for the whole reply."""
+        ...
 
     async def asend(self, request: HttpRequest) -> HttpReply:
         """Send a request and await the whole reply. Cancelling closes the connection."""
+        ...
 
     def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:
         """Send a request and wait for the reply's head. Leaving the block before the body ends closes the connection."""
+        ...
 
     def astream(self, request: HttpRequest) -> AbstractAsyncContextManager[AsyncReplyStream]:
         """Return ``stream`` as an asynchronous context manager."""
+        ...
 
     def close(self) -> None:
         """Close all connections."""

@@ -97,9 +97,10 @@ class _SyncConnection:
         try:
             with on_cancel(self._cancel):
                 result = function(*args, **kwargs)
-        except Exception:
-            if not self.is_cancelled:
-                raise
+        except Exception as error:
+            if self.is_cancelled:
+                raise StreamCancelled from error
+            raise
         if self.is_cancelled:  # the shutdown can look like the end of a reply
             raise StreamCancelled
         return result

@@ -87,7 +87,13 @@ class RetryPolicy(ChecksKeywords):
     random: Callable[[], float] = field(default=random.random)
 
     def __post_init__(self) -> None:
-        numbers = (self.retries, self.first_wait, self.longest_backoff, self.longest_wait, self.jitter)
+        numbers: tuple[object, ...] = (
+            self.retries,
+            self.first_wait,
+            self.longest_backoff,
+            self.longest_wait,
+            self.jitter,
+        )
         if type(self.retries) is not int or not all(isinstance(each, (int, float)) and each >= 0 for each in numbers):
             raise ConfigurationError(
                 f"A RetryPolicy is made of numbers, 0 or more, and retries is whole: not {self!r:.200}."
