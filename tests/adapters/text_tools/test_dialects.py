@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from sigwire.adapters.text_tools import CallBlock, Grammar, ToolCatalog, dialects, read_calls, register, registry
+from sigwire.adapters.text_tools import (
+    CallBlock,
+    Grammar,
+    ScanResult,
+    ToolCatalog,
+    dialects,
+    read_calls,
+    register,
+    registry,
+)
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammars.tagged_json import read_named_call, tagged_json
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers
@@ -269,6 +278,15 @@ def test_registered_dialect_needs_a_new_name_and_openers() -> None:
         register(tagged_json("hermes", ["<call>"]))
     with pytest.raises(InputError, match="no openers"):
         register(Grammar("mine", (), at_sign))
+
+
+def test_results_of_a_custom_dialect_are_not_read_for_calls() -> None:
+    mine = [tagged_json("mine", ["<call>"], ["</call>"], stops=["<came>"])]
+    call = f"<call>{OBJECT}</call>"
+    invented, repeated = f"{call}\n<came>3\n{call}", f"<came>3\n{call}"
+    found = read_calls(invented, TOOLS, grammars=mine)
+    assert ([one.arguments for one in found.calls], found.text) == ([{"a": 1, "b": 2}], "")
+    assert read_calls(repeated, TOOLS, grammars=mine) == ScanResult(repeated)
 
 
 def test_only_the_given_dialects_are_read() -> None:
