@@ -102,35 +102,17 @@ _TEMPLATE = HistoryRules(result_media="user", system="front", merge=frozenset({"
 OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
 COMPATIBLE = ChatProfile(
-    family="openai-compatible",
-    options=_CAP,
-    allowed_tools=False,
-    text_lists=False,
-    reasoning=_USUAL_EFFORTS,
-    broken_arguments=False,
-    cache_key=False,
-    cache_mark="cache_control",
-)
+    family="openai-compatible", options=_CAP, allowed_tools=False, text_lists=False, reasoning=_USUAL_EFFORTS,
+    broken_arguments=False, cache_key=False, cache_mark="cache_control",
+)  # fmt: skip
 GROQ = replace(
-    COMPATIBLE,
-    family="groq",
-    options={"logprobs": None, "top_logprobs": None},
-    many=False,
-    media=frozenset({"image"}),
-    reasoning=_USUAL_EFFORTS,
+    COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"})
 )
 MISTRAL = replace(
-    COMPATIBLE,
-    family="mistral",
-    options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
-    history_rules=HistoryRules(result_media="user", ids=MISTRAL_IDS),
-    required="any",
-    none="drop",
-    text_lists=True,
-    reasoning=ReasoningNames(efforts=("off", "high")),
-    replay="chunk",
-    usage_in_streams=False,
-)
+    COMPATIBLE, family="mistral", options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
+    history_rules=HistoryRules(result_media="user", ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
+    reasoning=ReasoningNames(efforts=("off", "high")), replay="chunk", usage_in_streams=False,
+)  # fmt: skip
 DEEPSEEK = replace(
     COMPATIBLE,
     family="deepseek",
@@ -162,11 +144,9 @@ TOGETHER = replace(COMPATIBLE, family="together", options=_LOCAL, think_tags=Tru
 FIREWORKS = replace(COMPATIBLE, family="fireworks", options=_LOCAL, think_tags=True)
 XAI = replace(COMPATIBLE, family="xai", media=frozenset({"image"}))
 CEREBRAS = replace(
-    COMPATIBLE,
-    family="cerebras",
-    options={"frequency_penalty": None, "presence_penalty": None, "metadata": None},
+    COMPATIBLE, family="cerebras", options={"frequency_penalty": None, "presence_penalty": None, "metadata": None},
     media=frozenset[str](),
-)
+)  # fmt: skip
 VLLM = replace(
     COMPATIBLE,
     family="vllm",
@@ -191,17 +171,10 @@ LM_STUDIO = replace(
     think_tags=True,
 )
 OLLAMA_CHAT = replace(
-    COMPATIBLE,
-    family="ollama-chat-completions",
-    options={**_CAP, "service_tier": None, "metadata": None},
-    none="drop",
-    forced_choice=False,
-    many=False,
-    media=frozenset({"image"}),
-    reasoning=ReasoningNames(efforts=("off", "low", "medium", "high", "max")),
-    replay="reasoning",
-    think_tags=True,
-)
+    COMPATIBLE, family="ollama-chat-completions", options={**_CAP, "service_tier": None, "metadata": None}, none="drop",
+    forced_choice=False, many=False, media=frozenset({"image"}),
+    reasoning=ReasoningNames(efforts=("off", "low", "medium", "high", "max")), replay="reasoning", think_tags=True,
+)  # fmt: skip
 GEMINI_CHAT = replace(COMPATIBLE, family="gemini-chat-completions", media=frozenset({"image", "audio"}))
 
 PROFILES: Mapping[str, ChatProfile] = {

@@ -139,21 +139,13 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
         hint=_CONTEXT_HINT,
     ),
     ErrorRule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS),
-    ErrorRule(
-        LMBillingError,
-        codes=_OPENAI_BILLING,
-        hint=BALANCE_HINT,
-    ),
+    ErrorRule(LMBillingError, codes=_OPENAI_BILLING, hint=BALANCE_HINT),
     ErrorRule(
         LMContentFilteredError,
         codes=frozenset({"content_filter", "content_policy_violation"}),
         hint="Change the request; a retry does not help.",
     ),
-    ErrorRule(
-        LMUnsupportedModelError,
-        codes=frozenset({"model_not_found"}),
-        hint=_MODEL_HINT,
-    ),
+    ErrorRule(LMUnsupportedModelError, codes=frozenset({"model_not_found"}), hint=_MODEL_HINT),
     # Groq checks calls itself. A reply that openai_chat.recover cannot read as a call is retryable.
     ErrorRule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
     ErrorRule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
