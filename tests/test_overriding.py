@@ -47,7 +47,8 @@ USED = {
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
     "lm": {
-        "base_url", "close", "copy", "dump_state", "get_convo", "history_size", "inspect_history", "load_state",
+        "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "history",
+        "history_size", "inspect_history", "load_state",
         "remaining", "supported_params", "supports_function_calling", "supports_reasoning", "supports_response_schema",
     },
     "adapter": {

@@ -15,25 +15,24 @@ call of ``aforward`` runs it on an event loop of sigwire's. Every call goes thro
 from __future__ import annotations
 
 import copy
-import inspect
 import re
-from collections.abc import AsyncGenerator, Awaitable, Generator, Iterable, Mapping, Sequence
-from contextlib import aclosing, contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Response, Usage
+from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, Returned, astream, stream
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import CallerError, ConfigurationError, InputError, StateError
 from sigwire.lm.call_log import CallLog, CallRecord, print_entries
-from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs
+from sigwire.lm.openai_dicts import decode_request, encode_call, encode_outputs
+from sigwire.lm.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_usage
@@ -43,10 +42,6 @@ if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
 __all__ = ["BaseLM", "LanguageModel"]
-
-_Entry: TypeAlias = tuple[str, str]
-_ENTRIES: tuple[_Entry, ...] = (("__call__", "acall"), ("forward", "aforward"))
-"""The methods that a subclass may override, blocking and awaited; the outer entry first."""
 
 
 class LanguageModel(Protocol):
@@ -96,7 +91,7 @@ class BaseLM:
         "define forward(self, prompt=None, messages=None, **kwargs) and aforward, or __call__ and acall; or write a class "
         "with respond, arespond, model and capabilities around a model, which needs no base class",
     )
-    _entries: ClassVar[Sequence[_Entry]] = ()  # those that a subclass overrides, the outer one first
+    _entries: ClassVar[Sequence[Entry]] = ()  # those that a subclass overrides, the outer one first
     _overrides: ClassVar[frozenset[str]] = frozenset()
 
     history_size: int = 50
@@ -138,8 +133,8 @@ class BaseLM:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         check_overrides(cls)
-        names = {name for entry in _ENTRIES for name in entry if getattr(cls, name) is not getattr(BaseLM, name)}
-        cls._overrides, cls._entries = frozenset(names), [entry for entry in _ENTRIES if not names.isdisjoint(entry)]
+        names = {name for entry in ENTRIES for name in entry if getattr(cls, name) is not getattr(BaseLM, name)}
+        cls._overrides, cls._entries = frozenset(names), [entry for entry in ENTRIES if not names.isdisjoint(entry)]
 
     # --- calls
 
@@ -210,7 +205,7 @@ class BaseLM:
         return self._logged_steps(request, prompt, streamed, self._entries)
 
     def _logged_steps(
-        self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[_Entry]
+        self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[Entry]
     ) -> Steps[Response]:
         request = _wrapped_request(request)
         with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
@@ -226,20 +221,20 @@ class BaseLM:
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
         """Return the steps of ``lm(...)``. Inside an overridden ``__call__`` they are part of the call around them."""
         entries = [entry for entry in self._entries if "forward" in entry]
-        around = _running_call.get()
+        around = running_call.get()
         if around is not None and around.lm is self:
             return around.keep((yield from self._entry_steps(request, False, entries)))
         response = yield from self._logged_steps(request, prompt, False, entries)
         record_usage(self.model, response.usage)  # a module's request is counted by the module
         return encode_outputs(response)
 
-    def _entry_steps(self, request: Request, streamed: bool, entries: Sequence[_Entry]) -> Steps[Response]:
+    def _entry_steps(self, request: Request, streamed: bool, entries: Sequence[Entry]) -> Steps[Response]:
         """Answer by the outermost of the entries that a subclass overrides, or by the model itself."""
         if not entries:
             return self._steps(request, streamed=streamed)
-        return self._overridden_steps(_OverriddenCall(self, entries[0], self._overrides, request), streamed)
+        return self._overridden_steps(OverriddenCall(self, entries[0], self._overrides, request), streamed)
 
-    def _overridden_steps(self, call: _OverriddenCall, streamed: bool) -> Steps[Response]:
+    def _overridden_steps(self, call: OverriddenCall, streamed: bool) -> Steps[Response]:
         response: Response = yield FunctionEffect(call.run, call.arun)
         if streamed:
             from sigwire.core.events import events_of  # only streams need events
@@ -381,57 +376,6 @@ def _saved_options(cls: type[BaseLM], state: Mapping[str, object], trusted: bool
         return options
     return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
 
-
-class _OverriddenCall:
-    """One call of an entry that a subclass overrides. ``super()`` inside of it adds the model's responses."""
-
-    def __init__(self, lm: BaseLM, entry: _Entry, overrides: frozenset[str], request: Request) -> None:
-        self.lm, self._entry, self._overrides = lm, entry, overrides
-        self._messages, self._kwargs = encode_call(request)
-        self._kept: list[tuple[list[Any], Response]] = []
-
-    def run(self) -> Response:
-        blocking, awaited = self._entry
-        with self._running():
-            answer = self._call(blocking if blocking in self._overrides else awaited)
-            return self._response(block_on(_result_of(answer)) if inspect.isawaitable(answer) else answer)
-
-    async def arun(self) -> Response:
-        blocking, awaited = self._entry
-        with self._running():
-            is_blocking = awaited not in self._overrides
-            answer = await to_thread(self._call, blocking) if is_blocking else self._call(awaited)
-            return self._response(await answer if inspect.isawaitable(answer) else answer)
-
-    def _call(self, name: str) -> Any:
-        return getattr(self.lm, name)(messages=self._messages, **self._kwargs)
-
-    @contextmanager
-    def _running(self) -> Generator[None]:
-        token = _running_call.set(self if "__call__" in self._entry else None)
-        try:
-            yield
-        finally:
-            _running_call.reset(token)
-
-    def keep(self, response: Response) -> list[Any]:
-        """Return the outputs of a response, which is kept until the call returns: outputs are only a part of it."""
-        self._kept.append((encode_outputs(response), response))
-        return self._kept[-1][0]
-
-    def _response(self, answer: object) -> Response:
-        decoded = next((response for outputs, response in self._kept if outputs is answer), None)
-        decoded = decoded or decode_answer(answer, model=self.lm.model)
-        if not self._kept:
-            return decoded
-        return replace(decoded, usage=sum((response.usage for _, response in self._kept), Usage()))
-
-
-async def _result_of(answer: Awaitable[Any]) -> Any:
-    return await answer
-
-
-_running_call: ContextVar[_OverriddenCall | None] = ContextVar("sigwire_overridden_call", default=None)
 
 # Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are DSPy's.
 _NO_OPTIONS = frozenset("callbacks capabilities class finetuning_model launch_kwargs train_kwargs".split())
