@@ -226,7 +226,7 @@ class _HookedPlan(Plan):
     """A plan that formats and parses by the methods that a subclass of an adapter overrides."""
 
     def __init__(self, setup: PlanSetup, adapter: Adapter) -> None:
-        self._user_adapter, self._own_layout = adapter, setup.layout
+        self._user_adapter = adapter
         hooks = adapter._hooks  # pyright: ignore[reportPrivateUsage]  # of this file
         self._formats_messages, self._parses = not hooks.isdisjoint(_MESSAGE_HOOKS), "parse" in hooks
         self._hook_layout(setup.layout, setup.signature, hooks)
@@ -255,15 +255,17 @@ class _HookedPlan(Plan):
         def no_reader(events: object) -> None:
             """Return no reader: fields are emitted when the answer is complete."""
 
-        replaced: Mapping[str, tuple[str, Callable[..., object]]] = {
-            "format_field_description": ("format_instructions", instructions),
-            "format_field_structure": ("format_instructions", instructions),
-            "format_assistant_message_content": ("write", write),
-            "format_user_message_content": ("write_inputs", write_inputs),
-            "parse": ("output_reader", no_reader),
+        replaced: Mapping[str, Mapping[str, Callable[..., object]]] = {
+            "format_field_description": {"format_instructions": instructions},
+            "format_field_structure": {"format_instructions": instructions},
+            "format_assistant_message_content": {"write": write},
+            "format_user_message_content": {"write_inputs": write_inputs},
+            # An agent parses a plain answer that may start outputs.
+            "parse": {"output_reader": no_reader, "starts_outputs": bool},
         }
-        for name, function in (replaced[hook] for hook in hooks if hook in replaced):
-            setattr(layout, name, function)
+        for hook in hooks:
+            for name, function in replaced.get(hook, {}).items():
+                setattr(layout, name, function)
 
     def format(
         self, inputs: FieldValues, demos: Sequence[object] = (), options: Mapping[str, Any] | None = None
@@ -276,7 +278,7 @@ class _HookedPlan(Plan):
         return replace(request, messages=decode_messages(messages))
 
     def parse(self, choice: Choice) -> ParsedChoice:
-        if not self._parses or choice.tool_calls:
+        if not self._parses or choice.tool_calls or not self.layout.outputs:
             return super().parse(choice)
         check_finish_reason(choice)
         with _using(self.signature, _InUse(self.layout, self)):

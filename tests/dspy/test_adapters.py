@@ -15,6 +15,7 @@ from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdap
 from sigwire.errors import AdapterParseError, ConfigurationError
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import encode_messages
+from sigwire.modules.agents.react import ReAct
 from sigwire.modules.predict import Predict
 from sigwire.settings import context
 from sigwire.signatures.declarations import InputField, OutputField
@@ -233,6 +234,20 @@ def test_adapter_of_dspys_base_class_needs_only_its_overrides() -> None:
     with context(adapter=Bare()):
         assert Predict(QA, lm=lm)(question="Where?").answer == "Oslo"
     assert [message.text for message in lm.requests[0].messages] == ["Where?"]
+
+
+@KINDS
+async def test_overridden_parse_reads_the_plain_answer_that_ends_an_agent(kind: Any) -> None:
+    class Starred(JSONAdapter):
+        def parse(self, signature: Any, completion: Any) -> dict[str, Any]:
+            return {"answer": completion.strip("*")}
+
+    agent = ReAct(QA, tools=[Tool(len, name="size")])
+    agent.set_lm(FakeLM(["*Oslo*"]))
+    with context(adapter=Starred()):
+        result = kind(agent, question="?")
+        result = await result if hasattr(result, "__await__") else result
+    assert (result.answer, result.termination_reason) == ("Oslo", "no_calls")
 
 
 def test_parse_error_of_an_overridden_parse_is_asked_again() -> None:
