@@ -182,7 +182,7 @@ def _is_hidden_output(spec: FieldSpec, capabilities: Capabilities) -> bool:
 
 
 def _is_thought(spec: FieldSpec, capabilities: Capabilities) -> bool:
-    return spec.role == "reasoning" and capabilities.reasoning
+    return spec.role == "reasoning" and capabilities.reasoning and not capabilities.reasoning_hidden
 
 
 def _thoughts_of(outputs: Iterable[FieldSpec], capabilities: Capabilities) -> tuple[FieldSpec, ...]:

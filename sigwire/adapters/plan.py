@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FollowUp", "ParsedChoice", "Plan", "PlanSetup", "is_tool_trace"]
 
+_NO_REASONING = "the text has no reasoning, and the provider sent no thinking"
 _THOUGHT_TAGS = (
     ("think", "<think>", "</think>"),
     ("thinking", "<thinking>", "</thinking>"),
@@ -300,11 +301,16 @@ class Plan:
         return ParsedChoice(reading.values, tuple(reading.repairs))
 
     def _with_thought(self, reading: FieldReadings, thought: str) -> FieldReadings:
-        """Use thinking for reasoning that the model did not write in its field."""
-        for field in self._reasoning if thought else ():
-            if reading.problems.get(field.name, ABSENT) == ABSENT and not reading.values.get(field.name):
-                reading.problems.pop(field.name, None)
-                reading.values[field.name] = field.adapter.validate_python(thought)
+        """Use thinking for reasoning that the model did not write. An answer of a thinking model is valid without both."""
+        for field in self._reasoning:
+            name = field.name
+            if reading.values.get(name) or reading.problems.get(name, ABSENT) != ABSENT:
+                continue
+            if thought or (name in reading.problems and self.capabilities.reasoning and not self.adapter.strict):
+                reading.problems.pop(name, None)
+                reading.values[name] = field.adapter.validate_python(thought)
+                if not thought:
+                    reading.repairs.append(Repair(name, _NO_REASONING))
         return reading
 
     def _with_written(self, fields: dict[str, Any], reading: FieldReadings) -> dict[str, Any]:
@@ -313,9 +319,7 @@ class Plan:
             if written := reading.values.get(field.name):
                 fields[field.name] = written
             elif not (fields[field.name] or self.adapter.strict):
-                reading.repairs.append(
-                    Repair(field.name, "the provider sent no thinking, and the text has no reasoning")
-                )
+                reading.repairs.append(Repair(field.name, _NO_REASONING))
         return fields
 
     def _read(self, text: str, thought: str) -> FieldReadings:

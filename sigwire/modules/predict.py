@@ -202,8 +202,8 @@ class Predict(PredictorCalls[P, S], Predictor):
         adapter = values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
-        if capabilities.reasoning and spec.reasoning_field is not None and not _shows_thinking(lm, options):
-            capabilities = _without_reasoning(capabilities)  # the prompt asks for the reasoning
+        if capabilities.reasoning and spec.reasoning_field is not None and not _is_thinking(lm, options):
+            capabilities = _without_thinking(capabilities)  # the prompt asks for the reasoning
         kept = self._plan
         if kept is not None and kept[0] is spec and kept[1] is adapter and kept[2] is capabilities:
             return kept[3]
@@ -434,18 +434,18 @@ def default_adapter() -> Adapter:
 _default_adapter: Adapter | None = None
 
 
-def _shows_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
-    """Return True if the call switches the model's thinking on, and its provider shows the thinking."""
+def _is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
+    """Return True if the call switches the model's thinking on."""
     from sigwire.lm.option_aliases import canonical_options
 
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
     asked = {**canonical_options(defaults), **canonical_options(options or {})}.get("reasoning")
-    return asked not in (None, "off", {"budget": 0}) and not lm.capabilities.reasoning_hidden
+    return asked not in (None, "off", {"budget": 0})
 
 
 @cache
-def _without_reasoning(capabilities: Capabilities) -> Capabilities:
-    return replace(capabilities, reasoning=False)
+def _without_thinking(capabilities: Capabilities) -> Capabilities:
+    return replace(capabilities, reasoning_hidden=True)
 
 
 # Keywords that would be sent as request options, and what to write.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -158,10 +159,26 @@ async def test_thinking_in_the_text_is_used_when_the_prompted_reasoning_is_missi
 
 
 @each_kind
-async def test_missing_reasoning_of_a_thinking_model_is_listed_as_a_repair(kind: Callable[..., Any]) -> None:
-    prediction = await call(kind, ChainOfThought(QA, lm=FakeLM([BARE], capabilities=ABLE, reasoning="low")))
-    assert Reasoned.of(prediction) == Reasoned("", None)
+@pytest.mark.parametrize("effort", [{}, {"reasoning": "low"}])
+async def test_missing_reasoning_of_a_thinking_model_is_listed_as_a_repair(
+    kind: Callable[..., Any], effort: dict[str, Any]
+) -> None:
+    prediction = await call(kind, ChainOfThought(QA, lm=FakeLM([BARE], capabilities=ABLE, **effort)))
+    assert (prediction.answer, Reasoned.of(prediction)) == ("42", Reasoned("", None))
     assert [repair.field for repair in prediction.repairs] == ["reasoning"]
+
+
+def test_missing_reasoning_that_is_prompted_is_a_parse_error_of_a_strict_adapter() -> None:
+    lm = FakeLM([BARE], capabilities=ABLE)
+    with context(adapter=ChatAdapter(strict=True)), pytest.raises(AdapterParseError, match="reasoning"):
+        ChainOfThought(QA, lm=lm)(question="?")
+
+
+def test_adapter_prompts_reasoning_that_a_provider_hides() -> None:
+    signature = ChainOfThought(QA).predict.signature
+    hidden = replace(ABLE, reasoning_hidden=True)
+    assert "reasoning" in ChatAdapter().format(signature, {"question": "?"}, capabilities=hidden).messages[0].text
+    assert "reasoning" not in ChatAdapter().format(signature, {"question": "?"}, capabilities=ABLE).messages[0].text
 
 
 @each_kind
