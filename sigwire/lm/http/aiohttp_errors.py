@@ -31,7 +31,7 @@ def _error_for(error: BaseException, exchange: HttpExchange) -> LMError | None:
         return exchange.proxy_refusal(error.status)
     if isinstance(error, aiohttp.ClientConnectorError):
         cause: OSError = getattr(error, "certificate_error", None) or error.os_error
-        return exchange.error_for(cause, (error.host, error.port or 0))
+        return exchange.error_for(cause, (error.host, error.port))
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return exchange.transport_error("the server closed the connection without a reply")
     # An error of the optional SOCKS packages, found without importing them.

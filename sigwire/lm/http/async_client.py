@@ -166,7 +166,12 @@ class _LoopPool:
     def _connector(self, **options: Any) -> aiohttp.TCPConnector:
         if self.socks is None:
             return aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver(cast(Any, NameLookups())), **options)
-        connectors: Any = _socks_connectors(self.socks)
+        try:
+            connectors: Any = importlib.import_module("aiohttp_socks")
+        except ImportError as error:
+            raise ConfigurationError(
+                f'{self.socks} is a SOCKS proxy, which needs the package aiohttp-socks. Run: pip install "sigwire[socks]"'
+            ) from error
         where = {name: getattr(self.socks, name) or None for name in ("host", "port", "username", "password")}
         made: aiohttp.TCPConnector = connectors.ProxyConnector(**where, rdns=True, **options)
         return made
@@ -270,15 +275,6 @@ class _LoopPool:
         for opened in list(self._sockets):
             with suppress(OSError):  # already disconnected
                 opened.shutdown(socket.SHUT_RDWR)
-
-
-def _socks_connectors(proxy: Proxy) -> Any:
-    try:
-        return importlib.import_module("aiohttp_socks")
-    except ImportError as error:
-        raise ConfigurationError(
-            f'{proxy} is a SOCKS proxy, which needs the package aiohttp-socks. Run: pip install "sigwire[socks]"'
-        ) from error
 
 
 @lru_cache(maxsize=64)

@@ -66,7 +66,7 @@ class HttpExchange:
         """
         return memoryview(b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body)))
 
-    def error_for(self, error: BaseException, peer: tuple[str, int] | None = None) -> LMError | None:
+    def error_for(self, error: BaseException, peer: tuple[str, int | None] | None = None) -> LMError | None:
         """Return the ``LMError`` for a network error, ``None`` for any other error. ``peer``: host and port, if they failed."""
         if isinstance(error, TimeoutError):
             return self.timed_out()

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Certificate", "Origin", "Proxy", "ServerUrl", "parse_url", "proxy_from_env", "tls_context"]
 
 Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
-_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+_PORTS = {"http": 80, "https": 443}
+_PROXY_PORTS = {**_PORTS, "socks5": 1080, "socks5h": 1080}
 
 
 class Origin(NamedTuple):
@@ -61,13 +62,13 @@ def parse_url(url: str) -> ServerUrl:
     """
     try:
         parts = urlsplit(url)
-        host, port = _ascii(parts.hostname or ""), parts.port
-    except ValueError:
-        host, port, parts = "", None, urlsplit("")
-    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host):
+        default = _PORTS[parts.scheme]
+        host, port = _ascii(parts.hostname or ""), parts.port or default
+    except (KeyError, ValueError):
+        host, port, default, parts = "", 0, 0, urlsplit("")
+    if not _HOST.fullmatch(host):
         raise ConfigurationError(f"{redact_url(url)} is not an HTTP address. Write http:// or https:// and a host.")
-    port = port or _PORTS[parts.scheme]
-    authority = _bracketed(host) if port == _PORTS[parts.scheme] else f"{_bracketed(host)}:{port}"
+    authority = _bracketed(host) if port == default else f"{_bracketed(host)}:{port}"
     path = quote(parts.path or "/", safe=_PATH)
     query = "?" * bool(parts.query) + quote(parts.query, safe=_QUERY)
     return ServerUrl(
@@ -119,14 +120,14 @@ class Proxy:
         """Parse a proxy URL; without a scheme it is an HTTP proxy. Raises ``ConfigurationError``."""
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
-            host, port = parts.hostname, parts.port or _PORTS[parts.scheme]
+            host, port = parts.hostname, parts.port or _PROXY_PORTS[parts.scheme]
         except (KeyError, ValueError):
             host, port, parts = None, 0, None
-        if not host or not parts or parts.scheme not in _PORTS:
+        if not host or not parts or parts.scheme not in _PROXY_PORTS:
             parts = None  # a traceback would show its password
             raise ConfigurationError(
                 f"A proxy's URL cannot be used (opening a connection). Write scheme://host:port with one of the schemes "
-                f"{', '.join(_PORTS)}, in proxy= or in the environment."
+                f"{', '.join(_PROXY_PORTS)}, in proxy= or in the environment."
             )
         return cls(parts.scheme, host, port, unquote(parts.username or ""), unquote(parts.password or ""))
 
