@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 
-from sigwire.core.request import Request
+from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.lm.offline.answers import answer_text, finish_arguments
@@ -58,7 +58,7 @@ def connect(name: str, connection: object = None) -> Lexical:
 
 
 def _answer(content: PromptContent, request: Request) -> Choice:
-    calls = next_calls(content, request.tool_choice, request.parallel_tool_calls is not False)
+    calls = next_calls(content, request.tool_choice or ToolChoice.AUTO, request.parallel_tool_calls is not False)
     calls = calls or _final_call(content, request)
     if not calls:
         return Choice(answer_text(content))

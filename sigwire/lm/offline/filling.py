@@ -149,7 +149,8 @@ class _ArgumentDraft:
         """Return the other values of an enumeration ("Rome and Oslo"); two enumerations of one length are paired."""
         several: dict[str, list[JsonValue]] = {}
         for mention, slot in self._single:
-            peers = [m for m in self._text.enumeration(mention) if m is not mention]
+            peers = self._text.enumeration(mention)
+            peers.remove(mention)
             if all(self._is_free(peer) and fits(slot, peer) for peer in peers):
                 several[slot.name] = [_value_of(slot, [peer], self._text) for peer in peers]
         count = max(map(len, several.values()), default=0)
@@ -157,13 +158,18 @@ class _ArgumentDraft:
 
     def _repeated_values(self) -> tuple[JsonObject, ...]:
         """Return further sets of values after the used ones, if the free mentions repeat their kinds in order."""
-        used = sorted(self._single, key=lambda pair: pair[0].start)
-        size, last = len(used) or 1, used[-1][0].start if used else len(self._text.text)
-        rest = [m for m in self._text.mentions if m.start > last and m.kind in _ENUMERATED and self._is_free(m)]
-        rounds = [rest[start : start + size] for start in range(0, len(rest), size)]
-        if any([m.kind for m in found] != [m.kind for m, _ in used] for found in rounds):
+        if not self._single:
             return ()
-        return tuple(self._write([slot for _, slot in used], found) for found in rounds)
+        used = sorted(self._single, key=lambda pair: pair[0].start)
+        kinds, slots, rest = [m.kind for m, _ in used], [slot for _, slot in used], self._free_after(used[-1][0])
+        rounds = [rest[start : start + len(used)] for start in range(0, len(rest), len(used))]
+        if any([m.kind for m in found] != kinds for found in rounds):
+            return ()
+        return tuple(self._write(slots, found) for found in rounds)
+
+    def _free_after(self, last: Mention) -> list[Mention]:
+        after = (m for m in self._text.mentions if m.start > last.start and m.kind in _ENUMERATED)
+        return list(filter(self._is_free, after))
 
     def _write(self, slots: Sequence[Slot], mentions: Sequence[Mention]) -> JsonObject:
         return {slot.name: _value_of(slot, [m], self._text) for slot, m in zip(slots, mentions, strict=True)}

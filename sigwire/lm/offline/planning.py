@@ -49,19 +49,21 @@ def finish_tool(tools: Sequence[OfferedTool]) -> OfferedTool | None:
     return next((tool for tool in tools if _FINISHES.search(tool.description)), None)
 
 
-def next_calls(content: PromptContent, choice: ToolChoice | None, parallel: bool) -> list[Call]:
+def next_calls(content: PromptContent, choice: ToolChoice, parallel: bool) -> list[Call]:
     """Return the calls to make now; empty if no tool fits or no call is left to make."""
-    finish, choice = finish_tool(content.tools), choice or ToolChoice.AUTO
+    finish = finish_tool(content.tools)
     tools = [tool for tool in content.tools if tool is not finish and tool.name in (choice.allowed or (tool.name,))]
     if not tools or choice.mode == "none":
         return []
-    least = _CALL_FROM
-    if finish is not None:
-        least -= 2.4  # a tool for the final answer implies calls of the other tools
-    elif choice.mode == "required":
-        least = -math.inf
-    calls = _Planner(content, tools).calls(_CALL_FROM if content.steps else least, parallel)
+    least = _CALL_FROM if content.steps else _least_for_first_call(choice, finish)
+    calls = _Planner(content, tools).calls(least, parallel)
     return [call for call in calls if not _was_made(call, content.steps)]
+
+
+def _least_for_first_call(choice: ToolChoice, finish: OfferedTool | None) -> float:
+    if finish is not None:  # a tool for the final answer implies calls of the other tools
+        return _CALL_FROM - 2.4
+    return -math.inf if choice.mode == "required" else _CALL_FROM
 
 
 class _Planner:
