@@ -219,17 +219,9 @@ class Finished:
 
 
 StreamEvent: TypeAlias = (
-    ResponseStart
-    | TextDelta
-    | ReasoningDelta
-    | PartEnd
-    | ToolCallStart
-    | ToolCallDelta
-    | ToolCallEnd
-    | ChoiceEnd
-    | UsageUpdate
-    | ResponseEnd
-)
+    ResponseStart | TextDelta | ReasoningDelta | PartEnd | ToolCallStart | ToolCallDelta | ToolCallEnd | ChoiceEnd
+    | UsageUpdate | ResponseEnd
+)  # fmt: skip
 """The events of a model's stream."""
 
 ProgramEvent: TypeAlias = StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | Finished

@@ -117,12 +117,16 @@ def _mcp_value(answer: JsonObject, mode: ResultMode) -> object:
 def _deduplicate(structured: JsonValue, values: list[object]) -> list[object]:
     """Return the structured content, then blocks that do not repeat it. Servers repeat it for clients that read text."""
     texts = [value for value in values if isinstance(value, str)]
-    inner = structured["result"] if isinstance(structured, dict) and structured.keys() == {"result"} else structured
+    inner = _unwrap_result(structured)
     items = inner if isinstance(inner, list) and len(inner) == len(texts) else [inner]
     if len(texts) != len(items) or not all(map(_is_json_of, texts, items)):
         return [structured, *values]
     # A text that was wrapped in an object only to be structured is unwrapped.
     return [inner if isinstance(inner, str) else structured, *(value for value in values if not isinstance(value, str))]
+
+
+def _unwrap_result(structured: JsonValue) -> JsonValue:
+    return structured["result"] if isinstance(structured, dict) and structured.keys() == {"result"} else structured
 
 
 def _is_json_of(text: str, value: JsonValue) -> bool:

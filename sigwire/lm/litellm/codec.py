@@ -247,7 +247,7 @@ def translate_error(
     text = redact(re.sub("(?is).*llm provider not provided.*", unknown, text), arguments)
     codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))
     result = lm_error(replace(fault, message=text.strip() or fault.message, codes=codes), tables.ERRORS, target)
-    result.provider_code = fault.codes[0] if fault.codes else None
+    result.provider_code = next(iter(fault.codes), None)
     if arguments.get("api_key") == tables.NO_KEY and isinstance(result, LMAuthenticationError):
         result.message = f"{result.message} {_WITHHELD}"
         result.args = (result.message,)
