@@ -301,8 +301,8 @@ class CallReport:
 
     ``attempts``: every exchange; ``repairs``: accepted deviations; ``mode``: how outputs were requested.
 
-    >>> CallReport.of(Prediction(usage="heavy")).usage
-    Usage()
+    >>> CallReport.of(Prediction(usage="heavy")).usage == Usage()
+    True
     """
 
     usage: Usage
