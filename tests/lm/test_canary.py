@@ -138,7 +138,7 @@ def shown_by(error: BaseException) -> str:
     seen = [str(error), repr(error), repr(vars(error))]
     if cause := error.__cause__ or (None if error.__suppress_context__ else error.__context__):
         seen.append(shown_by(cause))
-    for value in locals_of(error.__traceback__):
+    for value in {id(value): value for value in locals_of(error.__traceback__)}.values():
         seen += [repr(value), pretty_repr(value, max_string=10, max_length=10)]
     return "\n".join(seen)
 
@@ -231,7 +231,7 @@ async def test_no_secret_is_shown_when_the_connection_fails(
     with HttpTransport(headers={"x-proxy-key": CANARY}) as transport:
         lm = LM(
             "openai/gpt-4.1", api_key=CANARY, base_url=f"http://me:{CANARY}@{peer(behave)}/v1?key={CANARY}",
-            extra_body=body, transport=transport, timeout=0.2, num_retries=0,
+            extra_body=body, transport=transport, timeout=0.1, num_retries=0,
         )  # fmt: skip
         with pytest.raises(LMError) as caught:
             await call(lm, how)
@@ -313,7 +313,7 @@ def test_rich_traceback_with_locals_shows_no_secret() -> None:
     with pytest.raises(LMAuthenticationError) as caught:
         predict(q="x")
     error, printed = caught.value, io.StringIO()
-    trace = Traceback.from_exception(type(error), error, error.__traceback__, show_locals=True)
+    trace = Traceback.from_exception(type(error), error, error.__traceback__, show_locals=True, extra_lines=0)
     Console(file=printed, width=160).print(trace)
     assert "endpoint" in printed.getvalue()
     assert CANARY not in printed.getvalue()

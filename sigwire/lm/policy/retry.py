@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps
@@ -87,14 +87,9 @@ class RetryPolicy(ChecksKeywords):
     random: Callable[[], float] = field(default=random.random)
 
     def __post_init__(self) -> None:
-        numbers: tuple[object, ...] = (
-            self.retries,
-            self.first_wait,
-            self.longest_backoff,
-            self.longest_wait,
-            self.jitter,
-        )
-        if type(self.retries) is not int or not all(isinstance(each, (int, float)) and each >= 0 for each in numbers):
+        numbers: list[Any] = [self.retries, self.first_wait, self.longest_backoff, self.longest_wait, self.jitter]
+        fit = all(isinstance(number, (int, float)) and number >= 0 for number in numbers)
+        if not fit or type(self.retries) is not int:
             raise ConfigurationError(
                 f"A RetryPolicy is made of numbers, 0 or more, and retries is whole: not {self!r:.200}."
             )
