@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import reduce
 from typing import Any, TypeAlias
 
 from sigwire.core.narrow import is_mapping
@@ -39,13 +40,8 @@ class UsageTracker:
 
     def get_total_tokens(self) -> dict[str, _Counts]:
         """Return the sums by model. Nested dicts are summed key by key; ``None`` is unknown, not zero."""
-        totals: dict[str, _Counts] = {}
-        for model, entries in list(self.usage_data.items()):
-            total: _Counts = {}
-            for entry in list(entries):
-                total = _sum(total, entry)
-            totals[model] = total
-        return totals
+        empty: _Counts = {}
+        return {model: reduce(_sum, list(entries), empty) for model, entries in list(self.usage_data.items())}
 
 
 def _sum(first: _Counts, second: _Counts) -> _Counts:
