@@ -249,6 +249,7 @@ WRONG: list[dict[str, Any]] = [
     {"api_key": f"{CANARY}\nmore"},
     {"base_url": f"me:{CANARY}@llm.example/v1"},
     {"base_url": f"https://me:{CANARY}@llm.example:port/v1"},
+    {"base_url": f"https://me:{CANARY}@/v1"},
     {"extra_body": {"token": CANARY, "client": object()}},
     {"extra_body": [{"key": CANARY}]},
     {"temprature": 1},

@@ -67,6 +67,7 @@ def parse_url(url: str) -> ServerUrl:
     except (KeyError, ValueError):
         host, port, default, parts = "", 0, 0, urlsplit("")
     if not _HOST.fullmatch(host):
+        del parts  # a traceback would show its password
         raise ConfigurationError(f"{redact_url(url)} is not an HTTP address. Write http:// or https:// and a host.")
     authority = _bracketed(host) if port == default else f"{_bracketed(host)}:{port}"
     path = quote(parts.path or "/", safe=_PATH)
@@ -124,7 +125,7 @@ class Proxy:
         except (KeyError, ValueError):
             host, port, parts = None, 0, None
         if not host or not parts or parts.scheme not in _PROXY_PORTS:
-            parts = None  # a traceback would show its password
+            del parts  # a traceback would show its password
             raise ConfigurationError(
                 f"A proxy's URL cannot be used (opening a connection). Write scheme://host:port with one of the schemes "
                 f"{', '.join(_PROXY_PORTS)}, in proxy= or in the environment."
