@@ -256,9 +256,11 @@ def test_package_has_the_py_typed_marker() -> None:
 MOST_FILES_IN_A_FOLDER = 15
 MOST_FILES_OVER_500_LINES = 0
 MOST_CLASS_NAMES_IN_TWO_FILES = 0
-MOST_COMPLEX_FUNCTIONS = 0.02
+MOST_COMPLEX_FUNCTIONS = 0.015
 MOST_ANY_PER_THOUSAND = 30
-MOST_LINES = 46_500
+MOST_LINES = 48_700
+"""Only new behaviour, with its lines in CHANGELOG.md, may raise this bound: 46,500 before errors named their place, secrets were
+masked by type, and unknown keywords, overrides and forms of tools were checked."""
 
 
 def test_no_folder_holds_more_than_fifteen_files() -> None:
