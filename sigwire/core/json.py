@@ -107,7 +107,7 @@ def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -
                 value = decode(text)
         except RecursionError:
             raise ValueError(_TOO_DEEP) from None
-        if text.count("[") + text.count("{") > _MAX_DEPTH and is_too_deep(value):
+        if len(text) > _MAX_DEPTH and text.count("[") + text.count("{") > _MAX_DEPTH and is_too_deep(value):
             raise ValueError(_TOO_DEEP)
         return value
 

@@ -28,7 +28,7 @@ def refuse_booleans(validator: Any) -> Validate:
 
     def validate_all(arguments: FieldValues) -> dict[str, Any]:
         values: dict[str, Any] = validate(arguments)
-        if _has_boolean(arguments.values()):
+        if _changes_boolean(arguments, values):
             try:
                 validate_json(json.dumps(arguments), strict=True)
             except (TypeError, ValueError) as error:
@@ -40,13 +40,19 @@ def refuse_booleans(validator: Any) -> Validate:
     return validate_all
 
 
-def _has_boolean(values: Iterable[Any]) -> bool:
-    for value in values:
-        if value is True or value is False:
-            return True
-        kind = value.__class__
-        if (kind is dict or kind is list) and _has_boolean(value.values() if kind is dict else value):
-            return True
+def _changes_boolean(given: Any, value: Any) -> bool:
+    """Return True if a boolean may have become another value, ``True`` as well if that cannot be seen."""
+    if given is True or given is False:
+        return value is not given
+    kind = given.__class__
+    if kind is dict:
+        values = value if value.__class__ is dict else getattr(value, "__dict__", {})
+        for key, item in given.items():
+            if _changes_boolean(item, values.get(key)):
+                return True
+    elif kind is list:
+        items = value if isinstance(value, (list, tuple)) and len(value) == len(given) else [None] * len(given)
+        return any(map(_changes_boolean, given, items))
     return False
 
 
