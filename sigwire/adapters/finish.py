@@ -31,10 +31,11 @@ _TRUNCATED = (
 
 def with_unique_ids(choices: tuple[Choice, ...], taken: Iterable[str]) -> tuple[Choice, ...]:
     """Return the choices with call ids that are new to the conversation, whose ids are ``taken``."""
-    if not [choice for choice in choices if choice.tool_calls]:
-        return choices
-    unique = tuple(_with_unique_ids(choice, taken) for choice in choices)
-    return choices if all(map(is_, unique, choices)) else unique
+    for choice in choices:
+        if choice.tool_calls:
+            unique = tuple(_with_unique_ids(choice, taken) for choice in choices)
+            return choices if all(map(is_, unique, choices)) else unique
+    return choices
 
 
 def _with_unique_ids(choice: Choice, taken: Iterable[str]) -> Choice:

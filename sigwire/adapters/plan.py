@@ -166,7 +166,8 @@ class Plan:
         if not self.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
             reminder = self._tool_prompts.reminder(prompt, choice)
             messages.append(Message("user", self.layout.write_inputs(inputs, after=reminder)))
-        repeated = _repeated_starts(first, len(messages), history, demos)
+        # All of a conversation is repeated by other requests, else the messages up to the demos.
+        repeated = (first, len(messages)) if history else (first,) if demos else ()
         if not prompt.specs:
             return Request(tuple(messages), response_format=self._response_format, options=settings, repeated=repeated)
         return Request(tuple(messages), prompt.specs, choice, parallel, self._response_format, settings, repeated)
@@ -420,13 +421,6 @@ class Plan:
     def follow_up(self, choice: Choice) -> FollowUp | None:
         """Return a second request that this answer needs; ``None`` for adapters that parse answers themselves."""
         return None
-
-
-def _repeated_starts(first: int, count: int, history: object, demos: Sequence[object]) -> tuple[int, ...]:
-    """Return how many of the first messages other requests repeat: all of a conversation, else those up to the demos."""
-    if history:
-        return first, count
-    return (first,) if demos else ()
 
 
 def is_tool_trace(part: Part) -> bool:

@@ -384,10 +384,15 @@ def _prediction(
         response=response,
         choice=choice,
         repairs=parsed.repairs,
-        mode=next((warning.sent for warning in response.warnings if warning.sent), context.plan.mode),
+        mode=_sent_mode(response) or context.plan.mode if response.warnings else context.plan.mode,
         attempts=tuple(context.attempts),
         completions=rows if len(readings) > 1 else None,
     )
+
+
+def _sent_mode(response: Response) -> str | None:
+    """Return the mode that the provider was sent in place of the plan's."""
+    return next((warning.sent for warning in response.warnings if warning.sent), None)
 
 
 def _is_follow_up(reading: ParsedChoice | FollowUp) -> TypeIs[FollowUp]:
