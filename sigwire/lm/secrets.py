@@ -70,7 +70,8 @@ _SECRET_WORDS = frozenset(
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Secret by its value: "sk-...", "Bearer ...", a URL with a password or a key, a connection string.
 _SECRET_VALUE = re.compile(
-    r"^(?:bearer |basic |sk-|xox[a-z]-|gh[pousr]_|AIza)|(?:^|://)[^/\s:@]*:[^/\s@]+@|://[^/\s@]+@"
+    r"^(?:bearer |basic |sk-|xox[a-z]-|gh[pousr]_|AIza)|(?:^|://)[^/\s:@]*:[^/\s@]+@|(?:^|:)//[^/\s@]+@"
+    r"|^(?:[\w+.-]*:)?//[^/?#\s@\[]*:(?!\d*(?:[/?#]|$))[^\s@]*@"
     r"|(?:^|[?&;])[\w.-]*(?:code|key|password|pwd|secret|sig|signature|token)=[^\s&;]",
     re.IGNORECASE,
 )
@@ -143,10 +144,11 @@ def redact_url(url: str) -> str:
     >>> redact_url("https://me:secret@example.org/v1?key=k")
     'https://example.org/v1'
     """
-    before_query = url.partition("#")[0].partition("?")[0]
-    scheme, slashes, rest = before_query.rpartition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+    return _USER.sub(r"\1", url, 1).partition("#")[0].partition("?")[0]
+
+
+# User and password of a URL with or without a scheme; also a password that holds "/", "?" or "#" unquoted: no port precedes it.
+_USER = re.compile(r"^((?:[\w+.-]*:)?//)?((?>[^/?#]*@)|[^/?#@\[]*:(?!\d*(?:[/?#]|$))[^@]*@)")
 
 
 def redact(text: str, *holders: object) -> str:
@@ -178,11 +180,11 @@ def _secrets_in(value: object) -> Iterator[str]:
 
 
 def _secrets_of_url(url: str) -> Iterator[str]:
-    before_query, _, query = url.partition("#")[0].partition("?")
-    user = before_query.rpartition("://")[2].partition("/")[0].rpartition("@")[0]
+    found = _USER.match(url)
+    user = found[2].removesuffix("@") if found else ""
     password = user.partition(":")[2] or user
     yield from (password, unquote(password), b64encode(unquote(user).encode()).decode())
-    for name, value in parse_qsl(query):
+    for name, value in parse_qsl(_USER.sub("", url, 1).partition("#")[0].partition("?")[2]):
         if is_secret(name, f"{name}={value}"):
             yield value
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.lm.secrets import is_secret, mask_secrets, storable_options
+from sigwire.lm.secrets import SecretUrl, is_secret, mask_secrets, redact, redact_url, storable_options
 
 SECRET = """api_key apiKey API-KEY headers extra_headers Authorization azure_ad_token aws_secret_access_key password
 cookie""".split()
@@ -61,3 +61,28 @@ def test_secrets_are_masked_and_not_stored(name: str, value: object, outer: str)
     options = {outer: {"inner": {name: value}, "list": [{name: value}]}, name: value}
     assert "CANARY" not in json.dumps(storable_options(options))
     assert "CANARY" not in repr(mask_secrets(options))
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("me:pass@llm.example/v1", "llm.example/v1"),
+        ("//me:pass@llm.example/v1", "//llm.example/v1"),
+        ("https://pass@llm.example:80/v1?key=k#x", "https://llm.example:80/v1"),
+        ("https://me:p/a?s#s@llm.example/v1", "https://llm.example/v1"),
+        ("https://me:p@ss@llm.example", "https://llm.example"),
+        ("http://localhost:80/v1/@me", "http://localhost:80/v1/@me"),
+        ("http://[::1]:80/v1/@me?to=a:b@c", "http://[::1]:80/v1/@me"),
+        ("localhost:80/v1?to=a:b@c", "localhost:80/v1"),
+        ("llm.example", "llm.example"),
+        ("", ""),
+    ],
+)
+def test_url_is_shown_without_user_and_query(url: str, shown: str) -> None:
+    assert redact_url(url) == shown
+
+
+def test_password_of_any_form_is_masked() -> None:
+    for url in ("me:%s@h/v1", "//me:%s@h", "https://%s@h:80", "https://me:%s/?#@h", "https://h:80/v1?key=%s"):
+        secret = SecretUrl(url % "passw0rd")
+        assert redact(f"refused: {secret}", secret).count("passw0rd") == 0, url

@@ -241,7 +241,7 @@ def str_of(value: object) -> str:
     """
     text = str(value)
     if _ADDRESS.search(text):
-        raise ValueError(f"a {type(value).__name__} has no JSON form, and no text but its place in memory")
+        raise ValueError(f"the type {type(value).__name__} has no JSON form, and no text but its place in memory")
     return text
 
 

@@ -159,7 +159,7 @@ def _ollama_base(host: str) -> str:
     >>> _ollama_base("gpu-box"), _ollama_base("http://gpu-box"), _ollama_base(":9999"), _ollama_base("0.0.0.0")
     ('http://gpu-box:11434', 'http://gpu-box:80', 'http://127.0.0.1:9999', 'http://127.0.0.1:11434')
     """
-    scheme, _, rest = host.strip().rpartition("://")
+    scheme, _, rest = host.strip().removeprefix("//").rpartition("://")
     place, slash, path = rest.partition("/")
     name, _, port = place.rpartition(":") if re.search(r":\d+$", place) else (place.removesuffix(":"), "", "")
     name = "127.0.0.1" if name in ("", "0.0.0.0") else name  # a server listens on it; a client cannot call it
