@@ -58,6 +58,13 @@ WRONG_KINDS: list[Callable[[], object]] = [
     lambda: HttpTransport(max_reply="much"),  # type: ignore[arg-type]
     lambda: Predict("q -> a", max_reasks="1"),  # type: ignore[arg-type]
     lambda: ReAct("q -> a", max_iters="3"),  # type: ignore[arg-type]
+    lambda: ReAct("q -> a", parallel="no"),  # type: ignore[arg-type]
+    lambda: ReAct("q -> a", parallel=-1),
+    lambda: ReAct("q -> a", tool_timeout="1"),  # type: ignore[arg-type]
+    lambda: ReAct("q -> a", max_output="much"),  # type: ignore[arg-type]
+    lambda: ReAct("q -> a", on_tool_error="raise"),  # type: ignore[arg-type]
+    lambda: Tool.from_schema("now", timeout="1"),
+    lambda: Tool.from_schema("now", max_output=True),
     lambda: configure(num_threads="8"),
 ]
 

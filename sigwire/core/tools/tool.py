@@ -16,7 +16,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.tools.calls import WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
 from sigwire.effects.loops import EventLoop, block_on, to_thread
-from sigwire.errors import InputError, ToolDefinitionError
+from sigwire.errors import ConfigurationError, InputError, ToolDefinitionError
 from sigwire.keywords import ChecksKeywords
 from sigwire.overriding import check_overrides
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sigwire.core.tools.inspection import UserFunction
     from sigwire.core.tools.mcp import McpSession, ResultMode
 
-__all__ = ["Tool", "are_same_tools"]
+__all__ = ["Tool", "are_same_tools", "check_limits"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
@@ -104,6 +104,7 @@ class Tool(ChecksKeywords):
         name = _handler_name(handler) if name is None else name
         description = _handler_description(handler, read) if description is None else description
         _check_tool(name, handler, None if arguments else parameters)
+        check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output)
         keep = partial(object.__setattr__, self)
         keep("name", name)
         keep("description", description)
@@ -405,6 +406,14 @@ def _check_tool(name: object, handler: object, parameters: object) -> None:
         from sigwire.core.schema import check_schema
 
         check_schema(cast("JsonObject", parameters), f"Tool {name!r}")
+
+
+def check_limits(where: str, **limits: object) -> None:
+    """Raise ``ConfigurationError`` unless each limit is ``None`` or a number, 0 or more."""
+    for name, value in limits.items():
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if value is not None and not (is_number and cast(float, value) >= 0):
+            raise ConfigurationError(f"{name} is a number, 0 or more, not {value!r:.80} ({where}).")
 
 
 def _schema_bind(schema: JsonObject) -> Callable[[FieldValues], BoundArguments]:

@@ -34,7 +34,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.tool import Tool
+from sigwire.core.tools.tool import Tool, check_limits
 from sigwire.effects.cancellation import CoroutineOf, merge_partial
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
@@ -121,8 +121,10 @@ class Toolbox(ChecksKeywords):
     ) -> None:
         if on_error not in (known := get_args(OnError)):
             raise ConfigurationError(
-                f"on_error is {' or '.join(map(repr, known))}, not {on_error!r} (creating a Toolbox)."
+                f"on_error (ReAct: on_tool_error) is {' or '.join(map(repr, known))}, not {on_error!r} (creating a Toolbox)."
             )
+        check_limits("creating a Toolbox", parallel=int(parallel) if isinstance(parallel, bool) else parallel)
+        check_limits("creating a Toolbox; ReAct: tool_timeout, max_output", timeout=timeout, max_output=max_output)
         self.tools: dict[str, Tool] = {}
         for tool in as_tools(tools):
             self._add(tool)
