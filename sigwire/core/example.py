@@ -389,7 +389,7 @@ def outputs_of(prediction: object) -> JsonObject:
     """Return the outputs of a prediction as JSON data that any JSON parser reads, for a browser or a log.
 
     Only the outputs that the signature declares; all fields if the prediction has no signature. Models and dates are written
-    as pydantic writes them, bytes in base64; a number that JSON lacks (NaN, infinity) is ``None``. Raises ``TypeError`` if
+    as pydantic writes them, bytes in base64; a number that JSON lacks (NaN, infinity) is ``None``. Raises ``InputError`` if
     ``prediction`` is no ``Prediction``, ``ValueError`` for a value without a JSON form.
 
     >>> import datetime
@@ -397,7 +397,7 @@ def outputs_of(prediction: object) -> JsonObject:
     {'on': '2026-01-02', 'score': None}
     """
     if not isinstance(prediction, Prediction):
-        raise TypeError(f"outputs_of() takes a prediction, not {type(prediction).__name__}.")
+        raise InputError(f"outputs_of() takes a prediction, not {type(prediction).__name__}.")
     from pydantic_core import to_jsonable_python
 
     declared = prediction._meta.signature  # pyright: ignore[reportPrivateUsage]

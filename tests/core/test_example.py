@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sigwire.core.example import CallReport, Completions, Example, Prediction
+from sigwire.core.example import CallReport, Completions, Example, Prediction, outputs_of
 from sigwire.core.json import dumps, loads
 from sigwire.core.messages import Message
 from sigwire.core.record import to_plain
@@ -350,3 +350,8 @@ def test_report_of_an_exception_has_attempts_and_partial_response() -> None:
 def test_report_of_another_object_is_an_input_error() -> None:
     with pytest.raises(InputError, match="str is no result of a call"):
         CallReport.of("4")
+
+
+def test_outputs_of_another_object_are_an_input_error() -> None:
+    with pytest.raises(InputError, match="takes a prediction, not int"):
+        outputs_of(5)
