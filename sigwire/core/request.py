@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, InputError
 from sigwire.keywords import ChecksKeywords
 
 __all__ = ["MemoTuple", "Request", "ResponseFormat", "ToolChoice", "check_prompt_cache", "memoized"]
@@ -83,6 +83,11 @@ class Request(Value):
     repeated: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        choice: Any = self.tool_choice
+        if choice is not None and not isinstance(choice, ToolChoice):
+            raise InputError(
+                f"tool_choice of a Request is a ToolChoice, not {choice!r:.80}. Write ToolChoice.named(...) or .REQUIRED."
+            )
         if not self.tools:
             return
         from sigwire.core.tools.specs import are_specs, read_tools  # lazy: a program without tools must not load it

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.request import ToolChoice
+from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools.choice import read_tool_choice
 from sigwire.errors import InputError
 from sigwire.lm.openai_dicts import decode_request
@@ -47,3 +47,5 @@ def test_choice_is_read_from_every_public_form(given: Any, choice: ToolChoice | 
 def test_any_other_choice_is_refused(given: Any) -> None:
     with pytest.raises(InputError, match="tool_choice"):
         decode_request([], {"tool_choice": given})
+    with pytest.raises(InputError, match="tool_choice"):
+        Request(tool_choice=given)
