@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, overload
 
 from sigwire.adapters.plan import Plan
 from sigwire.adapters.prompts.layout import Layout
+from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
@@ -311,7 +312,8 @@ class ReAct(StepsModule, Generic[P, S]):
         plan = self._plain_plan()
         if _has_layout(plan.layout, choice.text):
             return Termination("no_calls", _parsed_fields(plan, choice), why=why)
-        if choice.text.lstrip("`json \n").startswith("{") and (fields := _parsed_fields(plan, choice)) is not None:
+        is_object = choice.text.startswith("{", lead_in_end(choice.text))
+        if is_object and (fields := _parsed_fields(plan, choice)) is not None:
             return Termination("no_calls", fields, why=why)
         if len(outputs) != 1 or outputs[0].annotation is not str or not choice.text.strip():
             return Termination("no_calls", why=why)
