@@ -209,7 +209,9 @@ class ReAct(StepsModule, Generic[P, S]):
         from sigwire.modules.agents.submit_stream import SubmitStream
 
         model = resolve_lm(self.react.lm, type(self).__name__).model
-        submitted = SubmitStream(self._submit, self._plain_plan().layout, event_path_of(self.react), model)
+        plan = self._plain_plan()
+        style = plan.adapter.text_tools
+        submitted = SubmitStream(self._submit, plan.layout, style, event_path_of(self.react), model)
         set_submit_listener(self.react, submitted.wrap)
         try:
             end = yield from self._turn(state)

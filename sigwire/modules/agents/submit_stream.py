@@ -4,7 +4,7 @@ The events have the path of the agent's predictor and are emitted as the argumen
 the next ``AskStart`` of that path starts the outputs again. Values that need the user's code to validate, and answers in plain
 text, are emitted from the accepted outputs at the end. The marks of an adapter's layout in plain text are not emitted.
 
-A submission in a fenced block of text is emitted before it is certain that the block is a call. If it turns out to be none
+A submission in a text, with arguments as JSON, is emitted before it is certain that the text is a call. If it turns out to be none
 (a thought, a quotation), an ``AskStart`` without a request starts the outputs again.
 """
 
@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 
 from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.streaming.json_members import JsonMemberReader
 from sigwire.adapters.streaming.text_before_outputs import LeadingTextReader
 from sigwire.adapters.streaming.text_fields import emit_value
+from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.events import (
     AskStart,
     FieldDelta,
@@ -30,6 +32,7 @@ from sigwire.core.events import (
     ToolCallStart,
 )
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.calls import ToolCall
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.program_stream import EventPath, EventReader
 
@@ -37,10 +40,19 @@ __all__ = ["SubmitStream"]
 
 
 class SubmitStream:
-    """The events of the outputs in one turn. ``layout``: the adapter's layout that a model may use instead of a call."""
+    """The events of the outputs in one turn.
 
-    def __init__(self, submit: Submit, layout: Layout, event_path: EventPath, model: str) -> None:
-        self._submit, self._layout, self._event_path, self._model = submit, layout, event_path, model
+    ``layout``: the adapter's layout that a model may use instead of a call; ``style``: the form of calls that prompts teach.
+    """
+
+    def __init__(self, submit: Submit, layout: Layout, style: str, event_path: EventPath, model: str) -> None:
+        self._submit, self._layout, self._style, self._event_path, self._model = (
+            submit,
+            layout,
+            style,
+            event_path,
+            model,
+        )
         self._events = FieldEvents(*event_path)
         self._reader: _SubmitReader | None = None
 
@@ -48,7 +60,8 @@ class SubmitStream:
         """Return a reader with the events of ``reader`` and those of the outputs in the arguments."""
         self._events = FieldEvents(*self._event_path)
         restart = AskStart(self._model, path=self._event_path.path, turn=self._event_path.turn)
-        self._reader = _SubmitReader(reader, self._submit, self._events, LeadingTextReader(self._layout), restart)
+        text, block = LeadingTextReader(self._layout), _BlockReader(self._style, self._submit.name)
+        self._reader = _SubmitReader(reader, self._submit, self._events, text, block, restart)
         return self._reader
 
     def unparsed_text(self) -> list[ProgramEvent]:
@@ -72,12 +85,18 @@ class _SubmitReader:
     """Reads the first submission of an answer in the tool call events of another reader. ``restart`` discards its guess."""
 
     def __init__(
-        self, reader: EventReader, submit: Submit, events: FieldEvents, text: LeadingTextReader, restart: AskStart
+        self,
+        reader: EventReader,
+        submit: Submit,
+        events: FieldEvents,
+        text: LeadingTextReader,
+        block: _BlockReader,
+        restart: AskStart,
     ) -> None:
-        self._reader, self._submit, self._events, self.text, self._restart = reader, submit, events, text, restart
+        self._reader, self._submit, self._events, self.text = reader, submit, events, text
+        self._block, self._restart = block, restart
         self._members = JsonMemberReader(submit.codecs.items(), events)
         self._index: int | None = None
-        self._block = _BlockReader(submit.name)
         self._guess: list[ProgramEvent] = []
 
     def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
@@ -157,17 +176,19 @@ def _values_in(events: Iterable[ProgramEvent]) -> dict[str, object]:
     return values
 
 
-_FENCE = "~~~tool_call"
 _MAX_HEAD = 200
 
 
 class _BlockReader:
-    """Finds the arguments of ``submit`` in a fenced block of a text that arrives in chunks. Thinking in tags hides them."""
+    """Finds the arguments of ``submit`` in a text that arrives in chunks. Thinking in tags hides them.
 
-    __slots__ = ("_found", "_head", "_held", "is_done")
+    The call has the form that the prompt teaches, if its arguments are a JSON object, or the fenced form.
+    """
 
-    def __init__(self, name: str) -> None:
-        self._head = re.compile(rf'(?:\A|\n){_FENCE}[ \t]*\r?\n\s*{{\s*"name"\s*:\s*"{name}"\s*,\s*"arguments"\s*:\s*')
+    __slots__ = ("_found", "_head", "_held", "_marks", "is_done")
+
+    def __init__(self, style: str, name: str) -> None:
+        self._head, self._marks = _head_of_call(style, name)
         self._held = ""
         self._found = self.is_done = False
 
@@ -181,8 +202,21 @@ class _BlockReader:
         if (head := self._head.search(self._held)) is not None:
             self._found = True
             return self._held[head.end() :]
-        fence = self._held.find(_FENCE)
-        self.is_done = "<think" in self._held or (fence >= 0 and len(self._held) - fence > _MAX_HEAD)
-        if fence < 0:
-            self._held = self._held[-len(_FENCE) - 1 :]
+        found = [at for mark in self._marks if (at := self._held.find(mark)) >= 0]
+        self.is_done = "<think" in self._held or (bool(found) and len(self._held) - min(found) > _MAX_HEAD)
+        if not found:
+            self._held = self._held[-max(map(len, self._marks)) - 1 :]
         return ""
+
+
+@cache
+def _head_of_call(style: str, name: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return a pattern of the text before the arguments of a call at the start of a line, and the marks it begins with."""
+    written = [style_named(each).calls([ToolCall("", name, {"": 0})]) for each in (style, "fenced")]
+    heads = [before for before, arguments, _ in (text.partition('{""') for text in written) if arguments]
+    flexible = (
+        "".join(r"\s*" if c.isspace() else re.escape(c) + r"\s*" * (c in "{[:,") for c in head) for head in heads
+    )
+    return re.compile(rf"(?:\A|\n)[ \t]*(?:{'|'.join(flexible)})"), tuple(
+        h.partition("{")[0].strip() or "{" for h in heads
+    )

@@ -250,6 +250,15 @@ def _text_agent(*answers: str, signature: Any = "question -> answer, items: list
     return made
 
 
+@pytest.mark.parametrize("style", ["fenced", "hermes", "granite", "llama3_json", "mistral", "phi4", "xlam"])
+def test_submission_in_the_taught_form_is_emitted_while_it_is_written(style: str, read: Read) -> None:
+    with context(adapter=ChatAdapter(text_tools=style)):
+        events = read(_text_agent(STYLES[style].calls([SUBMIT])))
+    assert shown(events) == {"react": OUTPUTS}
+    assert _joined_outputs(events, "answer") == len(OUTPUTS["answer"])
+    assert [event.kind for event in events if not isinstance(event, Finished)].count("ask_start") == 1
+
+
 def test_submission_in_a_block_is_emitted_while_it_is_written(read: Read) -> None:
     events = read(_text_agent(f"Here it is.\n{_block()}"))
     assert shown(events) == {"react": OUTPUTS}
