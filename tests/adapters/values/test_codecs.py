@@ -491,7 +491,7 @@ def test_input_with_a_memory_address_as_text_is_an_error(kind: str, inside: t.Ca
     codec = FieldCodec(Signature(f"thing: {kind} -> b", custom_types={"Thing": Thing}).spec.inputs[0])
     value = {"k": inside(Thing())} if kind.startswith("dict") else inside(Thing())
     with pytest.raises(
-        InputError, match=r"field 'thing' holds.*a Thing has no JSON form.*Give it as plain data, or as text"
+        InputError, match=r"field 'thing' holds.*the type Thing has no JSON form.*Give it as plain data, or as text"
     ):
         codec.render_input(value)
 
