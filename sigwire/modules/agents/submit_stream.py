@@ -4,8 +4,8 @@ The events have the path of the agent's predictor and are emitted as the argumen
 the next ``AskStart`` of that path starts the outputs again. Values that need the user's code to validate, and answers in plain
 text, are emitted from the accepted outputs at the end. The marks of an adapter's layout in plain text are not emitted.
 
-A submission in a text, with arguments as JSON, is emitted before it is certain that the text is a call. If it turns out to be none
-(a thought, a quotation), an ``AskStart`` without a request starts the outputs again.
+A submission in a text, with arguments as JSON, is emitted before it is certain that the text is a call. If it turns out to
+be none (a thought, a quotation), an ``AskStart`` without a request starts the outputs again.
 """
 
 from __future__ import annotations
