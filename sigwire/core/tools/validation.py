@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.record import FieldValues
@@ -51,8 +52,8 @@ def _changes_boolean(given: Any, value: Any) -> bool:
             if _changes_boolean(item, values.get(key)):
                 return True
     elif kind is list:
-        items = value if isinstance(value, (list, tuple)) and len(value) == len(given) else [None] * len(given)
-        return any(map(_changes_boolean, given, items))
+        same = value.__class__ in (list, tuple) and len(value) == len(given)
+        return any(map(_changes_boolean, given, value if same else repeat(None)))
     return False
 
 
