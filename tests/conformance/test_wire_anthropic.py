@@ -212,7 +212,7 @@ EQUAL_FORMS: dict[str, Rule] = {
 }
 """Differences without meaning between a recorded and an encoded request, removed before the comparison."""
 
-ONE_ID_TWICE = "two calls of the conversation have one id; ours are told apart, the same for call and result"
+ONE_ID_TWICE = "two calls of the conversation have one id; ours differ, the same for call and result"
 ASSISTANT_FIRST = "it begins with the assistant's turn; a short turn of the user's is put first, as documented"
 SUMMARIZED = "effort asks for the thinking's text as well, which newer models omit by default"
 EXCEPTIONS: dict[str, str] = {

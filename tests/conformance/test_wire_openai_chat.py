@@ -133,8 +133,8 @@ def comparable(message: dict[str, Any], target: Target[ChatProfile]) -> dict[str
     ]
     field = target.profile.replay
     details = message.get("reasoning_details") or None
-    told = message.get(field) if field in ("reasoning", "reasoning_content") and not details else None
-    return {"content": content or None, "calls": calls, "details": details, "thinking": told or None}
+    thinking = message.get(field) if field in ("reasoning", "reasoning_content") and not details else None
+    return {"content": content or None, "calls": calls, "details": details, "thinking": thinking or None}
 
 
 # --- requests

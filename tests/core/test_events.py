@@ -107,14 +107,14 @@ def test_unknown_event_type_raises_with_the_known_types() -> None:
 
 def test_parts_of_the_choice_end_replace_earlier_parts() -> None:
     thought, text = ThinkingPart("hm", provider="p"), TextPart("ab")
-    told: list[ev.StreamEvent] = [ev.TextDelta("a"), ev.ReasoningDelta("hm"), ev.TextDelta("b")]
-    assert ev.collect([*told, ev.ChoiceEnd(ordered=True, parts=(thought, text))]) == Response(
+    deltas: list[ev.StreamEvent] = [ev.TextDelta("a"), ev.ReasoningDelta("hm"), ev.TextDelta("b")]
+    assert ev.collect([*deltas, ev.ChoiceEnd(ordered=True, parts=(thought, text))]) == Response(
         (Choice.from_parts((thought, text)),)
     )
-    assert ev.collect([*told, ev.ChoiceEnd(parts=(text,))]) == Response((Choice("ab"),))
+    assert ev.collect([*deltas, ev.ChoiceEnd(parts=(text,))]) == Response((Choice("ab"),))
     end = ev.ChoiceEnd(ordered=True, parts=(thought, text))
     assert ev.event_from_json(json.loads(json.dumps(end.to_json()))) == end
-    assert ev.collect([*told, ev.ChoiceEnd(ordered=True)]).choices[0].parts == (
+    assert ev.collect([*deltas, ev.ChoiceEnd(ordered=True)]).choices[0].parts == (
         TextPart("a"),
         ThinkingPart("hm"),
         TextPart("b"),

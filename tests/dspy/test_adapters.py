@@ -124,8 +124,8 @@ class Counting(XMLAdapter):
         return [*super().format_demos(signature, demos), {"role": "user", "content": "demos"}]
 
     def format_conversation_history(self, signature: Any, history_field_name: str, inputs: Any) -> Any:
-        told = super().format_conversation_history(signature, history_field_name, inputs)
-        return [*told, {"role": "user", "content": history_field_name}]
+        messages = super().format_conversation_history(signature, history_field_name, inputs)
+        return [*messages, {"role": "user", "content": history_field_name}]
 
 
 def _blocking(module: Any, **inputs: Any) -> Any:

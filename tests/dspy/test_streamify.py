@@ -92,13 +92,13 @@ def statuses(items: Iterable[Any]) -> list[str]:
 
 def test_chunks_put_together_are_the_field_and_the_last_one_is_flagged(streamed: Callable[..., Read]) -> None:
     items = streamed(asker("In Oslo, by the fjord."), stream_listeners=[StreamListener("answer")])(question="Where?")
-    told = chunks(items)
+    received = chunks(items)
     assert text(items) == "In Oslo, by the fjord."
-    assert [item.is_last_chunk for item in told] == [False] * (len(told) - 1) + [True]
-    assert len(told) > 3
-    assert {item.predict_name for item in told} == {"self"}
+    assert [item.is_last_chunk for item in received] == [False] * (len(received) - 1) + [True]
+    assert len(received) > 3
+    assert {item.predict_name for item in received} == {"self"}
     assert items[-1].answer == "In Oslo, by the fjord."
-    assert len(items) == len(told) + 1
+    assert len(items) == len(received) + 1
 
 
 def test_a_listener_names_its_predictor(streamed: Callable[..., Read]) -> None:

@@ -337,8 +337,8 @@ def test_call_that_the_host_cannot_parse_is_retried(serve: Callable[..., Host]) 
 
 @HOWS
 async def test_call_that_the_host_refuses_is_returned_with_its_error(how: str, serve: Callable[..., Host]) -> None:
-    told = {"message": "x is missing", "code": "tool_use_failed", "failed_generation": '{"name":"f","arguments":{}}'}
-    host = serve(Reply({"error": told}, 400))
+    body = {"message": "x is missing", "code": "tool_use_failed", "failed_generation": '{"name":"f","arguments":{}}'}
+    host = serve(Reply({"error": body}, 400))
     response = await ask(how, LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient()), WITH_TOOLS)
     (call,) = response.choices[0].tool_calls
     assert (call.name, call.arguments, call.error and call.error.message) == ("f", {}, "x is missing")

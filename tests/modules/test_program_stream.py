@@ -134,8 +134,8 @@ def test_events_of_module_outside_the_program_have_name_of_its_class(read: Read)
 
 def test_stream_of_agent_emits_turns_and_tool_results(read: Read) -> None:
     events = read(agent(DOUBLE, SUBMIT), question="21 doubled?")
-    told = [(event.path, event.turn) for event in events if isinstance(event, AskStart)]
-    assert told == [("react", 0), ("react", 1)]
+    places = [(event.path, event.turn) for event in events if isinstance(event, AskStart)]
+    assert places == [("react", 0), ("react", 1)]
     done = [(event.path, event.turn, event.result.content) for event in events if isinstance(event, ToolDone)]
     assert done == [("self", 0, 42), ("self", 1, "Completed.")]
     kinds = [type(event) for event in events if isinstance(event, ToolCallStart | ToolCallEnd | ToolDone)]
@@ -174,8 +174,8 @@ def test_stream_emits_turns_of_agent_inside_a_tool(read: Read) -> None:
             return int(self.lead(question=question).answer)
 
     events = read(Team(), question="?")
-    told = [(event.path, event.turn) for event in events if isinstance(event, AskStart)]
-    assert told == [("lead.react", 0), ("helper.react", 0), ("helper.react", 1), ("lead.react", 1)]
+    places = [(event.path, event.turn) for event in events if isinstance(event, AskStart)]
+    assert places == [("lead.react", 0), ("helper.react", 0), ("helper.react", 1), ("lead.react", 1)]
 
 
 def test_stream_emits_events_of_parallel_calls(read: Read) -> None:

@@ -211,12 +211,12 @@ def test_helper_sees_the_classes_of_its_caller_only_with_a_scope() -> None:
     def helper() -> Any:
         return Signature("a -> b: Hidden")
 
-    def told() -> Any:
+    def helper_with_scope() -> Any:
         return ensure_signature("a -> b: Hidden", scope=caller_scope())
 
     with pytest.raises(SignatureError, match="Hidden"):
         helper()
-    assert told().spec.outputs[0].annotation is Hidden
+    assert helper_with_scope().spec.outputs[0].annotation is Hidden
 
 
 def test_class_of_the_caller_named_like_a_known_type_is_ambiguous() -> None:

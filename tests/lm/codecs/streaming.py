@@ -18,7 +18,7 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, T
 ASKED = Request((Message.user("q"),))
 
 
-def told(
+def decoded_events(
     codec: StreamingCodec[Any],
     target: Target[Any],
     events: Iterable[JsonValue],
@@ -35,7 +35,7 @@ def streamed(
     codec: StreamingCodec[Any], target: Target[Any], events: Iterable[JsonValue], request: Request = ASKED
 ) -> Response:
     """The answer that these events come to."""
-    return collect(told(codec, target, events, request))
+    return collect(decoded_events(codec, target, events, request))
 
 
 def sent_to(codec: StreamingCodec[Any], target: Target[Any]) -> EncodedRequest:

@@ -264,8 +264,8 @@ def test_any_valid_request_is_one_that_the_provider_takes_or_an_error_that_names
         return
     read = pair.read(sent).request
     assert len(read.tools) in (0, len(request.tools))
-    told = {warning.feature for warning in sent.warnings}
-    assert len(read.tools) == len(request.tools) or told or request.tool_choice == ToolChoice.NONE
+    warned = {warning.feature for warning in sent.warnings}
+    assert len(read.tools) == len(request.tools) or warned or request.tool_choice == ToolChoice.NONE
     made = [call.arguments for message in request.messages for call in message.tool_calls]
     assert [call.arguments for message in read.messages for call in message.tool_calls] == made
     ids = [call.id for message in read.messages for call in message.tool_calls]

@@ -95,7 +95,7 @@ def program(package: Package, to: Target[LiteLLMProfile] = CLAUDE, **arguments: 
     )
 
 
-async def told(how: str, of: Steps[Response]) -> list[StreamEvent]:
+async def emitted_events(how: str, of: Steps[Response]) -> list[StreamEvent]:
     if how == "blocking":
         return list(stream(of))
     return [event async for event in astream(of) if not isinstance(event, Returned)]
@@ -136,7 +136,7 @@ F = ToolCall.read("c1", "f", '{"x":1}')
 @HOWS
 async def test_rows_64_to_72_events_are_emitted_as_chunks_arrive(how: str) -> None:
     package = Package(CHUNKS)
-    events = await told(how, program(package))
+    events = await emitted_events(how, program(package))
     (choice,) = collect(events).choices
     assert choice.parts == (THOUGHT, OpaquePart("litellm/anthropic", BLOCKS), TextPart("Hi"), F)
     assert collect(events).usage == Usage(10, 7, cached_tokens=4)
@@ -156,7 +156,9 @@ def test_row_64_streamed_call_requests_usage() -> None:
 
 @HOWS
 async def test_row_52_signature_is_split_from_the_call_id(how: str) -> None:
-    events = await told(how, program(Package([fragment("{}", "f", id="c1__thought__S"), over("tool_calls")]), GEMINI))
+    events = await emitted_events(
+        how, program(Package([fragment("{}", "f", id="c1__thought__S"), over("tool_calls")]), GEMINI)
+    )
     data: JsonValue = {"litellm/gemini": {"provider_specific_fields": {"thought_signature": "S"}}}
     assert ToolCallStart(0, "c1", "f") in events
     assert collect(events).choices[0].tool_calls == (ToolCall.read("c1", "f", "{}", provider_data=data),)
@@ -169,22 +171,24 @@ async def test_rows_65_and_66_calls_are_separated_by_index(how: str) -> None:
         {"index": 1, "id": "c2", "function": {"name": "g", "arguments": ""}},
         {"index": 0, "function": {"name": None, "arguments": "1}"}},
     ]
-    events = await told(how, program(Package([*(chunk({"tool_calls": [one]}) for one in calls), over("tool_calls")])))
+    events = await emitted_events(
+        how, program(Package([*(chunk({"tool_calls": [one]}) for one in calls), over("tool_calls")]))
+    )
     assert collect(events).choices[0].tool_calls == (F, ToolCall.read("c2", "g", ""))
 
 
 @HOWS
 async def test_row_69_whole_answer_in_a_stream_is_decoded(how: str) -> None:
     body: JsonObject = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "model": "m-1"}
-    assert collect(await told(how, program(Package([body])))).choices[0].text == "Hi"
+    assert collect(await emitted_events(how, program(Package([body])))).choices[0].text == "Hi"
 
 
 @HOWS
 async def test_images_and_empty_answers_are_decoded(how: str) -> None:
     image: JsonObject = {"image_url": {"url": "data:image/png;base64,iVBO"}}
-    (choice,) = collect(await told(how, program(Package([chunk({"images": [image]}), over()])))).choices
+    (choice,) = collect(await emitted_events(how, program(Package([chunk({"images": [image]}), over()])))).choices
     assert choice.parts == (ImagePart(data="iVBO", media_type="image/png"),)
-    (choice,) = collect(await told(how, program(Package([chunk({"content": ""}), over()])))).choices
+    (choice,) = collect(await emitted_events(how, program(Package([chunk({"content": ""}), over()])))).choices
     assert choice.finish_reason == "error"
 
 
@@ -192,11 +196,11 @@ async def test_images_and_empty_answers_are_decoded(how: str) -> None:
 async def test_row_70_exception_in_a_stream_has_the_partial_answer(how: str) -> None:
     package = Package([*CHUNKS[:5], RuntimeError("it broke")])
     with pytest.raises(LMError, match="it broke") as caught:
-        await told(how, program(package))
+        await emitted_events(how, program(package))
     assert [choice.text for choice in caught.value.partial.choices] == ["Hi"]
     assert package.events.closed
     with pytest.raises(LMError, match="it broke") as caught:
-        await told(how, program(Package([RuntimeError("it broke")])))
+        await emitted_events(how, program(Package([RuntimeError("it broke")])))
     assert caught.value.partial is None
 
 
@@ -204,7 +208,7 @@ async def test_row_70_exception_in_a_stream_has_the_partial_answer(how: str) -> 
 async def test_row_68_truncated_stream_is_an_error(how: str) -> None:
     package = Package(CHUNKS[:6])
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
-        await told(how, program(package))
+        await emitted_events(how, program(package))
     assert caught.value.retryable
     assert package.events.closed
 
@@ -214,7 +218,7 @@ async def test_timeout_covers_the_whole_answer(how: str, monkeypatch: pytest.Mon
     clock = iter(range(1000))
     monkeypatch.setattr("sigwire.lm.litellm.effects.time.monotonic", lambda: next(clock))
     with pytest.raises(LMTimeoutError, match="in time"):
-        await told(how, program(Package(CHUNKS), timeout=5))
+        await emitted_events(how, program(Package(CHUNKS), timeout=5))
 
 
 async def test_closing_early_closes_the_litellm_stream() -> None:

@@ -158,8 +158,8 @@ def test_agent_stream_emits_returned_outputs_when_calls_are_text(style: str, rea
 def test_rejected_outputs_restart_with_the_next_turn(refused: Any, read: Read) -> None:
     events = read(agent(refused, SUBMIT))
     assert shown(events) == {"react": OUTPUTS}
-    told = [event.field for event in events if isinstance(event, FieldDelta) and event.turn == 0]
-    assert told
+    emitted = [event.field for event in events if isinstance(event, FieldDelta) and event.turn == 0]
+    assert emitted
 
 
 def test_second_submission_of_a_turn_emits_nothing(read: Read) -> None:

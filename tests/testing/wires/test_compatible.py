@@ -57,9 +57,9 @@ def test_compatible_host_accepts_the_option_names_of_its_row(model: str, streame
     assert response.usage.output_tokens is not None
     read = provider.requests[0].request
     assert read is not None
-    told = {warning.feature for warning in response.warnings}
-    assert read.tool_choice == (ToolChoice.AUTO if "tool_choice" in told else ToolChoice.REQUIRED)
-    assert read.options.get("seed") == (None if "seed" in told else 7)
+    warned = {warning.feature for warning in response.warnings}
+    assert read.tool_choice == (ToolChoice.AUTO if "tool_choice" in warned else ToolChoice.REQUIRED)
+    assert read.options.get("seed") == (None if "seed" in warned else 7)
     assert read.options["max_tokens"] == 50
 
 

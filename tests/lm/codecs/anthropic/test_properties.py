@@ -56,8 +56,8 @@ from tests.lm.codecs.encoding import features, results_for
 shown = st.builds(ImagePart, places, places, st.sampled_from([None, "image/png", "x/y"]))
 families = st.sampled_from([None, "anthropic", "openai-chat"])
 thinking = st.builds(ThinkingPart, wild_text, st.none() | st.text(), st.none() | st.text(), families)
-told = st.dictionaries(st.text(max_size=5), json_values.filter(lambda value: value is not None), max_size=3)
-opaque = st.builds(OpaquePart, st.just("anthropic"), told)
+members = st.dictionaries(st.text(max_size=5), json_values.filter(lambda value: value is not None), max_size=3)
+opaque = st.builds(OpaquePart, st.just("anthropic"), members)
 requests = requests_of(
     {
         "system": st.builds(TextPart, wild_text) | opaque,
@@ -134,8 +134,8 @@ def cited(said: str) -> dict[str, Any]:
     return {**text(said), "citations": [CITATION]}
 
 
-def thought(told: str, signature: str) -> dict[str, Any]:
-    return {"type": "thinking", "thinking": told, "signature": signature}
+def thought(text: str, signature: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": text, "signature": signature}
 
 
 def redacted(data: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sigwire.errors import LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC
 from sigwire.lm.codecs.shared.interface import Target
-from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, damaged, decoded_events, hostile, only_our_errors, sent_to, streamed
 
 TARGET = Target("anthropic", "claude-x", ANTHROPIC)
 
@@ -86,7 +86,7 @@ TRANSCRIPT: list[JsonObject] = [
 
 
 def test_transcript_is_emitted_event_by_event() -> None:
-    events = told(anthropic, TARGET, TRANSCRIPT)
+    events = decoded_events(anthropic, TARGET, TRANSCRIPT)
     raw = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
         ev.ResponseStart("msg_1", "claude-x"),
@@ -197,13 +197,15 @@ def test_blocks(name: str) -> None:
 def test_the_names_of_tools_are_the_callers_own() -> None:
     tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
     request = Request(ASKED.messages, tools=(tool.spec,))
-    events = told(anthropic, TARGET, [start(), *call(0, "toolu_b", "a_b"), *end("tool_use")], request)
+    events = decoded_events(anthropic, TARGET, [start(), *call(0, "toolu_b", "a_b"), *end("tool_use")], request)
     assert ev.ToolCallStart(0, "toolu_b", "a.b") in events
     assert ev.collect(events).choices[0].tool_calls == (ToolCall("toolu_b", "a.b", {}),)
 
 
 def test_a_call_that_was_cut_off_begins_and_never_ends() -> None:
-    events = told(anthropic, TARGET, [start(), *text(0, "a"), *call(1, "toolu_a", "f", '{"x":1}'), *end("max_tokens")])
+    events = decoded_events(
+        anthropic, TARGET, [start(), *text(0, "a"), *call(1, "toolu_a", "f", '{"x":1}'), *end("max_tokens")]
+    )
     assert ev.ToolCallStart(0, "toolu_a", "f") in events
     assert not [event for event in events if isinstance(event, ev.ToolCallEnd)]
     response = ev.collect(events)
@@ -228,7 +230,7 @@ def test_a_refusal_without_content() -> None:
 
 def test_counts_are_those_of_the_whole_message_and_replace_each_other() -> None:
     first: JsonObject = {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 3, "input_tokens": None}}
-    events = told(anthropic, TARGET, [start(), *text(0, "a"), first, *end(input_tokens=8)])
+    events = decoded_events(anthropic, TARGET, [start(), *text(0, "a"), first, *end(input_tokens=8)])
     assert [event.usage for event in events if isinstance(event, ev.UsageUpdate)] == [
         Usage(10, 1, cached_tokens=4),
         Usage(10, 3, cached_tokens=4),
@@ -251,7 +253,7 @@ OVERLOADED: JsonObject = {
 
 def test_row_70_error_in_the_stream_is_classified_by_type_and_keeps_the_partial_response() -> None:
     with pytest.raises(LMServerError, match="Overloaded") as caught:
-        told(anthropic, TARGET, [*TRANSCRIPT[:10], OVERLOADED])
+        decoded_events(anthropic, TARGET, [*TRANSCRIPT[:10], OVERLOADED])
     error = caught.value
     assert (error.retryable, error.status, error.request_id) == (True, 529, "req_1")
     (choice,) = error.partial.choices
@@ -271,19 +273,19 @@ ERRORS: list[tuple[JsonObject, type[Exception]]] = [
 def test_errors_of_any_shape_and_at_any_time(event: JsonObject, error: type[Exception]) -> None:
     for before in ([], TRANSCRIPT[:1], TRANSCRIPT[:-1]):
         with pytest.raises(error):
-            told(anthropic, TARGET, [*before, event])
+            decoded_events(anthropic, TARGET, [*before, event])
 
 
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT) - 2))
 def test_row_68_a_stream_that_stops_before_its_stop_reason_was_cut_off(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
-        told(anthropic, TARGET, TRANSCRIPT[:count])
+        decoded_events(anthropic, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
 
 
 @pytest.mark.parametrize("last", [[], end(None), [{"type": "message_stop"}]], ids=["[DONE]", "null", "message_stop"])
 def test_end_marker_completes_a_stream_without_stop_reason(last: list[JsonObject]) -> None:
-    response = ev.collect(told(anthropic, TARGET, [*TRANSCRIPT[:-2], *last], end_mark=not last))
+    response = ev.collect(decoded_events(anthropic, TARGET, [*TRANSCRIPT[:-2], *last], end_mark=not last))
     (choice,) = response.choices
     assert (choice.text, choice.tool_calls, choice.finish_reason) == ("Hi", (F, G), "tool_calls")
     assert [warning.feature for warning in response.warnings] == ["finish_reason"]
@@ -291,7 +293,7 @@ def test_end_marker_completes_a_stream_without_stop_reason(last: list[JsonObject
 
 def test_end_marker_does_not_complete_a_stream_without_content() -> None:
     with pytest.raises(LMTransportError, match="stopped before the end"):
-        told(anthropic, TARGET, [start(), {"type": "message_stop"}], end_mark=True)
+        decoded_events(anthropic, TARGET, [start(), {"type": "message_stop"}], end_mark=True)
 
 
 def test_row_67_the_end_marker_may_be_missing() -> None:
@@ -309,7 +311,7 @@ def test_the_events_in_one_array_are_the_same_answer() -> None:
 
 def test_text_in_place_of_events_is_an_error_with_that_text() -> None:
     with pytest.raises(LMServerError, match="Bad gateway"):
-        told(anthropic, TARGET, ["<html><title>Bad gateway</title></html>"])
+        decoded_events(anthropic, TARGET, ["<html><title>Bad gateway</title></html>"])
 
 
 # --- a paused turn --------------------------------------------------------------------------------------------------

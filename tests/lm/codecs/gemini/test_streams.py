@@ -21,7 +21,7 @@ from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import GEMINI, VERTEX
 from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall
 from sigwire.lm.codecs.shared.interface import Target
-from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, damaged, decoded_events, hostile, only_our_errors, sent_to, streamed
 
 TARGET = Target("gemini", "gemini-x", GEMINI)
 
@@ -69,7 +69,7 @@ TRANSCRIPT: list[JsonObject] = [
 
 
 def test_transcript_is_emitted_event_by_event() -> None:
-    events = told(gemini, TARGET, TRANSCRIPT)
+    events = decoded_events(gemini, TARGET, TRANSCRIPT)
     raw: Any = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
         ev.ResponseStart("r", "m"),
@@ -162,7 +162,7 @@ def test_the_names_of_tools_are_the_callers_own_and_ids_are_new_in_the_conversat
     tool = Tool.from_schema("look up", "d", {"type": "object", "properties": {}})
     before = (Message.assistant(tool_calls=[ToolCall("call_0", "look up", {})]), Message.user("r"))
     request = Request((*ASKED.messages, *before), tools=(tool.spec,))
-    events = told(gemini, TARGET, [said(calling("look_up")), STOP], request)
+    events = decoded_events(gemini, TARGET, [said(calling("look_up")), STOP], request)
     assert ev.ToolCallStart(0, "call_1", "look up") in events
     assert ev.collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
 
@@ -177,7 +177,11 @@ def test_several_candidates_come_side_by_side() -> None:
     ]
     response = streamed(gemini, TARGET, events)
     assert [(choice.text, choice.finish_reason) for choice in response.choices] == [("ac", "stop"), ("b", "length")]
-    assert [event.choice for event in told(gemini, TARGET, events) if isinstance(event, ev.TextDelta)] == [0, 1, 0]
+    assert [event.choice for event in decoded_events(gemini, TARGET, events) if isinstance(event, ev.TextDelta)] == [
+        0,
+        1,
+        0,
+    ]
 
 
 SOURCE: JsonObject = {"web": {"uri": "https://a.example", "title": "A"}}
@@ -235,7 +239,7 @@ ARGUMENTS: JsonObject = {"q": "cats and dogs", "at": [None, {"x": 2}], "odd name
 
 def test_a_call_in_fragments_is_one_call() -> None:
     target = Target("vertex", "gemini-x", VERTEX)
-    events = told(gemini, target, [*FRAGMENTS, said(calling("g", "c2")), STOP])
+    events = decoded_events(gemini, target, [*FRAGMENTS, said(calling("g", "c2")), STOP])
     assert [event for event in events if isinstance(event, ev.ToolCallStart)] == [
         ev.ToolCallStart(0, "c1", "f"), ev.ToolCallStart(1, "c2", "g"),
     ]  # fmt: skip
@@ -280,7 +284,7 @@ def test_row_70_error_in_the_stream_is_classified_and_keeps_the_partial_response
 ) -> None:
     fault: JsonObject = {"error": {"code": code, "message": "No.", "status": status}}
     with pytest.raises(error) as caught:
-        told(gemini, TARGET, [*TRANSCRIPT[:4], fault])
+        decoded_events(gemini, TARGET, [*TRANSCRIPT[:4], fault])
     assert (caught.value.status, caught.value.retryable) == (code, True)
     (choice,) = caught.value.partial.choices
     assert (choice.parts, choice.finish_reason) == ((THOUGHT, TextPart("Hi")), "error")
@@ -289,12 +293,12 @@ def test_row_70_error_in_the_stream_is_classified_and_keeps_the_partial_response
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT)))
 def test_row_68_a_stream_that_stops_before_its_finish_reason_was_cut_off(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
-        told(gemini, TARGET, TRANSCRIPT[:count])
+        decoded_events(gemini, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
 
 
 def test_end_mark_completes_a_stream_without_finish_reason() -> None:
-    response = ev.collect(told(gemini, TARGET, TRANSCRIPT[:-1], end_mark=True))
+    response = ev.collect(decoded_events(gemini, TARGET, TRANSCRIPT[:-1], end_mark=True))
     assert [(choice.text, choice.tool_calls, choice.finish_reason) for choice in response.choices] == [
         ("Hi", (F, G), "tool_calls")
     ]
@@ -303,7 +307,7 @@ def test_end_mark_completes_a_stream_without_finish_reason() -> None:
 
 def test_one_candidate_without_a_finish_reason_is_a_stream_that_was_cut_off() -> None:
     with pytest.raises(LMTransportError):
-        told(gemini, TARGET, [said(text("a")), said(text("b"), index=1), STOP])
+        decoded_events(gemini, TARGET, [said(text("a")), said(text("b"), index=1), STOP])
 
 
 def test_row_69_whole_reply_or_array_decodes_to_the_same_answer() -> None:
@@ -314,7 +318,7 @@ def test_row_69_whole_reply_or_array_decodes_to_the_same_answer() -> None:
 
 def test_text_in_place_of_events_is_an_error_with_that_text() -> None:
     with pytest.raises(LMServerError, match="Bad gateway"):
-        told(gemini, TARGET, ["<html><title>Bad gateway</title></html>"])
+        decoded_events(gemini, TARGET, ["<html><title>Bad gateway</title></html>"])
 
 
 # --- properties -----------------------------------------------------------------------------------------------------

@@ -327,10 +327,10 @@ def test_recursion_is_sent_if_optional_and_becomes_an_instruction_if_required() 
     assert sent.body["generationConfig"] == {"responseMimeType": "application/json", "responseJsonSchema": TREE}
     endless = json.loads(json.dumps(TREE))
     endless["$defs"]["T"]["required"] = ["next"]
-    told = encoded(Request((ASKED,), response_format=ResponseFormat(endless)))
-    assert told.body["generationConfig"] == {"responseMimeType": "application/json"}
-    assert json.dumps(endless, separators=(",", ":")) in str(told.body["systemInstruction"])
-    (warning,) = told.warnings
+    sent = encoded(Request((ASKED,), response_format=ResponseFormat(endless)))
+    assert sent.body["generationConfig"] == {"responseMimeType": "application/json"}
+    assert json.dumps(endless, separators=(",", ":")) in str(sent.body["systemInstruction"])
+    (warning,) = sent.warnings
     assert re.search(
         "the output 'response'.* at .*recursive in required properties.* An instruction requests it", warning.detail
     )

@@ -211,10 +211,10 @@ REPLAYS: dict[str, tuple[tuple[Part, ...], JsonObject, list[str]]] = {
 
 @pytest.mark.parametrize(("parts", "wire", "warned"), REPLAYS.values(), ids=REPLAYS)
 def test_assistant_turn_is_sent_again(parts: tuple[Part, ...], wire: JsonObject, warned: list[str]) -> None:
-    messages, told = encoded_messages(ASKED, Message("assistant", parts))
+    messages, warnings = encoded_messages(ASKED, Message("assistant", parts))
     assert isinstance(messages, list)
     assert messages[1] == wire
-    assert told == warned
+    assert warnings == warned
 
 
 def test_row_21_image_of_a_result_follows_all_results_in_a_user_turn() -> None:

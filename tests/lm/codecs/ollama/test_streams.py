@@ -20,7 +20,7 @@ from sigwire.errors import ContextWindowExceededError, LMError, LMServerError, L
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.ollama import OLLAMA
 from sigwire.lm.codecs.shared.interface import Target
-from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, damaged, decoded_events, hostile, only_our_errors, sent_to, streamed
 
 TARGET = Target("ollama", "m", OLLAMA)
 AT = "2026-11-20T00:00:00Z"
@@ -59,7 +59,7 @@ TRANSCRIPT: list[JsonObject] = [
 
 
 def test_decoder_yields_the_events_of_a_transcript() -> None:
-    events = told(ollama, TARGET, TRANSCRIPT)
+    events = decoded_events(ollama, TARGET, TRANSCRIPT)
     raw = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
         ev.ResponseStart(None, "m"),
@@ -125,7 +125,7 @@ def test_decoder_returns_the_callers_tool_names_and_new_call_ids() -> None:
     tool = Tool.from_schema("look up", "d", {"type": "object", "properties": {}})
     before = (Message.assistant(tool_calls=[ToolCall("call_0", "look up", {})]), Message.user("r"))
     request = Request((*ASKED.messages, *before), tools=(tool.spec,))
-    events = told(ollama, TARGET, [line(tool_calls=[calling("look_up")]), done()], request)
+    events = decoded_events(ollama, TARGET, [line(tool_calls=[calling("look_up")]), done()], request)
     assert ev.ToolCallStart(0, "call_1", "look up") in events
     assert ev.collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
 
@@ -139,7 +139,7 @@ def test_logprobs_of_lines_are_concatenated() -> None:
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT)))
 def test_row_68_stream_without_done_is_truncated(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
-        told(ollama, TARGET, TRANSCRIPT[:count])
+        decoded_events(ollama, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
     assert "".join(choice.text for choice in (caught.value.partial or Response()).choices) == "Hi"[: max(count - 2, 0)]
 
@@ -153,7 +153,7 @@ FAULTS: list[tuple[str, type[LMError]]] = [
 @pytest.mark.parametrize(("message", "error"), FAULTS)
 def test_row_70_error_line_is_raised_with_the_partial_response(message: str, error: type[LMError]) -> None:
     with pytest.raises(error, match=message) as caught:
-        told(ollama, TARGET, [*TRANSCRIPT[:4], {"error": message}])
+        decoded_events(ollama, TARGET, [*TRANSCRIPT[:4], {"error": message}])
     assert caught.value.partial.choices[0].parts == (THOUGHT, TextPart("Hi"))
 
 
@@ -165,7 +165,7 @@ def test_row_69_body_or_array_gives_the_same_response_as_lines() -> None:
 
 def test_text_instead_of_a_line_is_an_error_with_that_text() -> None:
     with pytest.raises(LMServerError, match="Bad gateway"):
-        told(ollama, TARGET, ["<html><title>Bad gateway</title></html>"])
+        decoded_events(ollama, TARGET, ["<html><title>Bad gateway</title></html>"])
 
 
 # --- properties

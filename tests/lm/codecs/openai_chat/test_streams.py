@@ -32,7 +32,7 @@ from sigwire.lm.codecs.openai_chat.profiles import (
 )
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
-from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, decoded_events, hostile, only_our_errors, sent_to, streamed
 
 CODEC: StreamingCodec[ChatProfile] = openai_chat
 TARGET = Target("openai", "m", OPENAI)
@@ -96,7 +96,7 @@ TRANSCRIPT: list[JsonObject] = [
 
 
 def test_decoder_yields_the_events_of_a_transcript_without_padding_row_71() -> None:
-    events = told(CODEC, TARGET, TRANSCRIPT)
+    events = decoded_events(CODEC, TARGET, TRANSCRIPT)
     assert isinstance(events[-1], ev.ResponseEnd)
     raw: Any = events[-1].raw
     assert events == [
@@ -265,7 +265,7 @@ CALLS: dict[str, tuple[list[JsonObject], list[ToolCall]]] = {
 
 @pytest.mark.parametrize(("events", "calls"), CALLS.values(), ids=CALLS)
 def test_decoder_separates_calls(events: list[JsonObject], calls: list[ToolCall]) -> None:
-    emitted = told(CODEC, TARGET, [*events, finish_chunk("tool_calls")])
+    emitted = decoded_events(CODEC, TARGET, [*events, finish_chunk("tool_calls")])
     response = ev.collect(emitted)
     assert list(response.choices[0].tool_calls) == calls
     assert response.choices[0].finish_reason == "tool_calls"
@@ -292,13 +292,15 @@ def call_text(call: ToolCall) -> str:
 def test_decoder_returns_the_callers_tool_names() -> None:
     tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
     request = Request(ASKED.messages, tools=(tool.spec,))
-    events = told(CODEC, TARGET, [fragment("{}", "a_b", index=0, id="c1"), finish_chunk("tool_calls")], request)
+    events = decoded_events(
+        CODEC, TARGET, [fragment("{}", "a_b", index=0, id="c1"), finish_chunk("tool_calls")], request
+    )
     assert ev.ToolCallStart(0, "c1", "a.b") in events
     assert ev.collect(events).choices[0].tool_calls[0].name == "a.b"
 
 
 def test_row_60_truncated_call_starts_and_never_ends() -> None:
-    events = told(CODEC, TARGET, [*TRANSCRIPT[:5], finish_chunk("length")])
+    events = decoded_events(CODEC, TARGET, [*TRANSCRIPT[:5], finish_chunk("length")])
     assert ev.ToolCallStart(0, "call_a", "f") in events
     assert not [event for event in events if isinstance(event, ev.ToolCallEnd)]
     (choice,) = ev.collect(events).choices
@@ -308,7 +310,7 @@ def test_row_60_truncated_call_starts_and_never_ends() -> None:
 def test_synthetic_call_id_is_new_in_the_conversation() -> None:
     asked = Message("assistant", (ToolCall("call_0", "f", {}),))
     request = Request((*ASKED.messages, asked))
-    events = told(CODEC, TARGET, [fragment("{}", "f", index=0), finish_chunk("tool_calls")], request)
+    events = decoded_events(CODEC, TARGET, [fragment("{}", "f", index=0), finish_chunk("tool_calls")], request)
     assert ev.ToolCallStart(0, "call_1", "f") in events
     assert ev.collect(events).choices[0].tool_calls[0].id == "call_1"
 
@@ -409,7 +411,7 @@ def test_stream_has_the_texts_and_parts_of_its_deltas(
 
 
 def test_reasoning_ends_before_the_text_starts() -> None:
-    events = told(CODEC, at(DEEPSEEK), [chunk({"reasoning_content": "hm"}), chunk(HM), finish_chunk()])
+    events = decoded_events(CODEC, at(DEEPSEEK), [chunk({"reasoning_content": "hm"}), chunk(HM), finish_chunk()])
     assert events[1:4] == [ev.ReasoningDelta("hm"), ev.PartEnd(thought(DEEPSEEK)), ev.TextDelta("ok")]
 
 
@@ -418,14 +420,14 @@ TAGGED = "\n<think>\nh</m <think> <\n</think> \n o<k</think> "
 
 @given(cuts(TAGGED))
 def test_think_tags_give_the_same_text_at_any_cut(deltas: list[str]) -> None:
-    events = told(CODEC, at(VLLM), [*(chunk({"content": delta}) for delta in deltas), finish_chunk()])
+    events = decoded_events(CODEC, at(VLLM), [*(chunk({"content": delta}) for delta in deltas), finish_chunk()])
     assert "".join(event.text for event in events if isinstance(event, ev.ReasoningDelta)) == "\nh</m <think> <\n"
     assert "".join(event.text for event in events if isinstance(event, ev.TextDelta)) == "o<k</think> "
     assert ev.collect(events).choices[0].parts == (thought(VLLM, "h</m <think> <"), TextPart("o<k</think> "))
 
 
 def test_row_57_refusal_deltas_are_joined_and_are_no_text() -> None:
-    events = told(CODEC, TARGET, [chunk({"refusal": "I c"}), chunk({"refusal": "annot."}), finish_chunk()])
+    events = decoded_events(CODEC, TARGET, [chunk({"refusal": "I c"}), chunk({"refusal": "annot."}), finish_chunk()])
     (choice,) = ev.collect(events).choices
     assert (choice.refusal, choice.text, choice.finish_reason) == ("I cannot.", "", "content_filter")
 
@@ -442,7 +444,7 @@ def test_row_44_logprobs_and_row_58_citations_are_joined() -> None:
 
 
 def test_row_43_decoder_separates_interleaved_choices() -> None:
-    events = told(
+    events = decoded_events(
         CODEC,
         TARGET,
         [
@@ -480,7 +482,7 @@ USAGES: dict[str, list[JsonObject]] = {
 
 @pytest.mark.parametrize("events", USAGES.values(), ids=USAGES)
 def test_usage_is_read_in_any_chunk_and_any_number_of_chunks(events: list[JsonObject]) -> None:
-    emitted = told(CODEC, TARGET, events)
+    emitted = decoded_events(CODEC, TARGET, events)
     assert ev.collect(emitted).usage == USED
     updates = [event.usage for event in emitted if isinstance(event, ev.UsageUpdate)]
     assert updates[-1] == USED
@@ -498,7 +500,7 @@ def test_response_has_the_first_id_and_the_first_model() -> None:
         chunk(HM, id="one"),
         chunk({}, "stop", id="two", model="m2"),
     ]
-    emitted = told(CODEC, TARGET, events)
+    emitted = decoded_events(CODEC, TARGET, events)
     assert (ev.collect(emitted).id, ev.collect(emitted).model) == ("one", "m")
     assert [event for event in emitted if isinstance(event, ev.ResponseStart)][-1] == ev.ResponseStart("one", "m")
 
@@ -550,7 +552,7 @@ def test_name_in_deltas_is_the_name_of_one_call(name: str, arguments: str, call_
     for cut in range(1, len(name)):
         first = fragment("", name[:cut], index=0, **({"id": call_id, "type": "function"} if call_id else {}))
         rest = [fragment(None, name[cut:], index=0), *([fragment(arguments, index=0)] if arguments else [])]
-        events = told(CODEC, TARGET, [first, *rest, finish_chunk("tool_calls")], NAMED)
+        events = decoded_events(CODEC, TARGET, [first, *rest, finish_chunk("tool_calls")], NAMED)
         (choice,) = ev.collect(events).choices
         assert choice.tool_calls == (ToolCall.read(call_id or "call_0", name, arguments),)
         starts = [event for event in events if isinstance(event, ev.ToolCallStart)]
@@ -563,7 +565,9 @@ CALL_EVENTS = (ev.ToolCallDelta, ev.ToolCallEnd)
 
 def test_offered_names_in_a_row_are_two_calls() -> None:
     for names in (["f", "get"], ["get", "weather"], ["get_weather", "get"]):
-        events = told(CODEC, TARGET, [*(fragment("", name, index=0) for name in names), finish_chunk()], NAMED)
+        events = decoded_events(
+            CODEC, TARGET, [*(fragment("", name, index=0) for name in names), finish_chunk()], NAMED
+        )
         assert [call.name for call in ev.collect(events).choices[0].tool_calls] == names
         assert [event.name for event in events if isinstance(event, ev.ToolCallStart)] == names
 
@@ -581,7 +585,7 @@ def test_offered_name_starts_its_call_at_once() -> None:
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT) - 2))
 def test_row_68_stream_without_finish_reason_is_truncated(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
-        told(CODEC, TARGET, TRANSCRIPT[:count])
+        decoded_events(CODEC, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
     assert (caught.value.provider, caught.value.model) == ("openai", "m")
     assert (caught.value.partial is None) is (count < 2)
@@ -599,7 +603,7 @@ def test_row_68_stream_without_finish_reason_is_truncated(count: int) -> None:
 )
 def test_row_68_stream_without_all_choices_is_truncated(events: list[JsonObject]) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end"):
-        told(CODEC, TARGET, events)
+        decoded_events(CODEC, TARGET, events)
 
 
 def test_stream_without_finish_reasons_ends_with_its_usage() -> None:
@@ -610,7 +614,7 @@ def test_stream_without_finish_reasons_ends_with_its_usage() -> None:
 
 @pytest.mark.parametrize("count", [3, 5, 6, 7])
 def test_end_mark_completes_a_stream_without_finish_reason(count: int) -> None:
-    response = ev.collect(told(CODEC, TARGET, TRANSCRIPT[:count], end_mark=True))
+    response = ev.collect(decoded_events(CODEC, TARGET, TRANSCRIPT[:count], end_mark=True))
     (choice,) = response.choices
     assert (choice.text, choice.finish_reason) == ("Hi", "stop" if count == 3 else "tool_calls")
     assert [warning.feature for warning in response.warnings] == ["finish_reason"]
@@ -619,7 +623,7 @@ def test_end_mark_completes_a_stream_without_finish_reason(count: int) -> None:
 @pytest.mark.parametrize("events", [[], [{}], [COUNTED]], ids=["no chunk", "an empty chunk", "usage"])
 def test_end_mark_does_not_complete_a_stream_without_a_choice(events: list[JsonObject]) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end"):
-        told(CODEC, TARGET, events, end_mark=True)
+        decoded_events(CODEC, TARGET, events, end_mark=True)
 
 
 def failed(**error: Any) -> JsonObject:
@@ -641,7 +645,7 @@ ERRORS: dict[str, tuple[JsonObject, type[Exception], bool]] = {
 def test_stream_error_has_the_partial_response(event: JsonObject, error: type[Exception], retryable: bool) -> None:
     for count in (0, 2, len(TRANSCRIPT)):
         with pytest.raises(error) as caught:
-            told(CODEC, TARGET, [*TRANSCRIPT[:count], event])
+            decoded_events(CODEC, TARGET, [*TRANSCRIPT[:count], event])
         assert getattr(caught.value, "retryable", None) is retryable
         partial: Response = getattr(caught.value, "partial", None) or Response()
         assert "".join(choice.text for choice in partial.choices) == {0: "", 2: "H"}.get(count, "Hi")
@@ -649,19 +653,19 @@ def test_stream_error_has_the_partial_response(event: JsonObject, error: type[Ex
 
 def test_x_groq_error_in_a_stream_is_raised() -> None:
     with pytest.raises(LMServerError, match="over capacity"):
-        told(CODEC, at(GROQ), [chunk(HM), {"choices": [], "x_groq": {"error": "over capacity"}}])
+        decoded_events(CODEC, at(GROQ), [chunk(HM), {"choices": [], "x_groq": {"error": "over capacity"}}])
 
 
 def test_rejected_call_in_a_stream_has_the_complaint() -> None:
     refused = failed(message="x is missing", code="tool_use_failed", failed_generation='{"name":"f","arguments":{}}')
-    events = told(CODEC, at(GROQ), [chunk({"reasoning": "hm"}), refused])
+    events = decoded_events(CODEC, at(GROQ), [chunk({"reasoning": "hm"}), refused])
     (choice,) = ev.collect(events).choices
     (call,) = choice.tool_calls
     assert choice.parts == (thought(GROQ), call)
     assert (call.name, call.arguments, call.error and call.error.message) == ("f", {}, "x is missing")
     assert [type(event) for event in events[-7:-3]] == [ev.PartEnd, ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd]
     assert [warning.feature for warning in ev.collect(events).warnings] == ["tool_calls"]
-    assert ev.collect(told(CODEC, at(GROQ), [refused])).choices[0].tool_calls == (call,)
+    assert ev.collect(decoded_events(CODEC, at(GROQ), [refused])).choices[0].tool_calls == (call,)
 
 
 BODY: JsonObject = {
@@ -700,7 +704,7 @@ def test_message_is_ignored_when_the_chunk_has_a_delta() -> None:
 )
 def test_text_instead_of_a_chunk_is_an_error_with_that_text(words: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="Go away"):
-        told(CODEC, TARGET, [words])
+        decoded_events(CODEC, TARGET, [words])
 
 
 # --- properties
@@ -749,7 +753,7 @@ def test_stream_gives_the_same_response_as_its_body(
 ) -> None:
     body, chunks = answer
     sent = sent_to(CODEC, at(host))
-    events = told(CODEC, at(host), chunks)
+    events = decoded_events(CODEC, at(host), chunks)
     response = ev.collect(events)
     # Calls are in the order of their starts, which may differ from the order of their indexes.
     begun = [event.id for event in events if isinstance(event, ev.ToolCallStart)]

@@ -166,8 +166,8 @@ _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system"}
 
 def _read_messages(body: JsonObject, profile: ResponsesProfile) -> list[Message]:
     """Join items of the model in a row to one turn, and results in a row to one turn."""
-    told = body.get("instructions")
-    messages: list[Message] = [Message.system(told)] if isinstance(told, str) and told else []
+    instructions = body.get("instructions")
+    messages: list[Message] = [Message.system(instructions)] if isinstance(instructions, str) and instructions else []
     given = body.get("input")
     if isinstance(given, str):
         return [*messages, Message.user(given)]

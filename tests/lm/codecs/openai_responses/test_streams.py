@@ -22,7 +22,7 @@ from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import StopCutter, stop_at
 from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
-from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, decoded_events, hostile, only_our_errors, sent_to, streamed
 
 CODEC: StreamingCodec[ResponsesProfile] = openai_responses
 TARGET = Target("openai", "m", OPENAI)
@@ -124,7 +124,7 @@ THOUGHT = ThinkingPart("hm", provider=FAMILY)
 
 
 def test_decoder_yields_the_events_of_a_transcript_with_usage_at_the_end_row_72() -> None:
-    events = told(CODEC, TARGET, TRANSCRIPT)
+    events = decoded_events(CODEC, TARGET, TRANSCRIPT)
     raw = answer(*ITEMS)
     content: JsonValue = [{"type": "output_text", "annotations": []}]
     bare: JsonObject = {**message(), "content": content}
@@ -236,7 +236,7 @@ def test_stream_has_the_texts_and_parts_of_its_deltas(events: list[JsonObject], 
 def test_summary_parts_are_separated_and_one_source_is_emitted() -> None:
     summary: list[JsonValue] = [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}]
     item: JsonObject = {"type": "reasoning", "id": "rs", "summary": summary, "content": []}
-    events = told(
+    events = decoded_events(
         CODEC,
         TARGET,
         [
@@ -255,7 +255,9 @@ def test_summary_parts_are_separated_and_one_source_is_emitted() -> None:
 
 def test_row_57_refusal_is_no_text() -> None:
     refusal: JsonValue = [{"type": "refusal", "refusal": "I cannot."}]
-    events = told(CODEC, TARGET, [event("refusal.delta", 0, delta="I cannot."), completed(message(content=refusal))])
+    events = decoded_events(
+        CODEC, TARGET, [event("refusal.delta", 0, delta="I cannot."), completed(message(content=refusal))]
+    )
     (choice,) = ev.collect(events).choices
     assert (choice.text, choice.refusal, choice.finish_reason) == ("", "I cannot.", "content_filter")
     assert not [one for one in events if isinstance(one, ev.TextDelta)]
@@ -274,7 +276,7 @@ def test_decoder_returns_the_callers_tool_names_and_new_call_ids() -> None:
     tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
     request = Request((*ASKED.messages, Message("assistant", (ToolCall("call_0", "a.b", {}),))), tools=(tool.spec,))
     item: JsonObject = {"type": "function_call", "name": "a_b", "arguments": "{}"}
-    events = told(CODEC, TARGET, [added(0, **item), done(0, item), completed(item)], request)
+    events = decoded_events(CODEC, TARGET, [added(0, **item), done(0, item), completed(item)], request)
     assert ev.ToolCallStart(0, "call_1", "a.b") in events
     assert ev.collect(events).choices[0].tool_calls == (ToolCall.read("call_1", "a.b", "{}"),)
 
@@ -283,7 +285,7 @@ def test_decoder_returns_the_callers_tool_names_and_new_call_ids() -> None:
 def test_row_60_truncated_call_starts_and_never_ends(reason: str) -> None:
     item = function_call("f", "call_a", '{"x"', status="incomplete")
     last = event("incomplete", response=answer(item, status="incomplete", incomplete_details={"reason": reason}))
-    events = told(
+    events = decoded_events(
         CODEC,
         TARGET,
         [added(0, **function_call("f", "call_a", "")), *args(0, '{"x"'), done(0, item), last],
@@ -297,7 +299,7 @@ def test_row_60_truncated_call_starts_and_never_ends(reason: str) -> None:
 
 def test_row_54_call_with_invalid_json_ends_with_the_response() -> None:
     item = function_call("f", "call_a", '{"x"', status="completed")
-    events = told(CODEC, TARGET, [added(0, **item), done(0, item), completed(item)])
+    events = decoded_events(CODEC, TARGET, [added(0, **item), done(0, item), completed(item)])
     (call,) = [one.call for one in events if isinstance(one, ev.ToolCallEnd)]
     assert call.error is not None
     assert ev.collect(events).choices[0].tool_calls == (call,)
@@ -311,7 +313,7 @@ STOP = Request(ASKED.messages, options={"stop": ["END", "ND!"]})
 @given(cuts("an E, then END!"))
 def test_row_41_no_event_follows_a_stop_sequence(deltas: list[str]) -> None:
     text = "".join(deltas)
-    events = told(
+    events = decoded_events(
         CODEC,
         TARGET,
         [
@@ -337,13 +339,15 @@ def test_row_41_no_event_follows_a_stop_sequence(deltas: list[str]) -> None:
 
 def test_stop_sequence_does_not_extend_over_the_end_of_a_text() -> None:
     texts = message("the E", "ND")
-    events = told(CODEC, TARGET, [*write(0, "the E"), *write(0, "ND", place=1), completed(texts)], STOP)
+    events = decoded_events(CODEC, TARGET, [*write(0, "the E"), *write(0, "ND", place=1), completed(texts)], STOP)
     assert "".join(one.text for one in events if isinstance(one, ev.TextDelta)) == "the END"
     assert ev.collect(events).choices[0].text == "the END"
 
 
 def test_start_of_a_stop_sequence_is_emitted_at_the_end_of_its_item() -> None:
-    events = told(CODEC, TARGET, [*write(0, "the EN"), done(0, message("the EN")), completed(message("the EN"))], STOP)
+    events = decoded_events(
+        CODEC, TARGET, [*write(0, "the EN"), done(0, message("the EN")), completed(message("the EN"))], STOP
+    )
     assert [one.text for one in events if isinstance(one, ev.TextDelta)] == ["the ", "EN"]
     assert streamed(CODEC, TARGET, [*write(0, "EN"), completed(message("EN"))], STOP).choices[0].text == "EN"
 
@@ -364,14 +368,14 @@ def test_stream_ends_before_the_first_stop_sequence_at_any_cut(stops: list[str],
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT)))
 def test_row_68_stream_without_its_last_event_is_truncated(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
-        told(CODEC, TARGET, TRANSCRIPT[:count])
+        decoded_events(CODEC, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
     assert (caught.value.partial is None) is (count < 5)
 
 
 @pytest.mark.parametrize(("last", "errors"), [(-1, [False, False]), (15, [True])], ids=["all items", "a call is open"])
 def test_end_mark_completes_a_stream_without_its_last_event(last: int, errors: list[bool]) -> None:
-    response = ev.collect(told(CODEC, TARGET, TRANSCRIPT[:last], end_mark=True))
+    response = ev.collect(decoded_events(CODEC, TARGET, TRANSCRIPT[:last], end_mark=True))
     (choice,) = response.choices
     assert (choice.text, choice.finish_reason) == ("Hi", "tool_calls")
     assert [call.error is not None for call in choice.tool_calls] == errors
@@ -401,7 +405,7 @@ ERRORS: dict[str, tuple[JsonObject, type[Exception], bool]] = {
 def test_stream_error_has_the_partial_response(wire: JsonObject, error: type[Exception], retryable: bool) -> None:
     for count in (0, 1, len(TRANSCRIPT) - 1):
         with pytest.raises(error) as caught:
-            told(CODEC, TARGET, [*TRANSCRIPT[:count], wire])
+            decoded_events(CODEC, TARGET, [*TRANSCRIPT[:count], wire])
         assert getattr(caught.value, "retryable", None) is retryable
         partial: Response = getattr(caught.value, "partial", None) or Response()
         assert "".join(choice.text for choice in partial.choices) == ("Hi" if count > 1 else "")
@@ -418,7 +422,7 @@ def test_row_69_decoder_reads_a_reply_that_is_not_streamed() -> None:
 )
 def test_text_instead_of_an_event_is_an_error_with_that_text(words: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="Go away"):
-        told(CODEC, TARGET, [words])
+        decoded_events(CODEC, TARGET, [words])
 
 
 # --- properties
@@ -463,7 +467,7 @@ def test_stream_gives_the_same_response_as_its_body(made: tuple[JsonObject, list
     body, events = made
     request = STOP if stops else ASKED
     sent = CODEC.encode(request, TARGET, stream=True)
-    emitted = told(CODEC, TARGET, events, request)
+    emitted = decoded_events(CODEC, TARGET, events, request)
     response = ev.collect(emitted)
     assert response == openai_responses.decode(body, sent, TARGET)
     assert "".join(one.text for one in emitted if isinstance(one, ev.TextDelta)) == response.choices[0].text
