@@ -14,7 +14,7 @@ _PHRASES = (
     "Sure", "Certainly", "Of course", "Absolutely", "Great question", "Here", "Below is", "Below are", "The answer",
     "The result", "The output", "The response", "The JSON", "Answer", "Result", "Output", "Response", "JSON",
 )  # fmt: skip
-_LONGEST_LINE = 120
+_LONGEST_LINE, _MOST_LINES = 120, 4
 _LINE = re.compile(rf"(?:{'|'.join(_PHRASES)})\b[^\n]*[:.!][ \t\r]*|```[\w+-]*[ \t\r]*")
 _PARTIAL_LINE = re.compile(rf"(?:{'|'.join(_PHRASES)})\b|`{{1,2}}\Z|```[\w+-]*[ \t\r]*\Z")
 _SPACE = re.compile(r"[\s\ufeff]*")
@@ -27,7 +27,7 @@ def lead_in_end(text: str) -> int | None:
     (27, None, 0)
     """
     at = _end_of_space(text, 0)
-    while True:
+    for _ in range(_MOST_LINES):
         end = text.find("\n", at)
         line = text[at:] if end < 0 else text[at:end]
         if end < 0:
@@ -35,6 +35,7 @@ def lead_in_end(text: str) -> int | None:
         if len(line) > _LONGEST_LINE or not _LINE.fullmatch(line):
             return at
         at = _end_of_space(text, end)
+    return at
 
 
 def _may_continue(line: str) -> bool:

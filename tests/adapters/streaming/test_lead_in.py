@@ -155,7 +155,9 @@ def first_delta(plan: Plan, text: str) -> int:
 
 
 @each_layout
-@pytest.mark.parametrize("before", ["So, the user wants:\n", "Sure, let me think about it\n", "Sure: 1.\nNo:\n", "A: "])
+@pytest.mark.parametrize(
+    "before", ["Sure.\n" * 5, "So, the user wants:\n", "Sure, let me think about it\n", "Sure: 1.\nNo:\n", "A: "]
+)
 def test_any_other_lead_in_holds_the_fields_to_the_end(adapter: Adapter, before: str) -> None:
     plan = plan_of(adapter, Texts)
     draft, answer = (plan.layout.write({"text": text, "other": "x"}) for text in ("draft", "final"))
