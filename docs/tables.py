@@ -1,9 +1,9 @@
 """The tables of the pages: providers from ``sigwire.lm.providers.registry``, public names from ``sigwire``.
 
     python docs/tables.py            writes them into the pages
-    python docs/tables.py --check    says which pages are stale; the exit code is 1 then
+    python docs/tables.py --check    prints the pages that are stale; the exit code is then 1
 
-A table stands between ``<!-- name -->`` and ``<!-- end -->``; what is around it is written by hand.
+A table stands between ``<!-- name -->`` and ``<!-- end -->``; the text around it is written by hand.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ABILITIES: Mapping[str, str] = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write or check the pages; gives the exit code."""
+    """Write or check the pages; return the exit code."""
     pages = stale()
     if "--check" in arguments:
         for page in pages:
@@ -52,12 +52,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def stale() -> list[Path]:
-    """The pages whose tables are not as they would be written now."""
+    """Return the pages whose tables are not up to date."""
     return [page for page in PAGES if written(page) != page.read_text(encoding="utf-8")]
 
 
 def written(page: Path) -> str:
-    """A page with its tables as they are now."""
+    """Return the text of a page with new tables."""
     text = page.read_text(encoding="utf-8")
     for name, make in TABLES.items():
         before, mark, rest = text.partition(f"<!-- {name} -->\n")
@@ -75,7 +75,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def models() -> str:
-    """For the front page: what a model string begins with, and the key it takes."""
+    """Return the table of the front page: the start of model strings, and their keys."""
     rows = ([f'`LM("{row.prefix}/...")`', keys_of(row), address_of(row)] for row in over_http())
     return table(("model", "key", "address"), rows)
 
@@ -103,7 +103,7 @@ def abilities() -> str:
 
 
 def rules() -> str:
-    """Rows with the same rules share their lines."""
+    """Return the table of model rules; providers with the same rules share their lines."""
     ruled = sorted((row for row in PROVIDERS.values() if row.rules), key=lambda row: _first_with(row.rules))
     rows = (
         [prefixes, codes(rule.names), "; ".join(differences(rule))]
@@ -181,16 +181,16 @@ def address_of(row: Provider) -> str:
 
 
 def differences(rule: ModelRule) -> list[str]:
-    """What a rule says that is not so for the rest of its row."""
+    """Return the facts of a rule that differ from the rest of its row."""
     usual = ModelFacts()
-    told = [f"{name}: {'yes' if value else 'no'}" for name, value in rule.capabilities.items()]
-    told += [
+    texts = [f"{name}: {'yes' if value else 'no'}" for name, value in rule.capabilities.items()]
+    texts += [
         f"{name}: {_words(value)}"
         for name in ModelFacts.__slots__
         if (value := getattr(rule.facts, name)) != getattr(usual, name)
     ]
-    told += [f"over {rule.wire}"] if rule.wire else []
-    return told + ([f"tools over {rule.tools_wire}"] if rule.tools_wire else [])
+    texts += [f"over {rule.wire}"] if rule.wire else []
+    return texts + ([f"tools over {rule.tools_wire}"] if rule.tools_wire else [])
 
 
 def _words(value: object) -> str:
