@@ -8,7 +8,7 @@ rebuilt. Dropped or approximated features are typed warnings.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
@@ -100,15 +100,26 @@ class Repair(Value):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Value):
-    """One exchange in the log of a call: its purpose, model, usage, and error if it failed.
+    """An entry in the log of a call: one exchange, with its error if it failed, or the decision to make none.
 
-    A "redial" repeats an exchange whose reused connection the server had closed.
+    A "redial" repeats an exchange whose reused connection the server had closed. "skip" and "joined" made no exchange: a layer
+    refused it, or the call waited for an equal call; ``why`` has the reason. ``at``: seconds from the begin of the call to the
+    begin of the exchange. ``seconds``: its duration. ``queued`` and ``waited``: seconds in the limiter's queue and between
+    retries before it. ``cost``: US dollars. Equality ignores times, ``status`` (HTTP) and ``request_id``.
     """
 
-    purpose: Literal["ask", "repair", "extract", "retry", "redial"] = "ask"
+    purpose: Literal["ask", "repair", "extract", "retry", "redial", "skip", "joined"] = "ask"
     model: str | None = None
     usage: Usage = Usage()
     error: str | None = None
+    status: int | None = field(default=None, compare=False)
+    request_id: str | None = field(default=None, compare=False)
+    at: float | None = field(default=None, compare=False)
+    seconds: float | None = field(default=None, compare=False)
+    queued: float = field(default=0.0, compare=False)
+    waited: float = field(default=0.0, compare=False)
+    cost: float | None = None
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +170,11 @@ class Choice(Value):
 
 @dataclass(frozen=True, slots=True)
 class Response(Value):
-    """The canonical answer of a model: one choice or several, usage, warnings and raw JSON."""
+    """The canonical answer of a model: one choice or several, usage, warnings and raw JSON.
+
+    ``cache``: whether the answer is from the cache of responses ("hit"), could be stored there ("miss"), or neither ("off"). A
+    hit has a ``usage`` of zeros; ``cached_usage`` is that of the stored answer.
+    """
 
     choices: tuple[Choice, ...] = ()
     usage: Usage = Usage()
@@ -168,11 +183,15 @@ class Response(Value):
     warnings: tuple[LMWarning, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     raw: JsonValue = None
+    cache: Literal["hit", "miss", "off"] = "off"
+    cached_usage: Usage | None = None
 
     def with_attempts(self, attempts: Iterable[Attempt]) -> Response:
         """Return a copy with other attempts. (Called by every call; ``replace`` is slow.)"""
-        done = tuple(attempts)
-        return Response(self.choices, self.usage, self.model, self.id, self.warnings, done, self.raw)
+        return Response(
+            self.choices, self.usage, self.model, self.id, self.warnings, tuple(attempts), self.raw, self.cache,
+            self.cached_usage,
+        )  # fmt: skip
 
     def with_warnings(self, *warnings: LMWarning) -> Response:
         """Return a copy with more warnings."""

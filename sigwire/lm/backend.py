@@ -79,7 +79,7 @@ class SimpleBackendAdapter:
         self._backend = backend
 
     def answer(self, call: Call) -> Steps[Response]:
-        response = yield from answer_once(call, partial(self._exchange, call.request))
+        response = yield from answer_once(call, partial(self._exchange, call))
         if call.streamed:
             from sigwire.lm.stream_events import emit_response  # only streams need events
 
@@ -93,7 +93,9 @@ class SimpleBackendAdapter:
         names: Collection[str] | None = getattr(self._backend, "option_names", None)
         return (names,)
 
-    def _exchange(self, request: Request) -> Steps[Response]:
+    def _exchange(self, call: Call) -> Steps[Response]:
+        call.begin()
+        request = call.request
         response: Response = yield FunctionEffect(
             partial(self._backend.answer, request), partial(self._backend.aanswer, request)
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from sigwire.core.capabilities import Capabilities
@@ -20,7 +21,7 @@ from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
-from sigwire.lm.policy.call import Call, TargetKey
+from sigwire.lm.policy.call import Call, Layer, TargetKey, through
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
@@ -112,10 +113,23 @@ class LM(BaseLM):
     # --- calls
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
-        request, layers = self._with_options(request), (self._policy(),)
-        return self._backend.answer(
-            Call(request, self._target, streamed=streamed, timeout=self._connection.timeout, layers=layers)
+        call = Call(
+            self._with_options(request),
+            self._target,
+            streamed=streamed,
+            timeout=self._connection.timeout,
+            layers=self._layers(),
         )
+        outer = self._outer_layers()
+        return through(outer, call, partial(self._backend.answer, call)) if outer else self._backend.answer(call)
+
+    def _outer_layers(self) -> tuple[Layer, ...]:
+        """Return the layers around a whole answer, the outermost first."""
+        return ()
+
+    def _layers(self) -> tuple[Layer, ...]:
+        """Return the layers around each exchange of an answer, the outermost first."""
+        return (self._policy(),)
 
     def _with_options(self, request: Request) -> Request:
         if self._removed:

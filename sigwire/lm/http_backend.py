@@ -23,7 +23,7 @@ from pydantic_core import from_json, to_json
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request, memoized
-from sigwire.core.response import Attempt, Response
+from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
@@ -152,7 +152,7 @@ class HttpBackend:
         current = sent
         while True:
             body, response, ends = yield from through(call.layers, call, partial(exchange, call, route, sent, current))
-            call.log.append(Attempt(call.purpose, call.target.model, response.usage))
+            call.record(response.usage)
             bodies.append(body)
             following = route.continuation(body, current)
             if following is None or len(bodies) > _MAX_CONTINUATIONS:
@@ -180,9 +180,11 @@ class HttpBackend:
     def _exchange(
         self, call: Call, route: _WireRoute, sent: EncodedRequest, current: EncodedRequest
     ) -> Steps[ExchangeResult]:
+        call.begin()
         endpoint = self._resolver.endpoint(current.headers)
         try:
             reply: HttpReply = yield _SendEffect(self._transport(), self._http_request(call, route, current, endpoint))
+            call.headers = reply.headers
             if 200 <= reply.status < 300:
                 return _decode(route, sent, reply)
             recovered = _recover(route, sent, reply)
@@ -197,6 +199,7 @@ class HttpBackend:
         from sigwire.core.events import collect
         from sigwire.lm.stream_events import attach_partial, end_events
 
+        call.begin()
         events: list[StreamEvent] = []
         endpoint = self._resolver.endpoint(current.headers)
         try:
@@ -216,6 +219,7 @@ class HttpBackend:
         reply = ReplyReader(self._transport(), request)
         try:
             yield reply.open()
+            call.headers = reply.headers
             if 200 <= reply.status < 300:
                 codec = cast("StreamingCodec[Any]", route.codec)
                 yield from emit_decoded(call, reply, codec, sent, route.target, events)

@@ -86,6 +86,7 @@ class LiteLLM:
         return ({name for name, option in rows.items() if option is not None},)
 
     def _exchange(self, call: Call) -> Steps[Response]:
+        call.begin()
         prepared = yield from self._prepare(call, stream=call.streamed)
         if call.streamed and prepared.sent.repeat == 1:
             litellm, target, arguments, sent = prepared

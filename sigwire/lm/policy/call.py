@@ -7,18 +7,19 @@ events that an exchange emits pass through ``yield from``, and ``Call.emitted`` 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sigwire.core.request import Request
-from sigwire.core.response import Attempt, Response
+from sigwire.core.response import Attempt, Response, Usage
 from sigwire.effects.steps import Steps
-from sigwire.errors import LMTimeoutError
+from sigwire.errors import LMError, LMTimeoutError
 
 __all__ = ["Call", "Exchange", "Layer", "TargetKey", "answer_once", "through"]
 
 T = TypeVar("T")
+_NO_USAGE = Usage()
 Exchange: TypeAlias = Callable[[], Steps[T]]
 """Makes new steps each time it is called: a generator runs once."""
 
@@ -45,13 +46,19 @@ class Layer(Protocol):
 class Call:
     """One request on its way; made for one answer and never shared.
 
-    ``streamed``: whether the answer's events are emitted as they arrive. ``timeout``: seconds from now for all exchanges and
-    waits, kept as ``deadline`` (``time.monotonic()``). ``log``: every exchange in order, failed ones included. ``purpose`` of
-    the current exchange; a "redial" needs a new connection. ``emitted``: the number of events with content that were emitted;
-    a layer repeats nothing once an exchange has added to it.
+    ``streamed``: whether the answer's events are emitted as they arrive. ``layers``: those around each exchange. ``timeout``:
+    seconds from now for all exchanges and waits, kept as ``deadline`` (``time.monotonic()``). ``started`` is the begin of the
+    call and its rank in every queue: a retry keeps its place. ``emitted``: the number of events with content that were
+    emitted; a layer repeats nothing once an exchange has added to it.
+
+    ``log`` has every exchange in order. Until ``record`` writes the next entry, ``purpose``, ``queued``, ``waited``, ``cost``
+    and ``why`` are its values; a "redial" needs a new connection. ``headers`` are those of the exchange's reply, if it has any.
     """
 
-    __slots__ = ("deadline", "emitted", "layers", "log", "purpose", "request", "streamed", "target")
+    __slots__ = (
+        "began", "cost", "deadline", "emitted", "headers", "layers", "log", "purpose", "queued", "request", "started",
+        "streamed", "target", "waited", "why",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -63,15 +70,21 @@ class Call:
         layers: Sequence[Layer] = (),
     ) -> None:
         self.request, self.target, self.streamed, self.layers = request, target, streamed, layers
-        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.started = time.monotonic()
+        self.deadline = None if timeout is None else self.started + timeout
         self.purpose: Literal["ask", "retry", "redial"] = "ask"
         self.log: list[Attempt] = []
         self.emitted = 0
+        self.began: float | None = None
+        self.headers: Mapping[str, str] | None = None
+        self.queued = self.waited = 0.0
+        self.cost: float | None = None
+        self.why: str | None = None
 
     def part(self) -> Call:
         """Return a call for one of several answers to the request, with a log of its own."""
         call = Call(self.request, self.target, streamed=self.streamed, layers=self.layers)
-        call.deadline = self.deadline
+        call.started, call.deadline = self.started, self.deadline
         return call
 
     def without_stream(self) -> Call:
@@ -79,6 +92,33 @@ class Call:
         call = self.part()
         call.streamed, call.log = False, self.log
         return call
+
+    def begin(self) -> None:
+        """Begin an exchange. The backend calls it when the exchange has passed all layers."""
+        self.began, self.headers = time.monotonic(), None
+
+    def record(self, usage: Usage = _NO_USAGE, error: LMError | None = None) -> None:
+        """Write the exchange that ended into the log; one that never began is a "skip"."""
+        now = time.monotonic()
+        began = self.began
+        self.log.append(
+            Attempt(
+                "skip" if began is None else self.purpose,
+                self.target.model,
+                usage,
+                error.code if error else None,
+                error.status if error else None,
+                error.request_id if error else None,
+                (began or now) - self.started,
+                0.0 if began is None else now - began,
+                self.queued,
+                self.waited,
+                self.cost,
+                self.why,
+            )
+        )
+        self.began = self.cost = self.why = None
+        self.queued = self.waited = 0.0
 
     def remaining(self) -> float | None:
         """Return the seconds until the deadline; ``None`` for no deadline. Raises ``LMTimeoutError`` if it has passed."""
@@ -113,9 +153,7 @@ def through(layers: Sequence[Layer], call: Call, exchange: Exchange[T]) -> Steps
 
 
 def answer_once(call: Call, exchange: Exchange[Response]) -> Steps[Response]:
-    """Answer a call with one exchange. The attempts are on the response only if an exchange failed."""
+    """Answer a call with one exchange."""
     response = yield from through(call.layers, call, exchange)
-    if not call.log:
-        return response
-    call.log.append(Attempt(call.purpose, call.target.model, response.usage))
+    call.record(response.usage)
     return response.with_attempts(call.log)

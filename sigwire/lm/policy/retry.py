@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, LMError, LMTransportError
 from sigwire.keywords import ChecksKeywords
@@ -127,7 +126,7 @@ class RetryPolicy(ChecksKeywords):
             try:
                 return (yield from inner())
             except LMError as error:
-                call.log.append(Attempt(call.purpose, call.target.model, error=error.code))
+                call.record(error=error)
                 empty += _is_empty(error)
                 redial = not redial and isinstance(error, LMTransportError) and error.stale
                 seconds = 0.0 if redial else self.wait(error, number) if empty <= 1 else None
@@ -137,6 +136,7 @@ class RetryPolicy(ChecksKeywords):
             call.purpose = "redial" if redial else "retry"
             if not redial:
                 number += 1
+                call.waited = seconds
                 yield Sleep(seconds, self.clock)
 
 

@@ -47,19 +47,48 @@ def test_through_performs_the_first_layer_outermost() -> None:
     assert seen == ["a in", "b in", "b out", "a out"]
 
 
-def test_answer_once_lists_no_attempts_when_the_first_exchange_succeeds() -> None:
-    assert run(answer_once(new_call(), exchange)).attempts == ()
+def test_answer_once_lists_the_exchange_when_the_first_exchange_succeeds() -> None:
+    call = new_call()
+
+    def begun() -> Steps[Response]:
+        call.begin()
+        return (yield from exchange())
+
+    (attempt,) = run(answer_once(call, begun)).attempts
+    assert attempt == Attempt("ask", "acme/m", Usage(1, 2))
+    assert attempt.at is not None
+    assert attempt.seconds is not None
+
+
+def test_exchange_that_never_began_is_a_skip_with_its_reason() -> None:
+    call = new_call()
+    call.why, call.queued = "142 before it", 1.5
+    call.record(error=LMServerError("busy"))
+    call.begin()
+    call.record()
+    (skip, ask) = call.log
+    assert (skip.purpose, skip.error, skip.why, skip.queued, skip.seconds) == (
+        "skip",
+        "server",
+        "142 before it",
+        1.5,
+        0.0,
+    )
+    assert (ask.purpose, ask.error, ask.why, ask.queued) == ("ask", None, None, 0.0)
 
 
 def test_answer_once_lists_failed_and_successful_attempts() -> None:
     outcomes = iter([LMServerError("busy"), None])
 
+    call = new_call(RetryPolicy(clock=Clock()))
+
     def flaky() -> Steps[Response]:
+        call.begin()
         if error := next(outcomes):
             raise error
         return (yield from exchange())
 
-    response = run(answer_once(new_call(RetryPolicy(clock=Clock())), flaky))
+    response = run(answer_once(call, flaky))
     assert response.attempts == (Attempt("ask", "acme/m", error="server"), Attempt("retry", "acme/m", Usage(1, 2)))
 
 
@@ -93,6 +122,7 @@ def test_retry_raises_at_once_when_the_exchange_has_emitted_events() -> None:
     call = new_call()
 
     def emitting() -> Steps[Response]:
+        call.begin()
         call.emitted += 1
         raise LMServerError("broken")
         yield

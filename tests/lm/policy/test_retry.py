@@ -59,6 +59,16 @@ def scripted(*outcomes: LMError | str) -> Callable[[], Steps[str]]:
     return exchange
 
 
+def retried(retry: RetryPolicy, call: Call, exchange: Callable[[], Steps[str]]) -> Steps[str]:
+    """Return the steps of a call whose exchange begins each time, as backends begin it."""
+
+    def begun() -> Steps[str]:
+        call.begin()
+        return exchange()
+
+    return retry.around(call, begun)
+
+
 def new_call(model: str = "m") -> Call:
     return Call(Request(), TargetKey("acme", None, None, model))
 
@@ -74,7 +84,7 @@ HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 async def test_transient_failures_are_retried_after_waits_that_double(how: str) -> None:
     clock, call = Clock(), new_call("openai/m")
     exchange = scripted(LMServerError("busy"), LMTimeoutError("slow"), LMTransportError("reset"), "done")
-    assert await drive(how, policy(clock).around(call, exchange)) == "done"
+    assert await drive(how, retried(policy(clock), call, exchange)) == "done"
     assert clock.slept == [0.5, 1.0, 2.0]
     assert call.log == [
         Attempt("ask", "openai/m", error="server"),
@@ -98,7 +108,7 @@ async def test_transient_failures_are_retried_after_waits_that_double(how: str) 
 async def test_final_error_is_raised_at_once_with_its_attempt(how: str, error: LMError) -> None:
     clock = Clock()
     with pytest.raises(LMError) as caught:
-        await drive(how, policy(clock).around(new_call(), scripted(error)))
+        await drive(how, retried(policy(clock), new_call(), scripted(error)))
     assert caught.value is error
     assert error.attempts == (Attempt("ask", "m", error=error.code),)
     assert clock.slept == []
@@ -108,7 +118,7 @@ async def test_final_error_is_raised_at_once_with_its_attempt(how: str, error: L
 async def test_retries_are_bounded_and_the_last_error_has_all_attempts(how: str) -> None:
     errors = [LMServerError(str(number)) for number in range(4)]
     with pytest.raises(LMServerError, match="2") as caught:
-        await drive(how, policy(retries=2).around(new_call(), scripted(*errors)))
+        await drive(how, retried(policy(retries=2), new_call(), scripted(*errors)))
     assert [attempt.purpose for attempt in caught.value.attempts] == ["ask", "retry", "retry"]
 
 
@@ -130,7 +140,7 @@ def test_stated_wait_is_kept_up_to_two_minutes(error: LMError, seconds: float | 
 def test_error_marked_retryable_is_retried() -> None:
     error = LMInvalidRequestError("the model wrote a broken call")
     error.retryable = True
-    assert run(policy().around(new_call(), scripted(error, "done"))) == "done"
+    assert run(retried(policy(), new_call(), scripted(error, "done"))) == "done"
 
 
 @pytest.mark.parametrize("retries", [0, 1, 5])
@@ -138,7 +148,7 @@ def test_success_without_an_answer_is_retried_once_at_most(retries: int) -> None
     errors = [LMServerError("no choices", status=200) for _ in range(3)]
     call = new_call()
     with pytest.raises(LMServerError):
-        run(policy(retries=retries).around(call, scripted(*errors)))
+        run(retried(policy(retries=retries), call, scripted(*errors)))
     assert len(call.log) == min(retries, 1) + 1
 
 
@@ -146,16 +156,16 @@ def test_error_code_in_a_success_is_retried_like_any_error() -> None:
     errors = [LMServerError("slow down", status=200, provider_code="rate_limit_exceeded") for _ in range(3)]
     call = new_call()
     with pytest.raises(LMServerError):
-        run(policy(retries=2).around(call, scripted(*errors)))
+        run(retried(policy(retries=2), call, scripted(*errors)))
     assert len(call.log) == 3
 
 
 def test_success_without_an_answer_is_counted_apart_from_other_failures() -> None:
     empty, clock = [LMServerError("no choices", status=200) for _ in range(2)], Clock()
     exchange = scripted(LMServerError("busy", status=500), empty[0], LMServerError("busy", status=500), "done")
-    assert run(policy(clock).around(new_call(), exchange)) == "done"
+    assert run(retried(policy(clock), new_call(), exchange)) == "done"
     with pytest.raises(LMServerError) as caught:
-        run(policy(retries=9).around(new_call(), scripted(empty[0], LMServerError("busy", status=500), empty[1])))
+        run(retried(policy(retries=9), new_call(), scripted(empty[0], LMServerError("busy", status=500), empty[1])))
     assert caught.value is empty[1]
 
 
@@ -175,7 +185,7 @@ async def test_stale_connection_is_redialled_at_once_and_is_no_retry(how: str) -
         return (yield from outcomes())
 
     outcomes = scripted(stale(), LMServerError("busy"), stale(), "done")
-    assert await drive(how, policy(clock, retries=1).around(call, exchange)) == "done"
+    assert await drive(how, retried(policy(clock, retries=1), call, exchange)) == "done"
     assert purposes == ["ask", "redial", "retry", "redial"]
     assert clock.slept == [0.5]
     assert [(attempt.purpose, attempt.error) for attempt in call.log] == [
@@ -190,7 +200,7 @@ async def test_redial_that_fails_is_not_redialled(how: str) -> None:
     clock, call = Clock(), new_call()
     errors = [stale() for _ in range(3)]
     with pytest.raises(LMTransportError) as caught:
-        await drive(how, policy(clock, retries=0).around(call, scripted(*errors)))
+        await drive(how, retried(policy(clock, retries=0), call, scripted(*errors)))
     assert caught.value is errors[1]
     assert clock.slept == []
 
@@ -200,7 +210,7 @@ async def test_error_is_raised_at_once_when_the_wait_would_pass_the_deadline(how
     clock, error = Clock(), LMRateLimitError(retry_after=5.0)
     call = Call(Request(), TargetKey("acme", None, None, "m"), timeout=2.0)
     with pytest.raises(LMRateLimitError) as caught:
-        await drive(how, policy(clock).around(call, scripted(LMServerError("busy"), error)))
+        await drive(how, retried(policy(clock), call, scripted(LMServerError("busy"), error)))
     assert caught.value is error
     assert clock.slept == [0.5]
 
@@ -212,7 +222,7 @@ def test_other_exceptions_are_not_caught() -> None:
 
     call = new_call()
     with pytest.raises(ZeroDivisionError):
-        run(policy().around(call, exchange))
+        run(retried(policy(), call, exchange))
     assert call.log == []
 
 
