@@ -2,4 +2,5 @@
 
 call     the call, its log, and the seam: layers around an exchange
 retry    the layer that retries transient failures
+waiting  the wait for a future of another call
 """

@@ -1,0 +1,78 @@
+"""``Wait``: an effect that waits until another thread or task resolves a future.
+
+The owner of the future (a queue, the leader of identical calls, a budget) resolves it from any thread. A wait that ends early
+cancels the future: a flag, which the owner sees when it comes to the future. Each waiter has a future of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from sigwire.effects.cancellation import StreamCancelled, on_cancel
+from sigwire.errors import LMTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from concurrent.futures import Future
+
+__all__ = ["Wait"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Generic[T]):
+    """Effect: wait for a future and return its value, or raise its error.
+
+    ``deadline`` is a time of ``time.monotonic()``; when it passes first, ``LMTimeoutError`` is raised. The deadline, an
+    interrupt and cancellation cancel the future. If its owner has resolved it at the same moment, ``future.cancelled()`` is
+    False: the steps then give back what the future holds.
+
+    >>> from concurrent.futures import Future
+    >>> future = Future()
+    >>> future.set_result("slot 3")
+    >>> Wait(future, None).run()
+    'slot 3'
+    """
+
+    future: Future[T]
+    deadline: float | None
+
+    def run(self) -> T:
+        with self._cancelled_on_exit(), on_cancel(self.future.cancel):
+            return self.future.result(self._seconds())
+
+    async def arun(self) -> T:
+        import asyncio
+
+        with self._cancelled_on_exit():
+            try:
+                async with asyncio.timeout(self._seconds()):
+                    return await asyncio.wrap_future(self.future)
+            except TimeoutError:
+                if self.future.cancel():
+                    raise
+                return self.future.result()
+
+    def _seconds(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @contextmanager
+    def _cancelled_on_exit(self) -> Generator[None]:
+        """Cancel the future when the block raises; raise the error that the wait has for this."""
+        from concurrent.futures import CancelledError
+
+        try:
+            yield
+        except CancelledError:  # by the cancel scope: the blocking wait knows no other
+            raise StreamCancelled from None
+        except TimeoutError:
+            if not self.future.cancel():  # the error of the future itself
+                raise
+            raise LMTimeoutError("The timeout of the call has passed (waiting to send). Raise timeout.") from None
+        except BaseException:
+            self.future.cancel()
+            raise
