@@ -199,7 +199,8 @@ class LMError(SigwireError):
 
     Attributes: ``message``, ``code`` (short name of the class), ``model``, ``provider``,
     ``provider_code``, ``status`` (HTTP), ``request_id``, ``retry_after`` (seconds); each ``None`` when unknown.
-    ``attempts`` are the failed exchanges of the call; ``partial`` is the partial ``Response`` of a failed stream.
+    ``attempts`` are the exchanges of the call; ``partial`` is the partial ``Response`` of a failed stream. ``overload``: whether
+    the provider states that it is overloaded.
 
     >>> error = LMRateLimitError("slow down", provider="openai", retry_after=2.0)
     >>> error.retryable, error.code, error.retry_after
@@ -208,6 +209,7 @@ class LMError(SigwireError):
 
     code: str = "lm_error"
     retryable: bool = False
+    overload: bool = False
 
     def __init__(
         self,

@@ -240,9 +240,11 @@ def translate_error(
         return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
     status: object = getattr(error, "status_code", None)
     body = object_of(getattr(error, "body", None))
-    fault = read_error_body(status if isinstance(status, int) else None, _headers(error), body)
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
     text = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
+    # LiteLLM drops the body of most errors; the text has the provider's message with the stated wait.
+    given = body or {"message": text}
+    fault = read_error_body(status if isinstance(status, int) else None, _headers(error), given)
     unknown = f"The provider {target.model.partition('/')[0]!r} is unknown to sigwire and to LiteLLM"
     text = redact(re.sub("(?is).*llm provider not provided.*", unknown, text), arguments)
     codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))

@@ -110,7 +110,10 @@ def _codes(*names: str) -> frozenset[str]:
 
 
 _NO_KEY_TEXTS = ("missing credentials", "api_key client option must be set")
-_QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your plan and billing")
+_QUOTA_TEXTS = (
+    "insufficient_quota", "exceeded your current quota", "check your plan and billing", "billing_hard_limit_reached",
+    "credit_balance_exhausted", "spend_limit_reached", "perday",
+)  # fmt: skip
 _LONG_CONTEXT = _codes("ContextWindowExceededError", "context_length_exceeded")
 _FILTERED = _codes("ContentPolicyViolationError", "RejectedRequestError", "content_filter", "content_policy_violation")
 _UNPAID = _codes("PaymentRequiredError", "BudgetExceededError", "insufficient_quota")

@@ -4,7 +4,7 @@
     error = lm_error(body, RULES, target)           the first rule that matches; STATUS_RULES after those of the wire
 
 A rule matches if all that it names matches: status, code or type, and a substring of the message. Its ``hint``, what to
-do next, ends the message. No clock: an HTTP date in ``retry-after`` is measured against the reply's ``date`` header.
+do next, ends the message. No clock: dates in the headers are measured against the reply's ``date`` header.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
@@ -45,7 +45,7 @@ __all__ = [
 class ErrorBody:
     """The content of an error reply. ``codes``: its ``code``, ``type`` and ``status`` in lower case.
 
-    ``retry``: whether the server wants a retry, ``None`` if unknown. ``retry_after``: in seconds.
+    ``retry``: whether the server wants a retry, ``None`` if unknown. ``retry_after``: the stated wait in seconds.
     """
 
     status: int | None
@@ -121,9 +121,9 @@ STATUS_RULES: tuple[ErrorRule, ...] = (
     ErrorRule(LMBillingError, _statuses(402), hint="Check the account's balance and limits."),
     ErrorRule(LMUnsupportedModelError, _statuses(404), hint=_MODEL_HINT),
     ErrorRule(LMTimeoutError, _statuses(408)),
-    ErrorRule(LMServerError, _statuses(409)),
+    ErrorRule(LMServerError, _statuses(409, 425)),
     ErrorRule(ContextWindowExceededError, _statuses(413), hint=_CONTEXT_HINT),
-    ErrorRule(LMRateLimitError, _statuses(425, 429)),
+    ErrorRule(LMRateLimitError, _statuses(429)),
     ErrorRule(LMTransportError, _statuses(499)),
     ErrorRule(LMInvalidRequestError, frozenset(range(400, 500))),
     ErrorRule(LMServerError, frozenset(range(500, 600))),
@@ -172,7 +172,12 @@ def lm_error(body: ErrorBody, rules: Iterable[ErrorRule], target: Target[WirePro
     retry = rule.retry if body.retry is None else body.retry
     if retry is not None:
         error.retryable = retry
+    if body.status == 529 or _OVERLOAD_CODES.intersection(body.codes):
+        error.overload = True
     return error
+
+
+_OVERLOAD_CODES = frozenset({"overloaded_error", "server_is_overloaded"})
 
 
 def empty_reply_error(missing: str, body: JsonValue, target: Target[WireProfile]) -> LMError:
@@ -235,7 +240,7 @@ def read_error_body(status: int | None, headers: Mapping[str, str], body: bytes 
         message,
         _codes(detail),
         lower.get("x-request-id") or lower.get("request-id") or string_of(data, "request_id"),
-        _retry_after(lower, detail, message),
+        _retry_after(status, lower, detail, message),
         _SHOULD_RETRY.get(lower.get("x-should-retry", "").lower()),
     )
 
@@ -289,22 +294,23 @@ def _codes(detail: JsonObject) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-# --- retry after ------------------------------------------------------------------------------------------
+# --- how long to wait -----------------------------------------------------------------------------------
 
-_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_RETRY_TEXT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)", re.IGNORECASE)
+_UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_RETRY_TEXT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)", re.IGNORECASE)
 
 
-def _retry_after(headers: Mapping[str, str], detail: JsonObject, message: str) -> float | None:
-    """Return the first readable hint: milliseconds, seconds or a date, the retry info of the body, the message."""
-    found = _RETRY_TEXT.search(message)
+def _retry_after(status: int | None, headers: Mapping[str, str], detail: JsonObject, message: str) -> float | None:
+    """Return the first readable hint: milliseconds, seconds or a date, the retry info of the body, the message, the limits."""
+    found, date = _RETRY_TEXT.search(message), _date(headers.get("date", ""))
     hints = (
         _number(headers.get("retry-after-ms"), 0.001),
         _number(headers.get("retry-after"), 1.0),
-        _seconds_until(headers.get("retry-after"), headers.get("date")),
+        _seconds_until(headers.get("retry-after"), date),
         _retry_info(detail),
         _seconds(found.group(1)) if found else None,
+        _reset(headers, date) if status == 429 else None,
     )
     return next((hint for hint in hints if hint is not None and hint >= 0), None)
 
@@ -316,25 +322,50 @@ def _number(text: str | None, scale: float) -> float | None:
         return None
 
 
-def _seconds_until(date: str | None, now: str | None) -> float | None:
-    then, start = _http_date(date or ""), _http_date(now or "")
-    return max(0.0, (then - start).total_seconds()) if then and start else None
+def _seconds_until(text: str | None, now: datetime | None) -> float | None:
+    then = _date(text or "")
+    return max(0.0, (then - now).total_seconds()) if then and now else None
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")
 _HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")
 
 
-def _http_date(text: str) -> datetime | None:
+def _date(text: str) -> datetime | None:
+    """Return the time of an HTTP date or of one in RFC 3339; ``None`` for another text."""
     found = _HTTP_DATE.fullmatch(text)
-    if not found or found.group(2) not in _MONTHS:
-        return None
-    day, month, *rest = found.groups()
     try:
-        year, hour, minute, second = map(int, rest)
-        return datetime(year, _MONTHS.index(month) + 1, int(day), hour, minute, second)
-    except ValueError:
+        if found:
+            day, month, *rest = found.groups()
+            year, hour, minute, second = map(int, rest)
+            return datetime(year, _MONTHS.index(month) + 1, int(day), hour, minute, second, tzinfo=UTC)
+        return datetime.fromisoformat(text).astimezone(UTC) if _ISO_DATE.fullmatch(text) else None
+    except (ValueError, OverflowError):
         return None
+
+
+def _reset(headers: Mapping[str, str], now: datetime | None) -> float | None:
+    """Return the longest wait for a resource of which nothing remains, by ``x-ratelimit-...`` or ``anthropic-ratelimit-...``.
+
+    OpenAI's form is ``x-ratelimit-reset-tokens``, that of Anthropic ``anthropic-ratelimit-tokens-reset``.
+    """
+    waits = (
+        _reset_seconds(headers.get(name.replace("remaining", "reset"), ""), now)
+        for name, left in headers.items()
+        if "ratelimit" in name and "remaining" in name and _number(left, 1.0) == 0
+    )
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _reset_seconds(text: str, now: datetime | None) -> float | None:
+    """Return the seconds of a date, a duration ("6m0s"), a number, or a Unix time in seconds or milliseconds."""
+    number = _number(text, 1.0)
+    if number is None:
+        return _seconds_until(text, now) if "T" in text else _seconds(text)
+    if number < 1e9:  # not a Unix time, which some gateways send
+        return number
+    return None if now is None else max(0.0, (number / 1000 if number > 1e11 else number) - now.timestamp())
 
 
 def _retry_info(detail: JsonObject) -> float | None:
