@@ -263,9 +263,13 @@ class LMTimeoutError(LMError):
 
 
 class LMAuthenticationError(LMError):
-    """The provider does not accept the key, or the key lacks permission."""
+    """The provider does not accept the key, or the key lacks permission.
+
+    ``key_changed``: whether the function that returns the key now returns another one than the provider refused.
+    """
 
     code = "auth"
+    key_changed: bool = False
 
 
 class LMBillingError(LMError):

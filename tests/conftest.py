@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sigwire.lm.policy.throttle import throttle_reset
 from sigwire.lm.providers import registry as providers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +65,13 @@ def no_providers_left_behind() -> Iterator[None]:
     for table, rows in zip(tables, before, strict=True):
         table.clear()
         table.update(rows)
+
+
+@pytest.fixture(autouse=True)
+def no_failures_left_behind() -> Iterator[None]:
+    """Forget the failures of each test: tests share names of models, and so budgets of retries."""
+    yield
+    throttle_reset()
 
 
 @pytest.fixture(autouse=True)

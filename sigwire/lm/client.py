@@ -22,6 +22,7 @@ from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.call import Call, Layer, TargetKey, through
+from sigwire.lm.policy.deadlines import Timeout
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
@@ -41,7 +42,8 @@ class LM(BaseLM):
 
     These arguments override the provider table: ``api_key`` (default: from the environment, at each request; a function is
     called at each request), ``base_url`` (alias ``api_base``), ``wire`` (one of the provider's wires), and the variables of
-    the row's URL (``project``, ``location``, ``api_version``). ``timeout``: seconds for a whole call with its retries.
+    the row's URL (``project``, ``location``, ``api_version``). ``timeout``: seconds for a whole call with its retries, or a
+    ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
     exchange; ``retry``: a whole ``RetryPolicy``. ``cache`` is for a cache of responses, which does not exist yet.
 
@@ -71,7 +73,7 @@ class LM(BaseLM):
         api_key: str | Callable[[], str] | None = None,
         base_url: str | None = None,
         transport: Transport | None = None,
-        timeout: float | None = None,
+        timeout: float | Timeout | None = None,
         headers: Mapping[str, str] | None = None,
         wire: str | None = None,
         retry: RetryPolicy | None = None,
@@ -105,7 +107,7 @@ class LM(BaseLM):
         self._capabilities = self._given or row.capabilities_of(name)
         connection = self._connection
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)
-        key, base_url = connection.api_key, connection.base_url
+        key, base_url, self._total = connection.api_key, connection.base_url, connection.limits().total
         self._target = TargetKey(
             row.prefix, base_url and redact_url(base_url), hash(key) if isinstance(key, str) else None, self.model
         )
@@ -117,7 +119,7 @@ class LM(BaseLM):
             self._with_options(request),
             self._target,
             streamed=streamed,
-            timeout=self._connection.timeout,
+            timeout=self._total,
             layers=self._layers(),
         )
         outer = self._outer_layers()
@@ -186,8 +188,8 @@ class LM(BaseLM):
         return self._connection.base_url
 
     @property
-    def timeout(self) -> float | None:
-        """Seconds for a whole call; ``None`` for the transport's default, which is for each exchange."""
+    def timeout(self) -> float | Timeout | None:
+        """The time limits given in code; ``None`` for the defaults."""
         return self._connection.timeout
 
     @property
@@ -251,13 +253,14 @@ class LM(BaseLM):
     def dump_state(self) -> JsonObject:
         """Return the state that rebuilds the model, as JSON: no key, no headers, no transport."""
         connection = self._connection
-        settings = {"base_url": connection.base_url, "timeout": connection.timeout, "wire": connection.wire}
+        timeout = connection.timeout.dump() if isinstance(connection.timeout, Timeout) else connection.timeout
+        settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire}
         given = {name: value for name, value in settings.items() if value is not None}
         return {**super().dump_state(), **storable_options({**given, **connection.variables})}
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
-_TRANSPORT_OPTIONS = frozenset("ca certificate connect_timeout keep_alive max_reply proxy tls trust_env".split())
+_TRANSPORT_OPTIONS = frozenset("ca certificate connect_timeout idle_timeout keep_alive max_reply proxy tls trust_env".split())
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base"}) - {"wire"}
 

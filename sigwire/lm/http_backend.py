@@ -86,6 +86,7 @@ class HttpBackend:
     ) -> None:
         self._provider, self._name, self._connection = provider, name, connection
         self._capabilities, self._model = capabilities, model
+        self._limits = connection.limits()
         self._resolver = EndpointResolver(provider, name, connection, model)
         self._is_listed = provider.lists_model(name)
         self._wires: dict[_ToolKind, Wire] = {}
@@ -280,8 +281,10 @@ class HttpBackend:
         if endpoint.query:
             url = SecretUrl(url)
         # A copy of the headers: the endpoint is cached, and a transport may change those of its request.
-        headers, is_redial = {**endpoint.headers}, call.purpose == "redial"
-        return HttpRequest(url, headers, _encode_json(sent.body), timeout=call.remaining(), new_connection=is_redial)
+        headers, is_redial, limits = {**endpoint.headers}, call.purpose == "redial", self._limits
+        seconds, left = limits.exchange, call.remaining()
+        seconds = left if seconds is None or (left is not None and left < seconds) else seconds
+        return HttpRequest(url, headers, _encode_json(sent.body), "POST", seconds, is_redial, limits)
 
     # --- errors
 
@@ -308,6 +311,7 @@ class HttpBackend:
         message = error.message
         if isinstance(error, LMAuthenticationError):
             message = f"{message} {endpoint.about_key}"
+            error.key_changed = error.status == 401 and self._resolver.key_has_changed(endpoint)
         if (hint := self._hint(error)) and hint not in message:
             message = f"{message} {hint}"
         if error.status == 404 and self._connection.base_url:

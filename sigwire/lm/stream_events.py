@@ -50,7 +50,7 @@ def emit_decoded(
 ) -> Steps[None]:
     """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
-    ended, failure = False, None
+    ended, failure, emitted = False, None, call.emitted
     message: JsonValue = None
     while not ended and failure is None:
         chunk = yield from _next_chunk(reply, framing)
@@ -63,7 +63,11 @@ def emit_decoded(
         except LMError as error:  # Events decoded before the error are emitted first.
             failure = damaged_reply_error(error, message, reply.headers) if isinstance(message, str) else error
         events += found
-        if shown := _without_ends(call, found):
+        shown = _without_ends(call, found)
+        if emitted is not None and call.emitted != emitted:
+            reply.end_first()
+            emitted = None
+        if shown:
             yield Emit(*shown)
     if failure is not None:
         raise failure

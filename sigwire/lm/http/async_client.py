@@ -320,8 +320,7 @@ class AsyncReply(asyncio.Protocol):
         self._unread = 0
         self._done = False
         pool.replies.add(self)
-        if exchange.deadline is not None:
-            pool.deadlines.add(self, exchange.deadline)
+        pool.deadlines.add(self, exchange.deadline)
 
     async def start(self) -> None:
         """Send the request and await the reply's head."""
@@ -365,9 +364,15 @@ class AsyncReply(asyncio.Protocol):
         try:
             while (chunk := self._parser.take()) is None:
                 await self._wait()
+                self._exchange.has_chunk = True
         except BaseException as error:
             self._fail(error)
+        self._exchange.has_chunk = True
         return chunk
+
+    def end_first(self) -> None:
+        """Lift the limit of the first content: it arrived."""
+        self._exchange.end_first()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -385,10 +390,13 @@ class AsyncReply(asyncio.Protocol):
             self._transport.resume_reading()
         self._unread = 0
         self._waiter = self._pool.loop.create_future()
+        deadlines, exchange = self._pool.deadlines, self._exchange
+        deadlines.move(self, exchange.next_deadline())
         try:
             await self._waiter
         finally:
             self._waiter = None
+            deadlines.move(self, exchange.deadline)  # the time of the consumer does not count as idle
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

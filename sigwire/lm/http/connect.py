@@ -1,18 +1,21 @@
 """Connecting for blocking code: the addresses of a name in turn, then TLS.
 
 Every wait ends at the deadline, and at once when the cancel scope is cancelled: a second socket is polled beside the
-connecting one, because not every system can shut down a connection in progress. A name look-up cannot be interrupted;
-cancellation takes effect after it. ``NameLookups`` awaits one in a thread.
+connecting one, because not every system can shut down a connection in progress. A name look-up cannot be interrupted: it has
+a thread, which is left behind. ``NameLookups`` awaits one.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import selectors
 import socket
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.effects.loops import to_thread
@@ -67,8 +70,7 @@ def _cancel_socket() -> Generator[socket.socket | None]:
 
 def _connect_first(host: str, port: int, deadline: float | None, cancelled: socket.socket | None) -> socket.socket:
     """Connect to the first address that accepts. The addresses share the remaining time; the first error is raised."""
-    # A str goes through the idna codec, which is slow to load; bytes do not.
-    infos = socket.getaddrinfo(host.encode() if host.isascii() else host, port, type=socket.SOCK_STREAM)
+    infos = _look_up(host, port, deadline)
     failure: OSError | None = None
     for untried, info in zip(range(len(infos), 0, -1), infos, strict=True):
         remaining = seconds_until(deadline)
@@ -77,6 +79,36 @@ def _connect_first(host: str, port: int, deadline: float | None, cancelled: sock
         except OSError as error:
             failure = failure or error
     raise failure or OSError("the name has no addresses")
+
+
+_Address: TypeAlias = "tuple[Any, int, int, str, Any]"
+_NUMERIC = re.compile(r"[\d.]+|.*:.*|localhost")
+
+
+def _look_up(host: str, port: int, deadline: float | None) -> list[_Address]:
+    """Return the addresses of a name. Raises ``TimeoutError`` past the deadline, and ``StreamCancelled``."""
+    # A str goes through the idna codec, which is slow to load; bytes do not.
+    look_up = partial(socket.getaddrinfo, host.encode() if host.isascii() else host, port, type=socket.SOCK_STREAM)
+    if _NUMERIC.fullmatch(host):  # asks no server
+        return look_up()
+    done, found = threading.Event(), list[list[_Address] | Exception]()
+
+    def work() -> None:
+        try:
+            found.append(look_up())
+        except Exception as error:  # raised by the waiting thread
+            found.append(error)
+        done.set()
+
+    with on_cancel(done.set):
+        threading.Thread(target=work, name="sigwire-name-lookup", daemon=True).start()
+        if not done.wait(seconds_until(deadline)):
+            raise TimeoutError
+    if not found:
+        raise StreamCancelled
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
 
 
 def _connect(info: tuple[Any, ...], limit: float | None, cancelled: socket.socket | None) -> socket.socket:

@@ -45,11 +45,16 @@ class DeadlineTimer:
         self._timer: asyncio.TimerHandle | None = None
         self._due = math.inf
 
-    def add(self, reply: Expiring, deadline: float) -> None:
-        """Call ``expire()`` when the deadline passes."""
-        self._waiting[reply] = deadline
-        if deadline < self._due:
-            self._schedule(deadline)
+    def add(self, reply: Expiring, deadline: float | None) -> None:
+        """Call ``expire()`` when the deadline passes; ``None`` is no deadline."""
+        self._waiting[reply] = due = math.inf if deadline is None else deadline
+        if due < self._due:
+            self._schedule(due)
+
+    def move(self, reply: Expiring, deadline: float | None) -> None:
+        """Change the deadline of a reply that has not ended."""
+        if self._waiting.get(reply, deadline) != deadline:
+            self.add(reply, deadline)
 
     def remove(self, reply: Expiring) -> None:
         """Forget a reply that ended."""
@@ -65,8 +70,8 @@ class DeadlineTimer:
         for reply in [reply for reply, deadline in self._waiting.items() if deadline <= now]:
             self.remove(reply)
             reply.expire()
-        if self._waiting:
-            self._schedule(min(self._waiting.values()))
+        if (due := min(self._waiting.values(), default=math.inf)) < math.inf:
+            self._schedule(due)
 
     def close(self) -> None:
         """Stop the timer and forget all replies."""

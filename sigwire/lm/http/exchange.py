@@ -28,13 +28,15 @@ __all__ = ["LOGIN_HINT", "HttpExchange", "configure_socket", "encode_head", "has
 class HttpExchange:
     """A request, its server and proxy, its deadlines (``time.monotonic()``), and the ``phase`` that errors name.
 
-    ``head`` is the result of ``encode_head``: everything but the length of the body. ``limits``: seconds for the exchange
-    and for connecting, ``None`` for no limit. ``max_reply``: the most bytes of the decompressed reply body. ``may_be_stale``:
-    whether the request uses a kept connection on which no byte of the reply arrived.
+    ``head`` is the result of ``encode_head``: everything but the length of the body. ``limits``: seconds for the exchange,
+    for connecting, between two chunks of the body and to the first content of a stream; ``None`` for no limit. ``max_reply``:
+    the most bytes of the decompressed reply body. ``has_chunk``: whether a part of the body arrived. ``may_be_stale``: whether
+    the request uses a kept connection on which no byte of the reply arrived.
     """
 
     __slots__ = (
-        "connect_limit", "deadline", "head", "limit", "max_reply", "may_be_stale", "phase", "proxy", "request", "server",
+        "_first", "_first_at", "_idle", "_started", "connect_limit", "deadline", "has_chunk", "head", "limit", "max_reply",
+        "may_be_stale", "phase", "proxy", "request", "server",
     )  # fmt: skip
 
     def __init__(
@@ -43,16 +45,33 @@ class HttpExchange:
         server: ServerUrl,
         head: bytes,
         proxy: Proxy | None,
-        limits: tuple[float | None, float | None],
+        limits: tuple[float | None, float | None, float | None, float | None],
         max_reply: int | None = None,
     ) -> None:
         self.request, self.server, self.head, self.proxy = request, server, head, proxy
-        self.limit, connect_limit = limits
-        self.deadline = None if self.limit is None else time.monotonic() + self.limit
+        self.limit, connect_limit, self._idle, self._first = limits
+        self._started = time.monotonic()
+        self.deadline = None if self.limit is None else self._started + self.limit
         self.connect_limit = shorter_limit(self.limit, connect_limit)
         self.max_reply = max_reply
         self.phase = "connecting"
-        self.may_be_stale = False
+        self.has_chunk = self.may_be_stale = False
+        self._first_at: float | None = None
+
+    def limit_first(self) -> None:
+        """Limit the time to the first content: the reply is a stream."""
+        self._first_at = None if self._first is None else self._started + self._first
+
+    def end_first(self) -> None:
+        """Lift the limit of the first content: it arrived."""
+        self._first_at = None
+
+    def next_deadline(self) -> float | None:
+        """Return the deadline of a wait for bytes of the reply that starts now."""
+        deadline = self.deadline if self._first_at is None else shorter_limit(self.deadline, self._first_at)
+        if not self.has_chunk or self._idle is None:
+            return deadline
+        return shorter_limit(deadline, time.monotonic() + self._idle)
 
     @property
     def needs_tls(self) -> bool:
@@ -104,9 +123,14 @@ class HttpExchange:
                 f"No connection to {self.server.shown}{through} {within}. Check the address, the network and proxies, "
                 "or raise connect_timeout."
             )
-        return LMTimeoutError(
-            f"{self.server.shown} did not answer {within} ({self.phase}). Raise timeout, or ask for a shorter answer."
-        )
+        now = time.monotonic() + _TIMER_PRECISION
+        if self._first_at is not None and now >= self._first_at:
+            what, name = f"sent no content within {self._first:g} s", "Timeout(first=...)"
+        elif self.has_chunk and self._idle is not None and (self.deadline is None or now < self.deadline):
+            what, name = f"sent nothing for {self._idle:g} s", "Timeout(idle=...)"
+        else:
+            what, name = f"did not answer {within}", "timeout"
+        return LMTimeoutError(f"{self.server.shown} {what} ({self.phase}). Raise {name}, or ask for a shorter answer.")
 
     def transport_error(self, what: str, hint: str = "", retryable: bool = True) -> LMTransportError:
         """Return the error for a missing or incomplete reply."""
@@ -136,6 +160,7 @@ class HttpExchange:
         raise error
 
 
+_TIMER_PRECISION = 0.002  # seconds by which a wait may end early
 _PROXY_HINT = "Check HttpTransport(proxy=...), or HTTPS_PROXY, HTTP_PROXY and ALL_PROXY in the environment."
 LOGIN_HINT = "Write http://user:password@host:port, in HttpTransport(proxy=...) or in HTTPS_PROXY and HTTP_PROXY."
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -12,13 +12,30 @@ from typing import Protocol
 
 from sigwire.lm.secrets import redact_url
 
-__all__ = ["AsyncReplyStream", "HttpReply", "HttpRequest", "ReplyStream", "Transport"]
+__all__ = ["AsyncReplyStream", "HttpReply", "HttpRequest", "ReplyStream", "TimeLimits", "Transport"]
+
+
+class TimeLimits(Protocol):
+    """Limits of parts of an exchange, in seconds; ``None`` is no limit (``policy.deadlines.Timeout``).
+
+    ``connect``: with the name look-up and TLS. ``first``: from the begin to the first content of a stream. ``idle``: between
+    two chunks of the body.
+    """
+
+    @property
+    def connect(self) -> float | None: ...
+
+    @property
+    def first(self) -> float | None: ...
+
+    @property
+    def idle(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request. ``timeout``: seconds for the whole exchange, connecting included; ``None`` for the transport's timeout.
-    ``new_connection``: whether to open a connection instead of using a kept one.
+    """One request. ``timeout``: seconds for the whole exchange, connecting included. ``limits``: those of its parts; without
+    them a missing ``timeout`` is the transport's. ``new_connection``: whether to open a connection instead of using a kept one.
 
     The repr shows no header values and no query, because both can hold keys.
 
@@ -32,6 +49,7 @@ class HttpRequest:
     method: str = "POST"
     timeout: float | None = None
     new_connection: bool = False
+    limits: TimeLimits | None = None
 
     def __repr__(self) -> str:
         names = ", ".join(self.headers) or "none"

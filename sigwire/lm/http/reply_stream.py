@@ -5,7 +5,7 @@ One driver reads one reply: a reply that was opened blocking is read blocking.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ class ReplyReader:
         self._transport, self._request = transport, request
         self._blocking: AbstractContextManager[ReplyStream] | None = None
         self._awaited: AbstractAsyncContextManager[AsyncReplyStream] | None = None
+        self._reply: object = None
         self._chunks: Iterator[bytes] = iter(())
         self._achunks: AsyncIterator[bytes] | None = None
         self.status = 0
@@ -42,6 +43,12 @@ class ReplyReader:
         """Release the connection, or close it if the body was not fully read."""
         return FunctionEffect(self.abort, self._aclose)
 
+    def end_first(self) -> None:
+        """Lift the limit of the first content; other transports than ``HttpTransport`` have none."""
+        lift: Callable[[], None] | None = getattr(self._reply, "end_first", None)
+        if lift is not None:
+            lift()
+
     def rest(self) -> Steps[bytes]:
         """Read the rest of the body."""
         body = bytearray()
@@ -58,13 +65,13 @@ class ReplyReader:
     def _open(self) -> None:
         manager = self._transport.stream(self._request)
         reply = manager.__enter__()
-        self._blocking, self._chunks = manager, iter(reply)
+        self._blocking, self._reply, self._chunks = manager, reply, iter(reply)
         self.status, self.headers = reply.status, reply.headers
 
     async def _aopen(self) -> None:
         manager = self._transport.astream(self._request)
         reply = await manager.__aenter__()
-        self._awaited, self._achunks = manager, aiter(reply)
+        self._awaited, self._reply, self._achunks = manager, reply, aiter(reply)
         self.status, self.headers = reply.status, reply.headers
 
     def _read(self) -> bytes | None:

@@ -168,7 +168,7 @@ class ConnectionPool:
         try:
             if connection is None:
                 connection = self._connect(exchange)
-            connection.deadline = exchange.deadline
+            connection.deadline = exchange.next_deadline()
             reply = connection.cancellable(_send_and_read_head, connection, exchange)
         except BaseException as error:
             if connection is not None:
@@ -290,9 +290,17 @@ class SyncReply:
         return iter(self.next, b"")
 
     def _take(self) -> bytes:
+        exchange, connection = self._exchange, self._connection
         while (chunk := self._reply.take()) is None:
-            self._reply.feed(self._connection.receive())
+            connection.deadline = exchange.next_deadline()
+            self._reply.feed(connection.receive())
+            exchange.has_chunk = True
+        exchange.has_chunk = True
         return chunk
+
+    def end_first(self) -> None:
+        """Lift the limit of the first content: it arrived."""
+        self._exchange.end_first()
 
     def finish(self) -> None:
         """Release the connection if it can be reused, else close it. A second call does nothing."""

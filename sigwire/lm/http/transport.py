@@ -40,8 +40,9 @@ __all__ = ["HttpTransport"]
 class HttpTransport(ChecksKeywords):
     """An HTTP/1.1 client, blocking and awaited. Opens nothing before the first call; threads and loops may share it.
 
-    - ``connect_timeout`` bounds connecting, TLS and proxies included; ``timeout`` the whole exchange. Seconds, or ``None``
-      for no limit. (A blocking name look-up has the limits of the system's resolver.)
+    - ``connect_timeout`` bounds connecting, with name look-up, TLS and proxies; ``timeout`` the whole exchange;
+      ``idle_timeout`` the wait between two chunks of a body. Seconds, or ``None`` for no limit. Limits of a request override
+      them.
     - ``proxy``: ``http://``, ``https://`` or ``socks5://``, with ``user:password@`` if needed, for every request. Without it
       ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` apply, except to loopback addresses. SOCKS needs the
       extra ``socks``.
@@ -66,6 +67,7 @@ class HttpTransport(ChecksKeywords):
         *,
         connect_timeout: float | None = 10.0,
         timeout: float | None = 600.0,
+        idle_timeout: float | None = 120.0,
         proxy: str | None = None,
         trust_env: bool = True,
         ca: str | os.PathLike[str] | None = None,
@@ -84,6 +86,7 @@ class HttpTransport(ChecksKeywords):
             )
         self.connect_timeout = _checked("connect_timeout", connect_timeout)
         self.timeout = _checked("timeout", timeout)
+        self.idle_timeout = _checked("idle_timeout", idle_timeout)
         self._max_reply = _checked("max_reply", max_reply, "bytes")
         self._proxy = Proxy.parse(proxy) if proxy else None
         self._trust_env = trust_env
@@ -126,6 +129,7 @@ class HttpTransport(ChecksKeywords):
         The deadline covers the body. Leaving the block before the body ends closes the connection.
         """
         exchange = self._exchange(request)
+        exchange.limit_first()
         reply = self._clients.open(exchange)
         try:
             exchange.check_reply(reply.status, reply.headers)
@@ -137,6 +141,7 @@ class HttpTransport(ChecksKeywords):
     async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream]:
         """Return ``stream`` as an asynchronous context manager."""
         exchange = self._exchange(request)
+        exchange.limit_first()
         reply = await self._clients.aopen(exchange)
         try:
             exchange.check_reply(reply.status, reply.headers)
@@ -170,9 +175,11 @@ class HttpTransport(ChecksKeywords):
         return f"HttpTransport(timeout={known.get('timeout')}, connect_timeout={known.get('connect_timeout')}{proxy})"
 
     def _exchange(self, request: HttpRequest) -> HttpExchange:
-        limit = self.timeout if request.timeout is None else _checked("timeout", request.timeout)
-        end = parse_url(request.url)
-        limits = (limit, self.connect_timeout)
+        limit, given, end = _checked("timeout", request.timeout), request.limits, parse_url(request.url)
+        if given is None:
+            limits = (self.timeout if limit is None else limit, self.connect_timeout, self.idle_timeout, None)
+        else:
+            limits = (limit, given.connect, given.idle, given.first)
         return HttpExchange(request, end, self._head(request, end), self._proxy_for(end), limits, self._max_reply)
 
     def _head(self, request: HttpRequest, end: ServerUrl) -> bytes:
@@ -264,6 +271,10 @@ class _BridgedReply:
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(lambda: block_on(self._reply.next()), b"")
+
+    def end_first(self) -> None:
+        """Lift the limit of the first content: it arrived."""
+        self._reply.end_first()
 
     def finish(self) -> None:
         async def finish() -> None:

@@ -105,8 +105,9 @@ class LiteLLM:
         target = self._target = self._target or target_for(self._model, _listed_parameters(litellm, self._model))
         arguments, sent = encode_call(call.request, target, stream=stream)
         arguments |= self._endpoint_arguments(sent)
-        if (seconds := call.remaining()) is not None:
-            arguments["timeout"] = seconds
+        limits = [seconds for seconds in (call.remaining(), self._connection.limits().exchange) if seconds is not None]
+        if limits:
+            arguments["timeout"] = min(limits)
         return _Prepared(litellm, target, arguments, sent)
 
     def _endpoint_arguments(self, sent: EncodedRequest) -> JsonObject:
@@ -117,7 +118,6 @@ class LiteLLM:
         arguments: JsonObject = {
             "api_key": key,
             "api_base": connection.base_url,
-            "timeout": connection.timeout,
             "extra_headers": {**connection.headers, **sent.headers} or None,
         }
         return {name: value for name, value in arguments.items() if value is not None}

@@ -15,6 +15,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
+from sigwire.lm.policy.deadlines import current_deadline
 
 __all__ = ["Call", "Exchange", "Layer", "TargetKey", "answer_once", "through"]
 
@@ -46,18 +47,19 @@ class Layer(Protocol):
 class Call:
     """One request on its way; made for one answer and never shared.
 
-    ``streamed``: whether the answer's events are emitted as they arrive. ``layers``: those around each exchange. ``timeout``:
-    seconds from now for all exchanges and waits, kept as ``deadline`` (``time.monotonic()``). ``started`` is the begin of the
-    call and its rank in every queue: a retry keeps its place. ``emitted``: the number of events with content that were
-    emitted; a layer repeats nothing once an exchange has added to it.
+    ``streamed``: whether the answer's events are emitted as they arrive. ``layers``: those around each exchange. ``deadline``
+    (``time.monotonic()``) bounds all exchanges and waits: that of the context, and ``timeout`` seconds from the begin of the
+    first exchange, so that a wait in the queue before it is not counted. ``started`` is the begin of the call and its rank in
+    every queue: a retry keeps its place. ``emitted``: the number of events with content that were emitted; a layer repeats
+    nothing once an exchange has added to it.
 
     ``log`` has every exchange in order. Until ``record`` writes the next entry, ``purpose``, ``queued``, ``waited``, ``cost``
     and ``why`` are its values; a "redial" needs a new connection. ``headers`` are those of the exchange's reply, if it has any.
     """
 
     __slots__ = (
-        "began", "cost", "deadline", "emitted", "headers", "layers", "log", "purpose", "queued", "request", "started",
-        "streamed", "target", "waited", "why",
+        "_timeout", "_whole", "began", "cost", "deadline", "emitted", "headers", "layers", "log", "purpose", "queued",
+        "request", "started", "streamed", "target", "waited", "why",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +73,8 @@ class Call:
     ) -> None:
         self.request, self.target, self.streamed, self.layers = request, target, streamed, layers
         self.started = time.monotonic()
-        self.deadline = None if timeout is None else self.started + timeout
+        self.deadline, self._timeout = current_deadline(), timeout
+        self._whole: Call | None = None
         self.purpose: Literal["ask", "retry", "redial"] = "ask"
         self.log: list[Attempt] = []
         self.emitted = 0
@@ -84,7 +87,8 @@ class Call:
     def part(self) -> Call:
         """Return a call for one of several answers to the request, with a log of its own."""
         call = Call(self.request, self.target, streamed=self.streamed, layers=self.layers)
-        call.started, call.deadline = self.started, self.deadline
+        call.started, call.deadline, call._timeout = self.started, self.deadline, self._timeout
+        call._whole = self
         return call
 
     def without_stream(self) -> Call:
@@ -96,6 +100,19 @@ class Call:
     def begin(self) -> None:
         """Begin an exchange. The backend calls it when the exchange has passed all layers."""
         self.began, self.headers = time.monotonic(), None
+        if self._timeout is not None:
+            self._start_timeout(self.began)
+
+    def _start_timeout(self, now: float) -> None:
+        """Start the timeout of the whole call, unless another part of it has begun before."""
+        if self._timeout is not None:
+            if self._whole is not None:
+                self._whole._start_timeout(now)
+                self.deadline = self._whole.deadline
+            else:
+                end = now + self._timeout
+                self.deadline = end if self.deadline is None or end < self.deadline else self.deadline
+            self._timeout = None
 
     def record(self, usage: Usage = _NO_USAGE, error: LMError | None = None) -> None:
         """Write the exchange that ended into the log; one that never began is a "skip"."""
@@ -121,12 +138,20 @@ class Call:
         self.queued = self.waited = 0.0
 
     def remaining(self) -> float | None:
-        """Return the seconds until the deadline; ``None`` for no deadline. Raises ``LMTimeoutError`` if it has passed."""
+        """Return the seconds until the deadline; ``None`` for no deadline. Raises ``LMTimeoutError`` if it has passed.
+
+        That error is final, and the exchange that it prevents is none in the log.
+        """
         if self.deadline is None:
             return None
         seconds = self.deadline - time.monotonic()
         if seconds <= 0:
-            raise LMTimeoutError("The timeout of the call has passed (sending the request). Raise timeout.")
+            self.began = None
+            error = LMTimeoutError(
+                "The deadline of the call has passed (sending the request). Raise timeout, or that of deadline()."
+            )
+            error.retryable = False
+            raise error
         return seconds
 
     def has_time_for(self, seconds: float) -> bool:

@@ -1,23 +1,31 @@
-"""Retry transient failures of an exchange, at most ``RetryPolicy.retries`` times.
+"""Retry transient failures of an exchange, and wait before each retry.
 
-The error decides what is retried (``LMError.retryable``: rate limits, overload, server faults, timeouts, lost connections).
-The wait is the one that the provider states; without it, a wait that doubles, less a random part that spreads clients out.
-A call's deadline ends its retries: no wait passes it. A reused connection that the server closed before the first byte of a
-reply is no failure of the provider: the exchange is repeated at once on a new connection, a redial.
-Time and chance are arguments: a ``Clock`` waits, ``random`` draws. Knows no provider.
+The error decides what is retried (``LMError.retryable``: server faults, overload, rate limits, timeouts, lost connections).
+
+    reused connection without a reply   repeated at once on a new connection (a "redial"), once, free
+    401 with a key that has changed     repeated at once with the new key, once, free
+    rate limit                          up to 32 times: the limiter paces them; they do not count as ``retries``
+    success without an answer           once
+    any other transient failure         ``retries`` times, unless the target's budget of retries is spent (``throttle``)
+
+A stated wait is kept, and a little more, which spreads clients out; without one the wait is drawn below a bound that doubles. A
+call's deadline ends its retries: no wait passes it. Time and chance are arguments: a ``Clock`` waits, ``random`` draws.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, LMError, LMTransportError
+from sigwire.errors import ConfigurationError, LMAuthenticationError, LMError, LMRateLimitError, LMTransportError
 from sigwire.keywords import ChecksKeywords
+from sigwire.lm.policy.throttle import throttle_failure, throttle_success
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import Call, Exchange
@@ -36,10 +44,16 @@ class Clock(Protocol):
 
 
 class _SystemClock:
-    """The clock of the system."""
+    """The clock of the system. Cancelling the current scope ends a blocking sleep."""
 
     def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+        if current_scope() is None:
+            time.sleep(seconds)
+            return
+        cancelled = threading.Event()
+        with on_cancel(cancelled.set):
+            if cancelled.wait(seconds):
+                raise StreamCancelled
 
     async def asleep(self, seconds: float) -> None:
         import asyncio
@@ -64,80 +78,141 @@ class Sleep:
         await self.clock.asleep(self.seconds)
 
 
+_MAX_ROUNDS = 32  # exchanges that end in a rate limit, in one call
+_SHORTEST_WAIT = 0.05
+_OVERLOAD_WAIT = 2.0  # the least first bound of the wait after an overload without a stated wait
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy(ChecksKeywords):
     """The layer that retries: how often, and with which waits.
 
-    ``retries``: exchanges after the first. A wait is ``first_wait`` seconds, doubled each time up to ``longest_backoff``,
-    less a random part of at most ``jitter`` of it. If the provider states a longer wait, that one is kept; if it exceeds
-    ``longest_wait`` seconds, the error is raised at once.
+    ``retries``: exchanges after the first; 0 retries no failure of the provider. If the provider states a wait, it is kept,
+    plus up to a quarter (at most a second); if it exceeds ``longest_wait`` seconds, the error is raised at once. Without a
+    stated wait, the bound is ``first_wait`` seconds, doubled each time up to ``longest_backoff``, and the wait is the bound
+    less a random part: of the whole bound, but at least 0.05 s remain (``jitter="full"``), or of a share of it (a number).
 
-    >>> policy = RetryPolicy(random=lambda: 0.0)
+    >>> policy = RetryPolicy(random=lambda: 0.5)
     >>> [policy.backoff(number) for number in range(6)]
-    [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
+    [0.25, 0.5, 1.0, 2.0, 4.0, 4.0]
     """
 
     retries: int = 3
     first_wait: float = 0.5
     longest_backoff: float = 8.0
     longest_wait: float = 120.0
-    jitter: float = 0.25
+    jitter: float | Literal["full"] = "full"
     clock: Clock = CLOCK
     random: Callable[[], float] = field(default=random.random)
 
     def __post_init__(self) -> None:
-        numbers: list[Any] = [self.retries, self.first_wait, self.longest_backoff, self.longest_wait, self.jitter]
+        jitter = 1.0 if self.jitter == "full" else self.jitter
+        numbers: list[Any] = [self.retries, self.first_wait, self.longest_backoff, self.longest_wait, jitter]
         fit = all(isinstance(number, (int, float)) and number >= 0 for number in numbers)
         if not fit or type(self.retries) is not int:
             raise ConfigurationError(
                 f"A RetryPolicy is made of numbers, 0 or more, and retries is whole: not {self!r:.200}."
             )
 
-    def backoff(self, number: int) -> float:
-        """Return the wait after failure ``number`` (from 0) for which the provider stated none, in seconds."""
-        whole = min(self.first_wait * 2.0 ** min(number, 64), self.longest_backoff)
-        return whole * (1.0 - self.jitter * self.random())
+    def backoff(self, number: int, least: float = 0.0) -> float:
+        """Return the wait after failure ``number`` (from 0) for which the provider stated none, in seconds.
+
+        ``least``: a bound of the first wait that replaces a smaller ``first_wait``.
+        """
+        bound = min(max(self.first_wait, least) * 2.0 ** min(number, 64), self.longest_backoff)
+        jitter = 1.0 if self.jitter == "full" else self.jitter
+        return max(bound * (1.0 - jitter * self.random()), min(_SHORTEST_WAIT, bound))
 
     def wait(self, error: LMError, number: int) -> float | None:
-        """Return the seconds to wait after failure ``number`` (from 0), or ``None`` if the error is not retried.
+        """Return the seconds to wait after failure ``number`` (from 0), ``None`` if the stated wait is too long.
 
-        An error with a partial answer is never retried.
-
-        >>> from sigwire.errors import LMAuthenticationError, LMRateLimitError
-        >>> RetryPolicy().wait(LMRateLimitError(retry_after=30.0), 0)
-        30.0
+        >>> from sigwire.errors import LMRateLimitError
+        >>> RetryPolicy(random=lambda: 0.5).wait(LMRateLimitError(retry_after=2.0), 0)
+        2.25
         >>> RetryPolicy().wait(LMRateLimitError(retry_after=3600.0), 0)
-        >>> RetryPolicy().wait(LMAuthenticationError(), 0)
         """
-        if not error.retryable or error.partial is not None or number >= self.retries:
-            return None
-        stated = error.retry_after or 0.0
-        return max(stated, self.backoff(number)) if stated <= self.longest_wait else None
+        if stated := error.retry_after:
+            if stated > self.longest_wait:
+                return None
+            return max(stated + min(1.0, stated / 4) * self.random(), _SHORTEST_WAIT)
+        return self.backoff(number, _OVERLOAD_WAIT if error.overload else 0.0)
 
     def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
         """Perform an exchange until it succeeds or is not retried; each failure is an attempt in ``call.log``.
 
-        The last error is raised unchanged, with the log as its ``attempts``. Once the exchange has emitted an event with
-        content, its failure is final. Anything but an ``LMError`` passes at once.
+        The last error is raised, with the log as its ``attempts``; if a bound ended the retries, its text and the last attempt
+        name the bound. Once the exchange has emitted an event with content, its failure is final. Anything but an ``LMError``
+        passes at once.
         """
-        number, empty, redial = 0, 0, False
+        failures: _Failures | None = None
         emitted, call.purpose = call.emitted, "ask"
         while True:
             try:
-                return (yield from inner())
+                result = yield from inner()
             except LMError as error:
+                failures = failures or _Failures(self, call, emitted)
+                seconds = failures.wait_after(error)
                 call.record(error=error)
-                empty += _is_empty(error)
-                redial = not redial and isinstance(error, LMTransportError) and error.stale
-                seconds = 0.0 if redial else self.wait(error, number) if empty <= 1 else None
-                if seconds is None or call.emitted != emitted or not call.has_time_for(seconds):
+                if seconds is None:
                     error.attempts = tuple(call.log)
                     raise
-            call.purpose = "redial" if redial else "retry"
-            if not redial:
-                number += 1
+                call.purpose = "redial" if failures.is_stale else "retry"
+            else:
+                throttle_success(call.target)
+                return result
+            if seconds > 0.0:
                 call.waited = seconds
                 yield Sleep(seconds, self.clock)
+
+
+class _Failures:
+    """The failures of one exchange so far, by kind."""
+
+    __slots__ = ("_call", "_emitted", "_empty", "_failed", "_policy", "_rounds", "_was_renewed", "is_stale")
+
+    def __init__(self, policy: RetryPolicy, call: Call, emitted: int) -> None:
+        self._policy, self._call, self._emitted = policy, call, emitted
+        self._rounds = self._failed = self._empty = 0
+        self.is_stale = self._was_renewed = False
+
+    def wait_after(self, error: LMError) -> float | None:
+        """Return the seconds until the retry of a failed exchange, ``None`` for no retry. Sets ``call.why``."""
+        call, was_stale = self._call, self.is_stale
+        self.is_stale = isinstance(error, LMTransportError) and error.stale and not was_stale
+        if error.partial is not None or call.emitted != self._emitted:
+            return None
+        if self.is_stale:
+            return 0.0
+        if isinstance(error, LMAuthenticationError) and error.key_changed and not self._was_renewed:
+            self._was_renewed = True
+            return 0.0
+        why, seconds = self._retry(error) if error.retryable else (None, None)
+        if why is not None:
+            call.why = why
+            error.message = f"{error.message} No retry: {why}."
+            error.args = (error.message,)
+        return seconds
+
+    def _retry(self, error: LMError) -> tuple[str | None, float | None]:
+        """Return why a transient failure is not retried, or the wait; neither if all retries are used."""
+        policy, call = self._policy, self._call
+        throttled = None
+        if isinstance(error, LMRateLimitError):
+            number, most = self._rounds, _MAX_ROUNDS if policy.retries else 0
+            self._rounds += 1
+        else:
+            number, most = self._failed, policy.retries
+            self._failed += 1
+            self._empty += _is_empty(error)
+            throttled = throttle_failure(call.target) if call.began is not None else None
+        if number >= most or (self._empty > 1 and _is_empty(error)):
+            return None, None
+        seconds = policy.wait(error, number)
+        if seconds is None:
+            return f"the stated wait exceeds {policy.longest_wait:g} s", None
+        if not call.has_time_for(seconds):
+            return "no time left", None
+        return throttled, None if throttled else seconds
 
 
 def _is_empty(error: LMError) -> bool:

@@ -64,7 +64,7 @@ def throttle_failure(target: TargetKey) -> str | None:
 
 def throttle_success(target: TargetKey) -> None:
     """Count a success of a target."""
-    if target in _throttles:
+    if _throttles and target in _throttles:
         with _lock:
             throttle = _throttles.get(target)
             if throttle is not None and throttle.success():

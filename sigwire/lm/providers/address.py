@@ -177,6 +177,18 @@ class EndpointResolver:
             raise self._missing_key()
         return _ResolvedKey(about="No key was sent; pass api_key=... if the host wants one.")
 
+    def key_has_changed(self, endpoint: ServiceEndpoint) -> bool:
+        """Return True if the key is a function, and returns another key than the endpoint has."""
+        key = self._connection.api_key
+        if not callable(key):
+            return False
+        try:
+            fresh = key()
+        except Exception:  # the user's function: the error of the exchange is the one to raise
+            return False
+        sent = (self._provider.keys[0] if self._provider.keys else ApiKey("")).headers(str(fresh).strip())
+        return any(endpoint.headers.get(name) != value for name, value in sent.items())
+
     def _check_key(self, key: object) -> str:
         if not isinstance(key, str):
             raise ConfigurationError(

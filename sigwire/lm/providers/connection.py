@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.errors import ConfigurationError
+from sigwire.lm.policy.deadlines import Timeout, resolve_timeout
 from sigwire.lm.secrets import Secret, is_secret, redact_url, without_secrets, wrap_headers, wrap_url
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class ConnectionOptions:
     """The settings for reaching a model that replace those of the row. Its repr masks secrets.
 
     ``api_key``: the key, or a function that returns it for each request (tokens that expire). ``base_url``: another base
-    URL; ``timeout``: seconds for a whole call; ``headers`` of every request; ``wire``: the name of one of the row's
+    URL; ``timeout``: a ``Timeout``, its values by name, or seconds for a whole call; ``headers`` of every request; ``wire``: the name of one of the row's
     wires; ``variables``: values for the row's URL.
 
     >>> ConnectionOptions(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
@@ -35,7 +36,7 @@ class ConnectionOptions:
     api_key: str | Callable[[], str] | None = None
     base_url: str | None = None
     transport: Transport | None = None
-    timeout: float | None = None
+    timeout: float | Timeout | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     wire: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -47,11 +48,17 @@ class ConnectionOptions:
                     f"{name} is {what}, not {value if name == 'timeout' else type(value).__name__} (making an LM)."
                 )
         keep = partial(object.__setattr__, self)
+        if isinstance(self.timeout, Mapping):  # of a saved model
+            keep("timeout", Timeout(**self.timeout))
         keep("headers", wrap_headers(self.headers))  # a copy: the caller may change the mapping later
         if isinstance(self.api_key, str):
             keep("api_key", Secret(self.api_key))
         if self.base_url is not None:
             keep("base_url", wrap_url(self.base_url))
+
+    def limits(self) -> Timeout:
+        """Return the time limits of calls."""
+        return resolve_timeout(self.timeout, self.transport)
 
     def masked_arguments(self) -> list[str]:
         """Return the given settings as the text of arguments, secrets as ``***``."""
@@ -84,7 +91,9 @@ class ConnectionOptions:
 
 
 def _is_timeout(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    return isinstance(value, Timeout | Mapping) or (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    )
 
 
 def _are_headers(value: Any) -> bool:
@@ -98,7 +107,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "api_key": (lambda value: isinstance(value, str) or callable(value), "a text or a function that returns one"),
     "base_url": (lambda value: isinstance(value, str), "an address, such as 'https://llm.example/v1'"),
     "transport": (lambda value: hasattr(value, "send") or hasattr(value, "asend"), "an object with send(request)"),
-    "timeout": (_is_timeout, "a number of seconds above 0"),
+    "timeout": (_is_timeout, "a number of seconds above 0, or a Timeout"),
     "headers": (_are_headers, "a mapping of names and values, both texts"),
     "wire": (lambda value: isinstance(value, str), "the name of one of the provider's wires"),
 }

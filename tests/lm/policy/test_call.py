@@ -94,7 +94,11 @@ def test_answer_once_lists_failed_and_successful_attempts() -> None:
 
 def test_parts_of_a_call_share_its_deadline() -> None:
     call = Call(Request(), TARGET, streamed=True, timeout=5.0)
-    for part in (call, call.part(), call.without_stream()):
+    parts = [call.part(), call.without_stream(), call]
+    assert [part.remaining() for part in parts] == [None] * 3  # the timeout starts with the first exchange
+    for part in (*parts, call.part()):
+        part.begin()
+        assert part.deadline == parts[0].deadline
         seconds = part.remaining()
         assert seconds is not None
         assert 0 < seconds <= 5.0
@@ -105,7 +109,8 @@ def test_parts_of_a_call_share_its_deadline() -> None:
 
 def test_call_has_no_seconds_remaining_when_its_deadline_has_passed() -> None:
     call = Call(Request(), TARGET, timeout=0.0)
-    with pytest.raises(LMTimeoutError, match="Raise timeout"):
+    call.begin()
+    with pytest.raises(LMTimeoutError, match="deadline of the call has passed"):
         call.remaining()
 
 

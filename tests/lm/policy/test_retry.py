@@ -101,7 +101,6 @@ async def test_transient_failures_are_retried_after_waits_that_double(how: str) 
         LMBillingError("empty"),
         LMInvalidRequestError("bad"),
         LMUnexpectedError("what"),
-        LMRateLimitError("per day", retry_after=120.5),
     ],
     ids=lambda error: error.code,
 )
@@ -127,7 +126,8 @@ WAITS = [
     (LMRateLimitError(retry_after=120.0), 120.0),
     (LMRateLimitError(retry_after=121.0), None),
     (LMRateLimitError(retry_after=0.0), 0.5),
-    (LMRateLimitError(retry_after=0.1), 0.5),
+    (LMRateLimitError(retry_after=0.1), 0.1),
+    (LMRateLimitError(retry_after=0.01), 0.05),
     (LMServerError(), 0.5),
 ]
 
@@ -209,6 +209,7 @@ async def test_redial_that_fails_is_not_redialled(how: str) -> None:
 async def test_error_is_raised_at_once_when_the_wait_would_pass_the_deadline(how: str) -> None:
     clock, error = Clock(), LMRateLimitError(retry_after=5.0)
     call = Call(Request(), TargetKey("acme", None, None, "m"), timeout=2.0)
+    call.begin()
     with pytest.raises(LMRateLimitError) as caught:
         await drive(how, retried(policy(clock), call, scripted(LMServerError("busy"), error)))
     assert caught.value is error
