@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
+    from sigwire.lm.policy.deadlines import Timeout, deadline
     from sigwire.lm.policy.retry import RetryPolicy
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
@@ -63,18 +64,19 @@ if TYPE_CHECKING:
 __all__ = [
     "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "AskStart", "Audio", "BaseCallback", "BaseLM",
     "BatchRun", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code",
-    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "EmptyResponse",
-    "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "Image",
-    "InputError", "InputField", "JSONAdapter", "LMAuthenticationError", "LMBillingError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
-    "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel", "MalformedToolCall", "Message",
-    "ModelError", "Module", "OutputField", "OutputTruncated", "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep",
-    "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
-    "RetryTool", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Tool",
-    "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError",
-    "ToolDone", "ToolFailed", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
-    "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "configure", "context", "ensure_signature",
-    "inspect_history", "is_retryable_lm_error", "make_signature", "outputs_of", "settings", "track_usage",
+    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning",
+    "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File",
+    "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter", "LMAuthenticationError",
+    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel",
+    "MalformedToolCall", "Message", "ModelError", "Module", "OutputField", "OutputTruncated", "Predict", "Prediction",
+    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request",
+    "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Signature", "SignatureError", "SigwireError",
+    "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
+    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult",
+    "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where",
+    "XMLAdapter", "__version__", "configure", "context", "deadline", "ensure_signature", "inspect_history",
+    "is_retryable_lm_error", "make_signature", "outputs_of", "settings", "track_usage",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -107,6 +109,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
+    "sigwire.lm.policy.deadlines": "Timeout deadline",
     "sigwire.lm.policy.retry": "RetryPolicy",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
     "sigwire.modules.ask": "inspect_history",

@@ -199,8 +199,8 @@ class LMError(SigwireError):
 
     Attributes: ``message``, ``code`` (short name of the class), ``model``, ``provider``,
     ``provider_code``, ``status`` (HTTP), ``request_id``, ``retry_after`` (seconds); each ``None`` when unknown.
-    ``attempts`` are the exchanges of the call; ``partial`` is the partial ``Response`` of a failed stream. ``overload``: whether
-    the provider states that it is overloaded.
+    ``attempts`` are the exchanges of the call; ``partial`` is the partial ``Response`` of a failed stream. ``overload``:
+    whether the provider states that it is overloaded.
 
     >>> error = LMRateLimitError("slow down", provider="openai", retry_after=2.0)
     >>> error.retryable, error.code, error.retry_after

@@ -260,7 +260,9 @@ class LM(BaseLM):
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
-_TRANSPORT_OPTIONS = frozenset("ca certificate connect_timeout idle_timeout keep_alive max_reply proxy tls trust_env".split())
+_TRANSPORT_OPTIONS = frozenset(
+    "ca certificate connect_timeout idle_timeout keep_alive max_reply proxy tls trust_env".split()
+)
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base"}) - {"wire"}
 

@@ -311,7 +311,7 @@ class HttpBackend:
         message = error.message
         if isinstance(error, LMAuthenticationError):
             message = f"{message} {endpoint.about_key}"
-            error.key_changed = error.status == 401 and self._resolver.key_has_changed(endpoint)
+            error.key_changed = error.status != 403 and self._resolver.key_has_changed(endpoint)
         if (hint := self._hint(error)) and hint not in message:
             message = f"{message} {hint}"
         if error.status == 404 and self._connection.base_url:

@@ -46,7 +46,7 @@ def test_model_must_be_a_string() -> None:
         ({"base_url": print}, "base_url is an address"),
         ({"api_base": 8080}, "base_url is an address"),
         ({"timeout": "60"}, "timeout is a number of seconds"),
-        ({"timeout": 0}, "timeout is a number of seconds above 0, not 0"),
+        ({"timeout": 0}, "timeout is a number of seconds above 0, or a Timeout, not 0"),
         ({"timeout": True}, "timeout is a number"),
         ({"timeout": float("nan")}, "timeout is a number"),
         ({"headers": "x-team: a"}, "headers is a mapping"),

@@ -23,7 +23,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
@@ -88,6 +88,14 @@ class LiteLLM:
     def _exchange(self, call: Call) -> Steps[Response]:
         call.begin()
         prepared = yield from self._prepare(call, stream=call.streamed)
+        try:
+            return (yield from self._answer(call, prepared))
+        except LMAuthenticationError as error:
+            fresh = self._connection.fresh_key()
+            error.key_changed = error.status != 403 and fresh not in (None, prepared.arguments.get("api_key"))
+            raise
+
+    def _answer(self, call: Call, prepared: _Prepared) -> Steps[Response]:
         if call.streamed and prepared.sent.repeat == 1:
             litellm, target, arguments, sent = prepared
             translate = partial(translate_error, target=target, arguments=arguments)

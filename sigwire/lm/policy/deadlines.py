@@ -40,7 +40,9 @@ class Timeout(ChecksKeywords):
     def __post_init__(self) -> None:
         for name in _NAMES:
             if (seconds := getattr(self, name)) is not None and not _is_limit(seconds):
-                raise ConfigurationError(f"Timeout({name}=...) is a number of seconds above 0, or None; not {seconds!r}.")
+                raise ConfigurationError(
+                    f"Timeout({name}=...) is a number of seconds above 0, or None; not {seconds!r}."
+                )
 
     def dump(self) -> dict[str, float | None]:
         """Return the limits by name, as JSON.

@@ -179,14 +179,8 @@ class EndpointResolver:
 
     def key_has_changed(self, endpoint: ServiceEndpoint) -> bool:
         """Return True if the key is a function, and returns another key than the endpoint has."""
-        key = self._connection.api_key
-        if not callable(key):
-            return False
-        try:
-            fresh = key()
-        except Exception:  # the user's function: the error of the exchange is the one to raise
-            return False
-        sent = (self._provider.keys[0] if self._provider.keys else ApiKey("")).headers(str(fresh).strip())
+        fresh, keys = self._connection.fresh_key(), self._provider.keys
+        sent = (keys[0] if keys else ApiKey("")).headers(Secret(fresh)) if fresh else {}
         return any(endpoint.headers.get(name) != value for name, value in sent.items())
 
     def _check_key(self, key: object) -> str:

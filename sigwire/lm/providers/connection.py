@@ -26,8 +26,8 @@ class ConnectionOptions:
     """The settings for reaching a model that replace those of the row. Its repr masks secrets.
 
     ``api_key``: the key, or a function that returns it for each request (tokens that expire). ``base_url``: another base
-    URL; ``timeout``: a ``Timeout``, its values by name, or seconds for a whole call; ``headers`` of every request; ``wire``: the name of one of the row's
-    wires; ``variables``: values for the row's URL.
+    URL; ``timeout``: a ``Timeout``, its limits by name, or seconds for a whole call; ``headers`` of every request; ``wire``:
+    the name of one of the row's wires; ``variables``: values for the row's URL.
 
     >>> ConnectionOptions(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
     ConnectionOptions(base_url='https://llm.example/v1', api_key=***, headers=***)
@@ -59,6 +59,13 @@ class ConnectionOptions:
     def limits(self) -> Timeout:
         """Return the time limits of calls."""
         return resolve_timeout(self.timeout, self.transport)
+
+    def fresh_key(self) -> str | None:
+        """Return the key of a function that returns keys; ``None`` if the key is none, or the function fails."""
+        try:
+            return str(self.api_key()).strip() if callable(self.api_key) else None
+        except Exception:  # the user's function: the error that led here is the one to raise
+            return None
 
     def masked_arguments(self) -> list[str]:
         """Return the given settings as the text of arguments, secrets as ``***``."""

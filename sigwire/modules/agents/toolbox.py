@@ -41,6 +41,7 @@ from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
 from sigwire.keywords import ChecksKeywords
+from sigwire.lm.policy.deadlines import seconds_left
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
@@ -309,7 +310,7 @@ class _ToolRunEffect:
     def _run_blocking(self, started: float) -> _Outcome:
         if self.tool.is_async:
             return block_on(self._run_awaited(started))
-        seconds = self._seconds
+        seconds = self._seconds_left(started)
         call = partial(self._call_handler, started)
         value, done = call() if seconds is None else _call_with_timeout(seconds, call)
         if done is None:
@@ -328,8 +329,8 @@ class _ToolRunEffect:
         return (value, done) if done is not None else await self._await_value(value, started)
 
     async def _in_limit(self, running: CoroutineOf[T], started: float) -> T:
-        seconds = self._seconds
-        return await (running if seconds is None else _await_with_timeout(seconds + started - perf_counter(), running))
+        seconds = self._seconds_left(started)
+        return await (running if seconds is None else _await_with_timeout(seconds, running))
 
     def _call_handler(self, started: float) -> tuple[Any, ToolRun | None]:
         """Call the handler and convert its value in its thread: large values take time, generators run the tool's code."""
@@ -341,9 +342,16 @@ class _ToolRunEffect:
         return value, self._finished_run(value, started)
 
     @property
-    def _seconds(self) -> float | None:
-        seconds = self.tool.timeout
-        return self._box.timeout if seconds is None else seconds
+    def _timeout(self) -> float | None:
+        return self._box.timeout if self.tool.timeout is None else self.tool.timeout
+
+    def _seconds_left(self, started: float) -> float | None:
+        """Return the seconds until the timeout of the tool or the deadline of the context, whichever is earlier."""
+        own, rest = self._timeout, seconds_left()
+        if own is None:
+            return rest
+        own += started - perf_counter()
+        return own if rest is None or own < rest else rest
 
     def _inputs(self) -> FieldValues:
         return self._call.arguments or {}
@@ -366,7 +374,9 @@ class _ToolRunEffect:
 
     def _failed_run(self, error: Exception, seconds: float) -> ToolRun:
         if isinstance(error, _ToolTimeout):
-            return self._error_run(f"The tool did not finish within {self._seconds:g} seconds.", seconds)
+            own = self._timeout
+            limit = "before the deadline" if own is None or seconds < own else f"within {own:g} seconds"
+            return self._error_run(f"The tool did not finish {limit}.", seconds)
         if isinstance(error, ToolSignal):
             return self._error_run(str(error) or type(error).__name__, seconds)
         # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
@@ -406,7 +416,7 @@ def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-tool", daemon=True)
     thread.start()
-    thread.join(seconds)
+    thread.join(max(seconds, 0.0))
     if not outcome:
         raise _ToolTimeout
     return outcome[0]()

@@ -76,11 +76,10 @@ async def aanswer(lm: LiteLLM, request: Request) -> Response:
 
 def test_rows_1_to_4_url_and_key_are_arguments_when_given() -> None:
     sent = encoded(Request((ASKED,), options={"extra_headers": {"X-B": "2"}}))[1]
-    connection = ConnectionOptions(api_key="k", base_url="https://x/v1", timeout=5, headers={"X-A": "1"})
+    connection = ConnectionOptions(api_key="k", base_url="https://x/v1", headers={"X-A": "1"})
     assert LiteLLM("acme/m", connection)._endpoint_arguments(sent) == {
         "api_key": "k",
         "api_base": "https://x/v1",
-        "timeout": 5,
         "extra_headers": {"X-A": "1", "X-B": "2"},
     }
     assert LiteLLM("acme/m", ConnectionOptions(api_key=lambda: "new"))._endpoint_arguments(
