@@ -41,6 +41,7 @@ from sigwire.lm.codecs.shared.errors import damaged_reply_error, read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.policy.call import Call, through
+from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
 from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.row import Provider, Wire
@@ -282,8 +283,7 @@ class HttpBackend:
             url = SecretUrl(url)
         # A copy of the headers: the endpoint is cached, and a transport may change those of its request.
         headers, is_redial, limits = {**endpoint.headers}, call.purpose == "redial", self._limits
-        seconds, left = limits.exchange, call.remaining()
-        seconds = left if seconds is None or (left is not None and left < seconds) else seconds
+        seconds = shorter(limits.exchange, call.remaining())
         return HttpRequest(url, headers, _encode_json(sent.body), "POST", seconds, is_redial, limits)
 
     # --- errors

@@ -50,7 +50,7 @@ def emit_decoded(
 ) -> Steps[None]:
     """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
-    ended, failure, emitted = False, None, call.emitted
+    ended, failure, before = False, None, call.emitted
     message: JsonValue = None
     while not ended and failure is None:
         chunk = yield from _next_chunk(reply, framing)
@@ -64,9 +64,8 @@ def emit_decoded(
             failure = damaged_reply_error(error, message, reply.headers) if isinstance(message, str) else error
         events += found
         shown = _without_ends(call, found)
-        if emitted is not None and call.emitted != emitted:
+        if call.emitted != before:
             reply.end_first()
-            emitted = None
         if shown:
             yield Emit(*shown)
     if failure is not None:

@@ -187,7 +187,7 @@ class _LoopPool:
         aiohttp 3.14 (``BaseConnector._get``) reuses a kept connection without a check: it loses the request if the server
         closed the connection, and takes an unsolicited reply for the answer.
         """
-        target, limit = self._target(exchange), _connect_limit(exchange.connect_limit)
+        target, limit = self._target(exchange), _connect_limit(exchange.connect_seconds())
         while True:
             connection = await self.connector.connect(target, [], limit)
             transport, protocol = connection.transport, connection.protocol

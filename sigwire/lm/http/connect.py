@@ -12,7 +12,7 @@ import re
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -81,17 +81,17 @@ def _connect_first(host: str, port: int, deadline: float | None, cancelled: sock
     raise failure or OSError("the name has no addresses")
 
 
-_Address: TypeAlias = "tuple[Any, int, int, str, Any]"
+_Addresses: TypeAlias = Sequence[tuple[Any, ...]]
 _NUMERIC = re.compile(r"[\d.]+|.*:.*|localhost")
 
 
-def _look_up(host: str, port: int, deadline: float | None) -> list[_Address]:
+def _look_up(host: str, port: int, deadline: float | None) -> _Addresses:
     """Return the addresses of a name. Raises ``TimeoutError`` past the deadline, and ``StreamCancelled``."""
     # A str goes through the idna codec, which is slow to load; bytes do not.
     look_up = partial(socket.getaddrinfo, host.encode() if host.isascii() else host, port, type=socket.SOCK_STREAM)
     if _NUMERIC.fullmatch(host):  # asks no server
         return look_up()
-    done, found = threading.Event(), list[list[_Address] | Exception]()
+    done, found = threading.Event(), list[_Addresses | Exception]()
 
     def work() -> None:
         try:

@@ -10,7 +10,7 @@ import select
 import socket
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
@@ -22,14 +22,22 @@ from sigwire.lm.secrets import redact_url
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import HttpRequest
 
-__all__ = ["LOGIN_HINT", "HttpExchange", "configure_socket", "encode_head", "has_pending_data", "read_head"]
+__all__ = ["LOGIN_HINT", "HttpExchange", "Limits", "configure_socket", "encode_head", "has_pending_data", "read_head"]
+
+
+class Limits(NamedTuple):
+    """Seconds for an exchange, to connect, between two chunks of the body, and to a stream's first content; or no limit."""
+
+    exchange: float | None
+    connect: float | None
+    idle: float | None = None
+    first: float | None = None
 
 
 class HttpExchange:
     """A request, its server and proxy, its deadlines (``time.monotonic()``), and the ``phase`` that errors name.
 
-    ``head`` is the result of ``encode_head``: everything but the length of the body. ``limits``: seconds for the exchange,
-    for connecting, between two chunks of the body and to the first content of a stream; ``None`` for no limit. ``max_reply``:
+    ``head`` is the result of ``encode_head``: everything but the length of the body. ``max_reply``:
     the most bytes of the decompressed reply body. ``has_chunk``: whether a part of the body arrived. ``may_be_stale``: whether
     the request uses a kept connection on which no byte of the reply arrived.
     """
@@ -45,7 +53,7 @@ class HttpExchange:
         server: ServerUrl,
         head: bytes,
         proxy: Proxy | None,
-        limits: tuple[float | None, float | None, float | None, float | None],
+        limits: Limits,
         max_reply: int | None = None,
     ) -> None:
         self.request, self.server, self.head, self.proxy = request, server, head, proxy
@@ -57,6 +65,13 @@ class HttpExchange:
         self.phase = "connecting"
         self.has_chunk = self.may_be_stale = False
         self._first_at: float | None = None
+
+    def connect_seconds(self) -> float | None:
+        """Return the limit of connecting from now on. Loading the client, or waiting for its loop, may have taken time."""
+        now = time.monotonic()
+        if self.deadline is None or now - self._started < _TIMER_PRECISION:
+            return self.connect_limit
+        return shorter_limit(self.connect_limit, max(self.deadline - now, _TIMER_PRECISION))
 
     def limit_first(self) -> None:
         """Limit the time to the first content: the reply is a stream."""

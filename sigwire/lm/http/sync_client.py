@@ -177,7 +177,8 @@ class ConnectionPool:
         return SyncReply(self, connection, reply, exchange)
 
     def _connect(self, exchange: HttpExchange) -> _SyncConnection:
-        deadline = None if exchange.connect_limit is None else time.monotonic() + exchange.connect_limit
+        seconds = exchange.connect_seconds()
+        deadline = None if seconds is None else time.monotonic() + seconds
         generation = self._generation
         origin = exchange.server.origin
         return _SyncConnection(open_socket(origin, deadline, self._context), origin, generation)

@@ -23,7 +23,7 @@ from sigwire.core.lazy import version
 from sigwire.effects.loops import block_on
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.http.exchange import HttpExchange, encode_head
+from sigwire.lm.http.exchange import HttpExchange, Limits, encode_head
 from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream
 from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
 from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, parse_url, proxy_from_env, tls_context
@@ -175,11 +175,11 @@ class HttpTransport(ChecksKeywords):
         return f"HttpTransport(timeout={known.get('timeout')}, connect_timeout={known.get('connect_timeout')}{proxy})"
 
     def _exchange(self, request: HttpRequest) -> HttpExchange:
-        limit, given, end = _checked("timeout", request.timeout), request.limits, parse_url(request.url)
-        if given is None:
-            limits = (self.timeout if limit is None else limit, self.connect_timeout, self.idle_timeout, None)
+        limit, parts, end = _checked("timeout", request.timeout), request.limits, parse_url(request.url)
+        if parts is not None:
+            limits = Limits(limit, parts.connect, parts.idle, parts.first)
         else:
-            limits = (limit, given.connect, given.idle, given.first)
+            limits = Limits(self.timeout if limit is None else limit, self.connect_timeout, self.idle_timeout, None)
         return HttpExchange(request, end, self._head(request, end), self._proxy_for(end), limits, self._max_reply)
 
     def _head(self, request: HttpRequest, end: ServerUrl) -> bytes:

@@ -31,6 +31,7 @@ from sigwire.lm.litellm.codec import LiteLLMDecoder, decode_answer, encode_call,
 from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream, to_json_value
 from sigwire.lm.litellm.tables import LITELLM, NO_KEY, REFUSED_RELEASES, LiteLLMProfile
 from sigwire.lm.policy.call import Call, answer_once
+from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.secrets import Secret
 
 if TYPE_CHECKING:
@@ -113,9 +114,8 @@ class LiteLLM:
         target = self._target = self._target or target_for(self._model, _listed_parameters(litellm, self._model))
         arguments, sent = encode_call(call.request, target, stream=stream)
         arguments |= self._endpoint_arguments(sent)
-        limits = [seconds for seconds in (call.remaining(), self._connection.limits().exchange) if seconds is not None]
-        if limits:
-            arguments["timeout"] = min(limits)
+        if (seconds := shorter(self._connection.limits().exchange, call.remaining())) is not None:
+            arguments["timeout"] = seconds
         return _Prepared(litellm, target, arguments, sent)
 
     def _endpoint_arguments(self, sent: EncodedRequest) -> JsonObject:

@@ -15,7 +15,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
-from sigwire.lm.policy.deadlines import current_deadline
+from sigwire.lm.policy.deadlines import current_deadline, shorter
 
 __all__ = ["Call", "Exchange", "Layer", "TargetKey", "answer_once", "through"]
 
@@ -104,14 +104,13 @@ class Call:
             self._start_timeout(self.began)
 
     def _start_timeout(self, now: float) -> None:
-        """Start the timeout of the whole call, unless another part of it has begun before."""
+        """Start the timeout, that of the whole call if this is a part of it."""
         if self._timeout is not None:
             if self._whole is not None:
                 self._whole._start_timeout(now)
                 self.deadline = self._whole.deadline
             else:
-                end = now + self._timeout
-                self.deadline = end if self.deadline is None or end < self.deadline else self.deadline
+                self.deadline = shorter(self.deadline, now + self._timeout)
             self._timeout = None
 
     def record(self, usage: Usage = _NO_USAGE, error: LMError | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 
-__all__ = ["Timeout", "TimeoutLike", "current_deadline", "deadline", "resolve_timeout", "seconds_left"]
+__all__ = ["Timeout", "TimeoutLike", "current_deadline", "deadline", "remaining_seconds", "resolve_timeout", "shorter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,13 @@ def _transport_limits(transport: object) -> Timeout:
     return Timeout(total=None, **{name: value if _is_limit(value) else None for name, value in found.items()})
 
 
+def shorter(one: float | None, other: float | None) -> float | None:
+    """Return the shorter of two limits, or the earlier of two deadlines; ``None`` is no limit."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one if one < other else other
+
+
 # --- the deadline of a context -------------------------------------------------------------------------
 
 _deadline: ContextVar[float | None] = ContextVar("sigwire_deadline", default=None)
@@ -95,23 +102,23 @@ def deadline(seconds: float) -> Generator[None]:
     of an agent. Other code of the block is not interrupted. A call past the deadline raises ``LMTimeoutError``.
 
     >>> with deadline(30), deadline(60):
-    ...     round(seconds_left())
+    ...     round(remaining_seconds())
     30
     """
     if not (isinstance(seconds, (int, float)) and seconds >= 0):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"deadline() takes a number of seconds, 0 or more; not {seconds!r}.")
-    before, at = _deadline.get(), time.monotonic() + seconds
-    _deadline.set(at if before is None or at < before else before)
+    before = _deadline.get()
+    _deadline.set(shorter(before, time.monotonic() + seconds))
     try:
         yield
     finally:
         _deadline.set(before)
 
 
-def seconds_left() -> float | None:
+def remaining_seconds() -> float | None:
     """Return the seconds until the deadline of the current context, 0 past it; ``None`` without one.
 
-    >>> seconds_left()
+    >>> remaining_seconds()
     """
     at = _deadline.get()
     return None if at is None else max(at - time.monotonic(), 0.0)

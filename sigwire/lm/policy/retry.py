@@ -166,7 +166,7 @@ class RetryPolicy(ChecksKeywords):
 
 
 class _Failures:
-    """The failures of one exchange so far, by kind."""
+    """The failures of one exchange and its retries, by kind."""
 
     __slots__ = ("_call", "_emitted", "_empty", "_failed", "_policy", "_rounds", "_was_renewed", "is_stale")
 

@@ -49,7 +49,7 @@ class ConnectionOptions:
                 )
         keep = partial(object.__setattr__, self)
         if isinstance(self.timeout, Mapping):  # of a saved model
-            keep("timeout", Timeout(**self.timeout))
+            keep("timeout", Timeout(**cast("Mapping[str, float]", self.timeout)))
         keep("headers", wrap_headers(self.headers))  # a copy: the caller may change the mapping later
         if isinstance(self.api_key, str):
             keep("api_key", Secret(self.api_key))

@@ -41,7 +41,7 @@ from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.policy.deadlines import seconds_left
+from sigwire.lm.policy.deadlines import remaining_seconds, shorter
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
@@ -310,7 +310,7 @@ class _ToolRunEffect:
     def _run_blocking(self, started: float) -> _Outcome:
         if self.tool.is_async:
             return block_on(self._run_awaited(started))
-        seconds = self._seconds_left(started)
+        seconds = self._remaining_seconds(started)
         call = partial(self._call_handler, started)
         value, done = call() if seconds is None else _call_with_timeout(seconds, call)
         if done is None:
@@ -329,7 +329,7 @@ class _ToolRunEffect:
         return (value, done) if done is not None else await self._await_value(value, started)
 
     async def _in_limit(self, running: CoroutineOf[T], started: float) -> T:
-        seconds = self._seconds_left(started)
+        seconds = self._remaining_seconds(started)
         return await (running if seconds is None else _await_with_timeout(seconds, running))
 
     def _call_handler(self, started: float) -> tuple[Any, ToolRun | None]:
@@ -345,13 +345,10 @@ class _ToolRunEffect:
     def _timeout(self) -> float | None:
         return self._box.timeout if self.tool.timeout is None else self.tool.timeout
 
-    def _seconds_left(self, started: float) -> float | None:
+    def _remaining_seconds(self, started: float) -> float | None:
         """Return the seconds until the timeout of the tool or the deadline of the context, whichever is earlier."""
-        own, rest = self._timeout, seconds_left()
-        if own is None:
-            return rest
-        own += started - perf_counter()
-        return own if rest is None or own < rest else rest
+        own = self._timeout
+        return shorter(remaining_seconds(), None if own is None else own + started - perf_counter())
 
     def _inputs(self) -> FieldValues:
         return self._call.arguments or {}

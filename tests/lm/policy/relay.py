@@ -21,14 +21,12 @@ class Relay:
     """Forwards each request, unless the script has another act for it: "close", "reset", "silent", or "drip".
 
     "close" and "reset" end the connection without a reply, "silent" sends none, "drip" sends a head and a byte each
-    ``drip`` seconds. After the script each request is forwarded. ``seen``: the acts so far; ``opened``: connections.
+    ``drip`` seconds. After the script each request is forwarded.
     """
 
     def __init__(self, url: str, *acts: str, drip: float = 0.1) -> None:
         self._upstream = urlsplit(url)
         self._acts, self._drip = deque(acts), drip
-        self.seen: list[str] = []
-        self.opened = 0
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=self._accept, daemon=True).start()
@@ -51,7 +49,6 @@ class Relay:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                self.opened += 1
                 self._open.append(connection)
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
@@ -64,7 +61,6 @@ class Relay:
                     headers[name.lower()] = value.strip()
                 body = received.read(int(headers.get("content-length", 0)))
                 act = self._acts.popleft() if self._acts else "forward"
-                self.seen.append(act)
                 if not self._act(connection, act, line.split()[1].decode(), headers, body):
                     break
         with suppress(OSError):

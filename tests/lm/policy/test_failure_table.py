@@ -316,8 +316,9 @@ async def test_first_ends_with_the_first_content(driver: str) -> None:
 
 @DRIVERS
 @EVERY_WIRE
-async def test_row_14_wait_past_the_deadline_is_not_begun(wire: str, driver: str) -> None:
-    clock, script = Clock(), [Fault("rate_limit", retry_after=5), "Hi"]
+async def test_row_14_wait_past_the_deadline_is_not_started(wire: str, driver: str) -> None:
+    clock = Clock()
+    script: list[Answer] = [Fault("rate_limit", retry_after=5), "Hi"]
     with FakeProvider(script) as provider, deadline(2), pytest.raises(LMRateLimitError, match="no time left") as caught:
         await answer(driver, model(wire, provider.url(wire), clock))
     assert clock.slept == []
@@ -371,5 +372,7 @@ async def test_key_that_stays_wrong_is_final(keys: list[str], driver: str) -> No
 def test_names_are_public_and_timeout_is_saved_with_the_model() -> None:
     lm = sigwire.LM("openai/gpt-4.1", timeout=sigwire.Timeout(idle=5, total=None))
     state = json.loads(json.dumps(lm.dump_state()))
-    assert sigwire.LM.load_state(state).timeout == sigwire.Timeout(idle=5, total=None) == lm.copy().timeout
+    loaded = sigwire.LM.load_state(state)
+    assert isinstance(loaded, LM)
+    assert loaded.timeout == lm.copy().timeout == sigwire.Timeout(idle=5, total=None)
     assert sigwire.deadline is deadline

@@ -352,8 +352,8 @@ def _reset(headers: Mapping[str, str], now: datetime | None) -> float | None:
     """
     waits = (
         _reset_seconds(headers.get(name.replace("remaining", "reset"), ""), now)
-        for name, left in headers.items()
-        if "ratelimit" in name and "remaining" in name and _number(left, 1.0) == 0
+        for name, count in headers.items()
+        if "ratelimit" in name and "remaining" in name and _number(count, 1.0) == 0
     )
     return max((wait for wait in waits if wait is not None), default=None)
 

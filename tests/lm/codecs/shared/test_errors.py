@@ -59,8 +59,38 @@ WAITS: dict[str, tuple[dict[str, str], JsonValue, float | None]] = {
     "words in seconds": ({}, {"error": {"message": "Please try again in 1.2s."}}, 1.2),
     "words in minutes": ({}, {"error": {"message": "Try again in 6m0s"}}, 360.0),
     "words in milliseconds": ({}, {"error": {"message": "please retry after 345ms"}}, 0.345),
+    "words in days": ({}, {"error": {"message": "Try again in 1d2h."}}, 93_600.0),
+    "the longest reset of a used-up limit": (
+        {
+            "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "120ms",
+            "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s",
+            "x-ratelimit-remaining-images": "5", "x-ratelimit-reset-images": "9h",
+        },
+        {},
+        360.0,
+    ),
+    "a reset after a stated wait": ({"retry-after": "1", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "9"}, {}, 1.0),
+    "a reset in seconds": ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "9.5"}, {}, 9.5),
+    "a reset as Unix time": ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1795255210", "date": DATE}, {}, 10.0),
+    "a reset in milliseconds": (
+        {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1795255210500", "date": DATE}, {}, 10.5
+    ),
+    "a Unix time alone": ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1795255210"}, {}, None),
+    "Anthropic's reset": (
+        {
+            "anthropic-ratelimit-tokens-remaining": "0",
+            "anthropic-ratelimit-tokens-reset": "2026-11-21T10:00:07Z",
+            "date": DATE,
+        },
+        {},
+        7.0,
+    ),
+    "a reset without a date": (
+        {"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": "2026-11-21T10:00:07Z"}, {}, None
+    ),
+    "a limit that is not used up": ({"x-ratelimit-remaining": "1", "x-ratelimit-reset": "9"}, {}, None),
     "none": ({}, {}, None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("headers", "body", "wait"), WAITS.values(), ids=WAITS)
@@ -103,6 +133,17 @@ def test_rule_and_server_override_retryable() -> None:
     assert lm_error(ErrorBody(400, "It takes No Tools", retry=False), RULES, TARGET).retryable is False
     assert lm_error(read_error_body(503, {"x-should-retry": "false"}, ""), (), TARGET).retryable is False
     assert LMServerError.retryable is True
+
+
+def test_reset_of_a_limit_counts_for_rate_limits_only() -> None:
+    headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "9"}
+    assert read_error_body(503, headers, {}).retry_after is None
+
+
+def test_overload_is_named() -> None:
+    assert lm_error(ErrorBody(529, "busy"), (), TARGET).overload
+    assert lm_error(ErrorBody(None, "busy", ("overloaded_error",)), (), TARGET).overload
+    assert not lm_error(ErrorBody(503, "busy"), (), TARGET).overload
 
 
 def test_error_without_a_message_names_the_status() -> None:
