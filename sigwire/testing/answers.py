@@ -5,6 +5,7 @@ Fault      an error by its kind; each wire has its own status, code and body for
 Raw        bytes of a reply, for replies that no provider should send
 Events     the events of a stream, unchanged
 Streamed   an answer, and how it is streamed to a client that requests a stream
+Delivered  an answer, and how its bytes reach the client: late, slowly, or not to the end
 Script     returns the next answer; used from any thread
 """
 
@@ -24,7 +25,18 @@ from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.chunking import Cut, Gate, Newline
 
-__all__ = ["Answer", "Events", "Fault", "FaultKind", "Raw", "Reply", "Script", "ScriptedAnswer", "Streamed"]
+__all__ = [
+    "Answer",
+    "Delivered",
+    "Events",
+    "Fault",
+    "FaultKind",
+    "Raw",
+    "Reply",
+    "Script",
+    "ScriptedAnswer",
+    "Streamed",
+]
 
 FaultKind: TypeAlias = Literal[
     "auth",
@@ -139,6 +151,37 @@ class Streamed:
             raise ConfigurationError("cut= and seed= exclude each other (scripting a stream). Remove one of them.")
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """An answer, and how its bytes reach the client, whole or streamed.
+
+    ``after``: seconds before the first byte of the reply; ``math.inf`` for silence, which lasts until the client leaves.
+    ``every``: seconds between two bytes of the body. ``stop``: the connection breaks off before the first byte of the reply
+    ("head"), or after half of the body, of a stream after half of its events ("body"). ``reset``: a broken connection is
+    reset, not closed. ``close``: the connection is closed after the reply, without an announcement.
+
+    Raises ``ConfigurationError`` for negative seconds and an unknown ``stop``.
+
+    >>> Delivered("Hello", after=0.2).answer
+    'Hello'
+    """
+
+    answer: Answer = ""
+    _: KW_ONLY
+    after: float = 0.0
+    every: float = 0.0
+    stop: Literal["head", "body"] | None = None
+    reset: bool = False
+    close: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("after", "every"):
+            if not (given := getattr(self, name)) >= 0:
+                raise ConfigurationError(f"{name}={given} is too small (scripting a delivery). Give 0 or more seconds.")
+        if self.stop not in (None, "head", "body"):
+            raise ConfigurationError(f"stop={self.stop!r} does not exist (scripting a delivery). Use head or body.")
+
+
 Answer: TypeAlias = (
     str
     | ToolCall
@@ -149,6 +192,7 @@ Answer: TypeAlias = (
     | Raw
     | Events
     | Streamed
+    | Delivered
     | LMError
     | Callable[[Request], "Answer"]
 )
@@ -158,10 +202,11 @@ Reply: TypeAlias = Response | Fault | Raw | Events
 
 
 class ScriptedAnswer(NamedTuple):
-    """The reply to a request, and how to stream it if the script defines that."""
+    """The reply to a request, and how to stream and to deliver it if the script defines that."""
 
     reply: Reply
     how: Streamed | None = None
+    delivery: Delivered | None = None
 
 
 class Script:
@@ -204,26 +249,30 @@ class Script:
     def next(self, request: Request) -> ScriptedAnswer:
         """Return the answer to a request: one item of the script for each requested choice."""
         wanted = cast(int, request.options.get("n") or 1)
-        reply, how = self._next_answer(request)
+        answer = self._next_answer(request)
+        reply = answer.reply
         if not isinstance(reply, Response):
-            return ScriptedAnswer(reply, how)
+            return answer
         while len(reply.choices) < wanted:
             more = self._next_answer(request).reply
             if not isinstance(more, Response):
-                return ScriptedAnswer(more, how)
+                return answer._replace(reply=more)
             reply = replace(reply, choices=reply.choices + more.choices)
-        return ScriptedAnswer(reply, how)
+        return answer._replace(reply=reply)
 
     def _next_answer(self, request: Request) -> ScriptedAnswer:
         try:
             answer: Any = self._source(request)
             how: Streamed | None = None
-            while callable(answer) or isinstance(answer, Streamed):
+            delivery: Delivered | None = None
+            while callable(answer) or isinstance(answer, Streamed | Delivered):
                 if isinstance(answer, Streamed):
                     how, answer = answer, answer.answer
+                elif isinstance(answer, Delivered):
+                    delivery, answer = answer, answer.answer
                 else:
                     answer = answer(request)
-            return ScriptedAnswer(_reply(answer), how)
+            return ScriptedAnswer(_reply(answer), how, delivery)
         except LMError as error:
             return ScriptedAnswer(_reply(error))
         except Exception as error:  # user code: a server answers and keeps running
@@ -256,7 +305,7 @@ def _without_ids(choice: Choice) -> Choice:
 
 
 def _check(answer: Answer) -> None:
-    while isinstance(answer, Streamed):
+    while isinstance(answer, Streamed | Delivered):
         answer = answer.answer
     if not callable(answer):
         _reply(answer)
@@ -294,7 +343,7 @@ def _choice(answer: object) -> Choice:
     if not calls or len(calls) < len(items):
         raise ConfigurationError(
             f"A fake provider cannot answer with {kind} (reading its script). Use a text, ToolCalls, a "
-            "Choice, a Response, a Fault, a Raw, Events, a Streamed or a function of the request."
+            "Choice, a Response, a Fault, a Raw, Events, a Streamed, a Delivered or a function of the request."
         )
     text = answer.text if isinstance(answer, ToolCalls) else ""
     return Choice(text, calls, finish_reason="tool_calls")

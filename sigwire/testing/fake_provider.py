@@ -3,16 +3,18 @@
 It serves the providers' wires at one address and answers from a script (``answers``) or by a language model. It refuses
 requests that the real provider refuses, with its status and its text. A request passes these steps; each may end it:
 
-    route -> key -> JSON -> the rules of the wire -> known model -> script -> the wire's answer, whole or as events
+    route -> key -> JSON -> the rules of the wire -> known model -> rate limit -> script -> the answer, whole or as events
 
-Every request is recorded, refused ones as well, and of a stream its progress.
+Every request is recorded and counted, refused ones as well, and of a stream its progress.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,12 +24,13 @@ from sigwire.core.response import Response
 from sigwire.effects.loops import to_thread
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
-from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
+from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Script, ScriptedAnswer, Streamed
 from sigwire.testing.chunking import cutter
 from sigwire.testing.playback import Progress, StreamPlayback
+from sigwire.testing.rate_limit import RateLimit, Traffic, Turnstile
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.server import LoopbackServer, ServerReply
-from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRequest, Rejected
+from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRequest, Rejected, request_tokens
 from sigwire.testing.wires.anthropic import Anthropic
 from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex
 from sigwire.testing.wires.compatible import CompatibleChat
@@ -87,10 +90,12 @@ class FakeProvider:
     ``answers``: a list of texts, tool calls, ``Choice``, ``Response``, ``Fault``, ``Raw``, ``LMError`` and functions of the
     request, consumed in order; or one function or language model for every request. An empty script answers with an error.
     ``key``: the only accepted key (default: any). ``models``: the only existing models (default: any).
-    ``port``: 0 for a free port. ``streamed``: how answers without a ``Streamed`` are streamed.
+    ``port``: 0 for a free port. ``streamed``: how answers without a ``Streamed`` are streamed. ``delivered``: how those
+    without a ``Delivered`` are delivered. ``limit``: what each key may send; its refusals are sent at once. ``keep``: the
+    number of the latest requests to keep (default: all).
 
     It runs between ``start()`` and ``close()``, or as a context manager, sync or async. ``requests`` holds the received
-    requests.
+    requests, ``traffic`` their numbers by key.
 
     >>> from urllib.request import Request as HttpRequest, urlopen
     >>> with FakeProvider(["Hello"]) as provider:
@@ -111,10 +116,15 @@ class FakeProvider:
         host: str = "127.0.0.1",
         port: int = 0,
         streamed: Streamed | None = None,
+        delivered: Delivered | None = None,
+        limit: RateLimit | None = None,
+        keep: int | None = None,
     ) -> None:
         self.script = Script(answers)
         self._streamed = streamed or Streamed()
-        self._requests: list[Recorded] = []
+        self._delivered = delivered or Delivered()
+        self._turnstile = Turnstile(limit)
+        self._requests: deque[Recorded] = deque(maxlen=keep)
         self._key, self._models = key, models
         self._address = (host, port)
         self._server: LoopbackServer | None = None
@@ -158,6 +168,11 @@ class FakeProvider:
         with self._lock:
             return tuple(self._requests)
 
+    @property
+    def traffic(self) -> Mapping[str, Traffic]:
+        """The counters of requests by key; the key of a request without one is ""."""
+        return self._turnstile.traffic
+
     def __enter__(self) -> Self:
         return self.start()
 
@@ -182,26 +197,43 @@ class FakeProvider:
             handled = _Handled(_unknown_path(exchange))
         else:
             handled = self._handle(wire, exchange)
-        record = _record(wire, exchange, handled)
-        with self._lock:
-            self._requests.append(record)
+        if self._requests.maxlen != 0:
+            record = _record(wire, exchange, handled)
+            with self._lock:
+                self._requests.append(record)
         return handled.reply
 
     def _handle(self, wire: FakeWire, exchange: ReceivedRequest) -> _Handled:
         request_id = self._ids("req_")
         try:
+            key = self._authenticate(wire, exchange)
             parsed = self._read(wire, exchange)
         except InvalidValue as error:
             return _Handled(_error_reply(wire, wire.describe(error), request_id))
         except Rejected as rejected:
             return _Handled(_error_reply(wire, rejected.fault, request_id))
-        reply, how = self.script.next(parsed.request)
+        refusal, quotas = self._turnstile.admit(key, request_tokens(parsed))
+        announced = wire.quota_headers(quotas)
+        if refusal is not None:
+            return _Handled(_with_headers(_error_reply(wire, refusal, request_id), announced), parsed)
+        answer = self.script.next(parsed.request)
+        handled = self._answer_to(wire, parsed, answer, request_id)
+        reply = replace(
+            _with_headers(handled.reply, announced),
+            delivery=answer.delivery or self._delivered,
+            done=partial(self._turnstile.finish, key),
+        )
+        return replace(handled, reply=reply)
+
+    def _answer_to(self, wire: FakeWire, parsed: ParsedRequest, answer: ScriptedAnswer, request_id: str) -> _Handled:
+        reply, how = answer.reply, answer.how or self._streamed
         if isinstance(reply, Raw):
             return _Handled(ServerReply(reply.status, reply.encoded, reply.headers, reply.cut), parsed)
         if isinstance(reply, Fault):
             return _Handled(_error_reply(wire, reply, request_id), parsed)
+        breaks = (answer.delivery or self._delivered).stop == "body"
         try:
-            return self._reply_to(wire, parsed, reply, how or self._streamed, request_id)
+            return self._reply_to(wire, parsed, reply, how, request_id, breaks)
         except Exception as error:  # values of the user's script: a server answers and keeps running
             explained = isinstance(error, ConfigurationError)
             text = (
@@ -210,11 +242,19 @@ class FakeProvider:
             return _Handled(_error_reply(wire, Fault("server", text), request_id), parsed)
 
     def _reply_to(
-        self, wire: FakeWire, parsed: ParsedRequest, reply: Response | Events, how: Streamed, request_id: str
+        self,
+        wire: FakeWire,
+        parsed: ParsedRequest,
+        reply: Response | Events,
+        how: Streamed,
+        request_id: str,
+        breaks: bool,
     ) -> _Handled:
         headers = wire.headers(None, request_id)
         if parsed.framing is not None:
             events = self._events(wire, parsed, reply, how)
+            if breaks and how.stop_after is None:
+                how = replace(how, stop_after=len(events) // 2)
             sent = min(how.stop_after or 0, len(events))
             fault = wire.fail(wire.with_message(how.fault), request_id, sent) if how.fault else None
             playback = StreamPlayback(events, parsed.framing, how, fault, isinstance(reply, Events))
@@ -240,10 +280,14 @@ class FakeProvider:
             self._stored.update({item["id"]: item for item in output})
         return body
 
-    def _read(self, wire: FakeWire, exchange: ReceivedRequest) -> ParsedRequest:
+    def _authenticate(self, wire: FakeWire, exchange: ReceivedRequest) -> str:
         key = wire.key(exchange)
         if self._key is not None and key != self._key:
             raise Rejected(Fault("auth", wire.wrong_key))
+        self._turnstile.see(key or "")
+        return key or ""
+
+    def _read(self, wire: FakeWire, exchange: ReceivedRequest) -> ParsedRequest:
         try:
             body = RequestNode(loads(exchange.body))
         except ValueError as error:
@@ -269,6 +313,10 @@ def _error_reply(wire: FakeWire, fault: Fault, request_id: str) -> ServerReply:
     return ServerReply(
         status, dumps(wire.refuse(wire.with_message(fault), request_id)).encode(), wire.headers(fault, request_id)
     )
+
+
+def _with_headers(reply: ServerReply, headers: Mapping[str, str]) -> ServerReply:
+    return replace(reply, headers={**headers, **reply.headers}) if headers else reply
 
 
 def _record(wire: FakeWire | None, exchange: ReceivedRequest, handled: _Handled) -> Recorded:

@@ -1,22 +1,26 @@
 """A small HTTP/1.1 server on the loopback interface: keep-alive, one thread per connection, one function that answers.
 
-It knows no provider: ``answer(request) -> ServerReply``, whose body is bytes or a stream that is sent in packets. Stopping
-the server closes connections that clients hold open.
+It knows no provider: ``answer(request) -> ServerReply``, whose body is bytes or a stream that is sent in packets, and whose
+delivery may be late, slow or broken. Stopping the server closes connections that clients hold open.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import selectors
 import socket
+import struct
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from sigwire.testing.answers import Delivered
 from sigwire.testing.playback import ByteSink, ClientDisconnected
 from sigwire.testing.wire import ReceivedRequest
 
@@ -27,7 +31,8 @@ __all__ = ["LoopbackServer", "ServerReply"]
 class ServerReply:
     """A reply. ``cut`` closes the connection after half of the body.
 
-    ``play`` sends a streamed body instead and returns True if the body ends properly.
+    ``play`` sends a streamed body instead and returns True if the body ends properly. ``done`` is called after the last byte
+    or the break of the connection.
     """
 
     status: int
@@ -35,7 +40,12 @@ class ServerReply:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     cut: bool = False
     play: Callable[[ByteSink], bool] | None = None
+    delivery: Delivered = Delivered()
+    done: Callable[[], None] | None = None
 
+
+# A selector without a descriptor of its own: hundreds of connections may wait at once.
+_Selector: Callable[[], selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 # Seconds that stopping waits for the thread of an unfinished answer.
 _STOP_SECONDS = 2.0
@@ -44,7 +54,7 @@ _STOP_SECONDS = 2.0
 class LoopbackServer(ThreadingHTTPServer):
     """Listens after construction; ``start`` starts answering, ``stop`` closes all connections."""
 
-    request_queue_size = 128
+    request_queue_size = 1024
     timeout = 0  # handle_request is called when a connection waits
 
     def __init__(self, answer: Callable[[ReceivedRequest], ServerReply], host: str, port: int) -> None:
@@ -118,7 +128,16 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        self._send(server.answer(ReceivedRequest(self.command, unquote(url.path), query, headers, self._body(headers))))
+        reply = server.answer(ReceivedRequest(self.command, unquote(url.path), query, headers, self._body(headers)))
+        try:
+            self._send(reply)
+        except ClientDisconnected:
+            self.close_connection = True
+        finally:
+            if reply.done is not None:
+                reply.done()
+        if self.close_connection and reply.delivery.reset:
+            self._reset()
 
     def do_GET(self) -> None:
         self.do_POST()
@@ -135,56 +154,91 @@ class _Handler(BaseHTTPRequestHandler):
         return b"".join(chunks)
 
     def _send(self, reply: ServerReply) -> None:
+        how = reply.delivery
+        self.pause(how.after)
+        self.close_connection = self.close_connection or reply.cut or how.close or how.stop is not None
+        if how.stop == "head":
+            return
         self.send_response(reply.status)
         for name, value in {"content-type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
         if reply.play is not None:
-            self._play(reply.play)
+            self._play(reply.play, how.every)
             return
         self.send_header("content-length", str(len(reply.body)))
         self.end_headers()
-        self.wfile.write(reply.body[: len(reply.body) // 2] if reply.cut else reply.body)
-        self.wfile.flush()
-        self.close_connection = self.close_connection or reply.cut
+        for packet in _packets(reply.body[: len(reply.body) // 2] if reply.cut or how.stop else reply.body, how.every):
+            self.wfile.write(packet)
+            self.wfile.flush()
+            self.pause(how.every)
 
-    def _play(self, play: Callable[[ByteSink], bool]) -> None:
+    def _play(self, play: Callable[[ByteSink], bool], every: float) -> None:
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         self.wfile.flush()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.connection, selectors.EVENT_READ)
-            whole = play(_ChunkedWriter(self, selector))
+        whole = play(_ChunkedWriter(self, every))
         if whole:
             self.wfile.write(b"0\r\n\r\n")
             self.wfile.flush()
         self.close_connection = self.close_connection or not whole
+
+    def pause(self, seconds: float) -> None:
+        """Wait. Raises ``ClientDisconnected`` as soon as the connection is closed; a server that stops closes it."""
+        if not seconds:
+            return
+        end = time.monotonic() + seconds
+        while (rest := end - time.monotonic()) > 0:
+            if not self.readable(None if rest == math.inf else rest):
+                return
+            self.check()
+            time.sleep(min(rest, 0.01))  # the bytes of a next request make the connection readable
+
+    def check(self) -> None:
+        """Raise ``ClientDisconnected`` if the connection is closed."""
+        if cast(LoopbackServer, self.server).stopping:
+            raise ClientDisconnected("server stopped")
+        # Readable without a byte: the client has closed. A byte is the next request.
+        try:
+            is_closed = self.readable(0) and self.connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            is_closed = True
+        if is_closed:
+            raise ClientDisconnected("client left")
+
+    def readable(self, seconds: float | None) -> bool:
+        with _Selector() as selector:
+            selector.register(self.connection, selectors.EVENT_READ)
+            return bool(selector.select(seconds))
+
+    def _reset(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            socket.close(self.connection.detach())
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are recorded, not printed."""
 
 
 class _ChunkedWriter:
-    """Writes a response body in HTTP chunks."""
+    """Writes a response body in HTTP chunks, of one byte each if there is a pause ``every`` byte."""
 
-    def __init__(self, handler: _Handler, selector: selectors.BaseSelector) -> None:
-        self._file, self._connection, self._selector = handler.wfile, handler.connection, selector
+    def __init__(self, handler: _Handler, every: float) -> None:
+        self._handler, self._every = handler, every
         self._server = cast(LoopbackServer, handler.server)
 
     def send(self, data: bytes) -> None:
-        self.check()
-        try:
-            self._file.write(b"%x\r\n%b\r\n" % (len(data), data))
-            self._file.flush()
-        except OSError:
-            raise ClientDisconnected("server stopped" if self._server.stopping else "client left") from None
+        for packet in _packets(data, self._every):
+            self.check()
+            try:
+                self._handler.wfile.write(b"%x\r\n%b\r\n" % (len(packet), packet))
+                self._handler.wfile.flush()
+            except OSError:
+                raise ClientDisconnected("server stopped" if self._server.stopping else "client left") from None
+            self._handler.pause(self._every)
 
     def check(self) -> None:
-        if self._server.stopping:
-            raise ClientDisconnected("server stopped")
-        # Readable without a byte: the client has closed. A byte is the next request.
-        try:
-            is_closed = bool(self._selector.select(0)) and self._connection.recv(1, socket.MSG_PEEK) == b""
-        except OSError:
-            is_closed = True
-        if is_closed:
-            raise ClientDisconnected("client left")
+        self._handler.check()
+
+
+def _packets(data: bytes, every: float) -> Iterator[bytes]:
+    return (data[place : place + 1] for place in range(len(data))) if every else iter((data,))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -24,6 +24,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter, cutter
 from sigwire.testing.framing import Framing
+from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, RequestNode
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "arguments_of",
     "bearer",
     "parts_of",
+    "request_tokens",
     "spec",
     "tokens_of",
     "tool_names",
@@ -147,6 +149,10 @@ class FakeWire(ABC):
         """Return the provider's reply headers, for an error or a success."""
         return _retry_after(fault)
 
+    def quota_headers(self, quotas: Sequence[Quota]) -> Mapping[str, str]:
+        """Return the headers that announce rate limits; default: none."""
+        return {}
+
     def status(self, fault: Fault) -> Status:
         """Return status, type and code of a fault: the wire's values for the kind, overridden by the fault's."""
         if fault.status is not None and fault.kind == "server":
@@ -238,9 +244,19 @@ def usage_of(response: Response, parsed: ParsedRequest) -> Usage:
     written = sum(len(choice.text) + sum(map(_size, choice.tool_calls)) for choice in response.choices)
     return replace(
         usage,
-        input_tokens=_known_or_estimate(usage.input_tokens, len(dumps(parsed.request.to_json()))),
+        input_tokens=_known_or_estimate(usage.input_tokens, _characters(parsed)),
         output_tokens=_known_or_estimate(usage.output_tokens, written),
     )
+
+
+def request_tokens(parsed: ParsedRequest) -> int:
+    """Return the tokens that a rate limit counts for a request: its estimated input and its ``max_tokens``."""
+    most: Any = parsed.request.options.get("max_tokens")
+    return _characters(parsed) // 4 + 1 + int(most or 0)
+
+
+def _characters(parsed: ParsedRequest) -> int:
+    return len(dumps(parsed.request.to_json()))
 
 
 def _size(call: ToolCall) -> int:

@@ -8,8 +8,11 @@ split    the events of that answer (``anthropic_stream``)
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -21,6 +24,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
+from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
     FakeWire,
@@ -92,6 +96,7 @@ class Anthropic(FakeWire):
     messages: ClassVar[Mapping[FaultKind, str]] = {
         "context_length": "prompt is too long: 210000 tokens > 200000 maximum",
         "overloaded": "Overloaded",
+        "rate_limit": "This request would exceed your organization's rate limit of requests per minute.",
     }
 
     def key(self, exchange: ReceivedRequest) -> str | None:
@@ -167,6 +172,15 @@ class Anthropic(FakeWire):
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
         return {**super().headers(fault, request_id), "request-id": request_id}
+
+    def quota_headers(self, quotas: Sequence[Quota]) -> Mapping[str, str]:
+        headers: dict[str, str] = {}
+        for name, limit, remaining, reset in quotas:
+            at = datetime.fromtimestamp(math.ceil(time.time() + reset), UTC)
+            place = f"anthropic-ratelimit-{name}"
+            values = {"limit": str(limit), "remaining": str(remaining), "reset": f"{at:%Y-%m-%dT%H:%M:%SZ}"}
+            headers.update({f"{place}-{what}": value for what, value in values.items()})
+        return headers
 
 
 _TYPES: Mapping[str, str] = {"array": "list", "object": "dictionary"}

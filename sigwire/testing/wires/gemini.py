@@ -93,6 +93,7 @@ class Gemini(FakeWire):
         "auth": wrong_key,
         "context_length": "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
         "overloaded": "The model is overloaded. Please try again later.",
+        "rate_limit": "Resource has been exhausted (e.g. check quota).",
     }
 
     def key(self, exchange: ReceivedRequest) -> str | None:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from sigwire.core.json import JsonObject
 from sigwire.core.parts import ImagePart
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, Path, RequestNode
 from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, tool_names
 
-__all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered_name", "padding", "stream_options"]
+__all__ = [
+    "EFFORTS",
+    "OpenAIWire",
+    "check_name",
+    "check_schema",
+    "duration",
+    "image",
+    "offered_name",
+    "padding",
+    "stream_options",
+]
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -48,6 +60,7 @@ class OpenAIWire(FakeWire):
     }
 
     messages: ClassVar[Mapping[FaultKind, str]] = {
+        "rate_limit": "Rate limit reached for requests per min (RPM). Visit https://platform.openai.com/account/rate-limits.",
         "billing": "You exceeded your current quota, please check your plan and billing details.",
         "context_length": "This model's maximum context length is 128000 tokens. Your messages resulted in 130000 tokens.",
     }
@@ -83,6 +96,27 @@ class OpenAIWire(FakeWire):
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
         return {**super().headers(fault, request_id), "x-request-id": request_id}
+
+    def quota_headers(self, quotas: Sequence[Quota]) -> Mapping[str, str]:
+        headers: dict[str, str] = {}
+        for name, limit, remaining, reset in quotas:
+            headers[f"x-ratelimit-limit-{name}"] = str(limit)
+            headers[f"x-ratelimit-remaining-{name}"] = str(remaining)
+            headers[f"x-ratelimit-reset-{name}"] = duration(reset)
+        return headers
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as OpenAI's reset headers write a duration.
+
+    >>> duration(0.12), duration(1.5), duration(360)
+    ('120ms', '1.5s', '6m0s')
+    """
+    milliseconds = math.ceil(seconds * 1000)
+    if milliseconds < 1000:
+        return f"{milliseconds}ms"
+    minutes, rest = divmod(milliseconds, 60_000)
+    return f"{minutes}m{rest / 1000:g}s" if minutes else f"{rest / 1000:g}s"
 
 
 def padding(text: str) -> str:
