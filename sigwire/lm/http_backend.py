@@ -162,12 +162,10 @@ class HttpBackend:
             current = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
-        if len(bodies) > 1 and call.streamed:
-            from sigwire.lm.stream_events import end_events_of
-
-            ends = end_events_of(response)
         if call.streamed:
-            yield Emit(*ends)
+            from sigwire.lm.stream_events import add_attempts, end_events_of
+
+            yield Emit(*add_attempts(end_events_of(response) if len(bodies) > 1 else ends, call.log))
         return response
 
     def option_names(self) -> Iterator[Collection[str] | None]:

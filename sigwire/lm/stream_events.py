@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, events_of
 from sigwire.core.json import JsonValue
-from sigwire.core.response import Response
+from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
@@ -23,7 +23,15 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, T
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
 
-__all__ = ["attach_partial", "emit_content", "emit_decoded", "emit_response", "end_events", "end_events_of"]
+__all__ = [
+    "add_attempts",
+    "attach_partial",
+    "emit_content",
+    "emit_decoded",
+    "emit_response",
+    "end_events",
+    "end_events_of",
+]
 
 E = TypeVar("E", bound=BaseException)
 
@@ -105,6 +113,11 @@ def end_events_of(response: Response) -> list[StreamEvent]:
         for event in end_events(list(events_of(response)))
     ]
     return [UsageUpdate(response.usage), *ends]
+
+
+def add_attempts(ends: Sequence[StreamEvent], log: Sequence[Attempt]) -> list[StreamEvent]:
+    """Return the ends of an answer with the log of its call."""
+    return [replace(event, attempts=tuple(log)) if isinstance(event, ResponseEnd) else event for event in ends]
 
 
 def attach_partial(error: E, events: Sequence[StreamEvent]) -> E:

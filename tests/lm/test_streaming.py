@@ -167,6 +167,7 @@ def test_failure_before_the_first_event_is_retried(wire: str, read: Read) -> Non
         response = collect(read(model(provider, wire), HI))
         assert response.choices[0].text == "Hello"
         assert [sent.status // 100 for sent in provider.requests] == [4, 5, 2]
+    assert [attempt.error for attempt in response.attempts] == ["rate_limit", "server", None]
 
 
 @pytest.mark.parametrize("wire", MODELS)
