@@ -9,6 +9,7 @@ go back to the same upstream only.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -238,12 +239,13 @@ def translate_error(
     """Return LiteLLM's exception as an ``LMError``, by ``ERRORS``, else by its status. Secrets in ``arguments`` are masked."""
     if isinstance(error, TimeoutError):
         return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
+    if type(error).__name__ == "MidStreamFallbackError":  # LiteLLM wraps an error before the first chunk
+        error = getattr(error, "original_exception", None) or error
     status: object = getattr(error, "status_code", None)
     body = object_of(getattr(error, "body", None))
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
     text = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
-    # LiteLLM drops the body of most errors; the text has the provider's message with the stated wait.
-    given = body or {"message": text}
+    given = body or _body_in(text) or {"message": text}
     fault = read_error_body(status if isinstance(status, int) else None, _headers(error), given)
     unknown = f"The provider {target.model.partition('/')[0]!r} is unknown to sigwire and to LiteLLM"
     text = redact(re.sub("(?is).*llm provider not provided.*", unknown, text), arguments)
@@ -254,6 +256,15 @@ def translate_error(
         result.message = f"{result.message} {_WITHHELD}"
         result.args = (result.message,)
     return result
+
+
+def _body_in(text: str) -> JsonObject:
+    """Return the provider's body in the text of an error; LiteLLM keeps most bodies nowhere else."""
+    start = text.find("{")
+    try:
+        return object_of(json.JSONDecoder().raw_decode(text, start)[0]) if start >= 0 else {}
+    except ValueError:
+        return {}
 
 
 # "litellm.RateLimitError: RateLimitError: OpenAIException - slow down" -> "OpenAIException - slow down"

@@ -110,13 +110,13 @@ def _codes(*names: str) -> frozenset[str]:
 
 
 _NO_KEY_TEXTS = ("missing credentials", "api_key client option must be set")
-_QUOTA_TEXTS = (
-    "insufficient_quota", "exceeded your current quota", "check your plan and billing", "billing_hard_limit_reached",
-    "credit_balance_exhausted", "spend_limit_reached", "perday",
-)  # fmt: skip
+_QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your plan and billing", "perday")
 _LONG_CONTEXT = _codes("ContextWindowExceededError", "context_length_exceeded")
 _FILTERED = _codes("ContentPolicyViolationError", "RejectedRequestError", "content_filter", "content_policy_violation")
-_UNPAID = _codes("PaymentRequiredError", "BudgetExceededError", "insufficient_quota")
+_UNPAID = _codes(
+    "PaymentRequiredError", "BudgetExceededError", "insufficient_quota", "billing_hard_limit_reached", "billing_error",
+    "credit_balance_exhausted", "contract_spend_limit_reached", "enforced_spend_limit_reached",
+)  # fmt: skip
 _UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
 _BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 _REACH_HINT = "Check that the server runs and can be reached from here; base_url names another one."

@@ -15,7 +15,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
-from sigwire.lm.policy.deadlines import current_deadline, shorter
+from sigwire.lm.policy.deadlines import current_deadline
 
 __all__ = ["Call", "Exchange", "Layer", "TargetKey", "answer_once", "through"]
 
@@ -105,13 +105,13 @@ class Call:
 
     def _start_timeout(self, now: float) -> None:
         """Start the timeout, that of the whole call if this is a part of it."""
-        if self._timeout is not None:
-            if self._whole is not None:
-                self._whole._start_timeout(now)
-                self.deadline = self._whole.deadline
-            else:
-                self.deadline = shorter(self.deadline, now + self._timeout)
-            self._timeout = None
+        whole, end = self._whole, now + (self._timeout or 0.0)
+        if whole is not None:
+            if whole._timeout is not None:
+                whole._start_timeout(now)
+            end = whole.deadline or end
+        self.deadline = end if self.deadline is None or end < self.deadline else self.deadline
+        self._timeout = None
 
     def record(self, usage: Usage = _NO_USAGE, error: LMError | None = None) -> None:
         """Write the exchange that ended into the log; one that never began is a "skip"."""
