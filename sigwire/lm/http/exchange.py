@@ -37,9 +37,9 @@ class Limits(NamedTuple):
 class HttpExchange:
     """A request, its server and proxy, its deadlines (``time.monotonic()``), and the ``phase`` that errors name.
 
-    ``head`` is the result of ``encode_head``: everything but the length of the body. ``max_reply``:
-    the most bytes of the decompressed reply body. ``has_chunk``: whether a part of the body arrived. ``may_be_stale``: whether
-    the request uses a kept connection on which no byte of the reply arrived.
+    ``head`` is the result of ``encode_head``: everything but the length of the body. ``max_reply``: the most bytes of the
+    decompressed reply body. ``has_chunk``: whether a part of the body arrived. ``may_be_stale``: whether the request uses a kept
+    connection on which no byte of the reply arrived.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class HttpExchange:
         self.max_reply = max_reply
         self.phase = "connecting"
         self.has_chunk = self.may_be_stale = False
-        self._first_at: float | None = None
+        self._first_at = None if self._first is None else self._started + self._first
 
     def connect_seconds(self) -> float | None:
         """Return the limit of connecting from now on. Loading the client, or waiting for its loop, may have taken time."""
@@ -72,10 +72,6 @@ class HttpExchange:
         if self.deadline is None or now - self._started < _TIMER_PRECISION:
             return self.connect_limit
         return shorter_limit(self.connect_limit, max(self.deadline - now, _TIMER_PRECISION))
-
-    def limit_first(self) -> None:
-        """Limit the time to the first content: the reply is a stream."""
-        self._first_at = None if self._first is None else self._started + self._first
 
     def end_first(self) -> None:
         """Lift the limit of the first content: it arrived."""

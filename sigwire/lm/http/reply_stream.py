@@ -5,7 +5,7 @@ One driver reads one reply: a reply that was opened blocking is read blocking.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -45,8 +45,7 @@ class ReplyReader:
 
     def end_first(self) -> None:
         """Lift the limit of the first content; other transports than ``HttpTransport`` have none."""
-        lift: Callable[[], None] | None = getattr(self._reply, "end_first", None)
-        if lift is not None:
+        if (lift := getattr(self._reply, "end_first", None)) is not None:
             lift()
 
     def rest(self) -> Steps[bytes]:

@@ -128,8 +128,7 @@ class HttpTransport(ChecksKeywords):
 
         The deadline covers the body. Leaving the block before the body ends closes the connection.
         """
-        exchange = self._exchange(request)
-        exchange.limit_first()
+        exchange = self._exchange(request, streamed=True)
         reply = self._clients.open(exchange)
         try:
             exchange.check_reply(reply.status, reply.headers)
@@ -140,8 +139,7 @@ class HttpTransport(ChecksKeywords):
     @asynccontextmanager
     async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream]:
         """Return ``stream`` as an asynchronous context manager."""
-        exchange = self._exchange(request)
-        exchange.limit_first()
+        exchange = self._exchange(request, streamed=True)
         reply = await self._clients.aopen(exchange)
         try:
             exchange.check_reply(reply.status, reply.headers)
@@ -174,12 +172,12 @@ class HttpTransport(ChecksKeywords):
         proxy = f", proxy={self._proxy}" if known.get("_proxy") else ""
         return f"HttpTransport(timeout={known.get('timeout')}, connect_timeout={known.get('connect_timeout')}{proxy})"
 
-    def _exchange(self, request: HttpRequest) -> HttpExchange:
+    def _exchange(self, request: HttpRequest, *, streamed: bool = False) -> HttpExchange:
         limit, parts, end = _checked("timeout", request.timeout), request.limits, parse_url(request.url)
         if parts is not None:
-            limits = Limits(limit, parts.connect, parts.idle, parts.first)
+            limits = Limits(limit, parts.connect, parts.idle, parts.first if streamed else None)
         else:
-            limits = Limits(self.timeout if limit is None else limit, self.connect_timeout, self.idle_timeout, None)
+            limits = Limits(self.timeout if limit is None else limit, self.connect_timeout, self.idle_timeout)
         return HttpExchange(request, end, self._head(request, end), self._proxy_for(end), limits, self._max_reply)
 
     def _head(self, request: HttpRequest, end: ServerUrl) -> bytes:

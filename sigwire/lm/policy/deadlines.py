@@ -15,7 +15,16 @@ from typing import Any
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 
-__all__ = ["Timeout", "TimeoutLike", "current_deadline", "deadline", "remaining_seconds", "resolve_timeout", "shorter"]
+__all__ = [
+    "Timeout",
+    "TimeoutLike",
+    "current_deadline",
+    "deadline",
+    "is_limit",
+    "remaining_seconds",
+    "resolve_timeout",
+    "shorter",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +48,7 @@ class Timeout(ChecksKeywords):
 
     def __post_init__(self) -> None:
         for name in _NAMES:
-            if (seconds := getattr(self, name)) is not None and not _is_limit(seconds):
+            if (seconds := getattr(self, name)) is not None and not is_limit(seconds):
                 raise ConfigurationError(
                     f"Timeout({name}=...) is a number of seconds above 0, or None; not {seconds!r}."
                 )
@@ -56,7 +65,8 @@ _NAMES = tuple(field.name for field in fields(Timeout))
 TimeoutLike = float | Timeout | Mapping[str, Any] | None
 
 
-def _is_limit(value: object) -> bool:
+def is_limit(value: object) -> bool:
+    """Return True for a number above 0."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
 
 
@@ -77,7 +87,7 @@ def resolve_timeout(given: float | Timeout | None, transport: object = None) -> 
 def _transport_limits(transport: object) -> Timeout:
     names = {"connect": "connect_timeout", "idle": "idle_timeout", "exchange": "timeout"}
     found = {name: getattr(transport, attribute, None) for name, attribute in names.items()}
-    return Timeout(total=None, **{name: value if _is_limit(value) else None for name, value in found.items()})
+    return Timeout(total=None, **{name: value if is_limit(value) else None for name, value in found.items()})
 
 
 def shorter(one: float | None, other: float | None) -> float | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.policy.deadlines import Timeout, resolve_timeout
+from sigwire.lm.policy.deadlines import Timeout, is_limit, resolve_timeout
 from sigwire.lm.secrets import Secret, is_secret, redact_url, without_secrets, wrap_headers, wrap_url
 
 if TYPE_CHECKING:
@@ -97,12 +97,6 @@ class ConnectionOptions:
         return self  # copies of a program share the transport, and the key is not copied
 
 
-def _is_timeout(value: Any) -> bool:
-    return isinstance(value, Timeout | Mapping) or (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-    )
-
-
 def _are_headers(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
@@ -114,7 +108,10 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "api_key": (lambda value: isinstance(value, str) or callable(value), "a text or a function that returns one"),
     "base_url": (lambda value: isinstance(value, str), "an address, such as 'https://llm.example/v1'"),
     "transport": (lambda value: hasattr(value, "send") or hasattr(value, "asend"), "an object with send(request)"),
-    "timeout": (_is_timeout, "a number of seconds above 0, or a Timeout"),
+    "timeout": (
+        lambda value: isinstance(value, Timeout | Mapping) or is_limit(value),
+        "a number of seconds above 0, or a Timeout",
+    ),
     "headers": (_are_headers, "a mapping of names and values, both texts"),
     "wire": (lambda value: isinstance(value, str), "the name of one of the provider's wires"),
 }

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sigwire.core.request import Request
-from sigwire.effects.steps import run
+from sigwire.effects.steps import Steps, run
 from sigwire.errors import LMRateLimitError, LMServerError
 from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.retry import RetryPolicy
@@ -55,12 +55,12 @@ def test_forked_child_starts_with_full_budgets() -> None:
 def exchanges(*outcomes: LMServerError | LMRateLimitError | str, policy: RetryPolicy) -> int:
     call, exchange = Call(Request(), A), scripted(*outcomes)
 
-    def begun() -> object:
+    def started() -> Steps[str]:
         call.begin()
         return (yield from exchange())
 
     try:
-        run(policy.around(call, begun))  # type: ignore[arg-type]
+        run(policy.around(call, started))
     except (LMServerError, LMRateLimitError):
         return len(call.log)
     return len(call.log) + 1

@@ -346,10 +346,8 @@ def _date(text: str) -> datetime | None:
 
 
 def _reset(headers: Mapping[str, str], now: datetime | None) -> float | None:
-    """Return the longest wait for a resource of which nothing remains, by ``x-ratelimit-...`` or ``anthropic-ratelimit-...``.
-
-    OpenAI's form is ``x-ratelimit-reset-tokens``, that of Anthropic ``anthropic-ratelimit-tokens-reset``.
-    """
+    """Return the longest wait for a resource of which nothing remains."""
+    # x-ratelimit-reset-tokens (OpenAI), anthropic-ratelimit-tokens-reset
     waits = (
         _reset_seconds(headers.get(name.replace("remaining", "reset"), ""), now)
         for name, count in headers.items()
