@@ -20,7 +20,7 @@ from tests.chaos.provider import providing
 from tests.chaos.run import RETRIES, Run, make_models, wait_until
 
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1_000_000))
-SHORT, LONG = 400, 10_000
+SHORT, LONG = 300, 10_000
 EXCHANGE_SECONDS = 2.0  # the cost of a silence; a good answer takes less on a busy machine
 MOST_BLOCKS, MOST_MEGABYTES = 10_000, 20
 
