@@ -89,7 +89,7 @@ KINDS: dict[str, Kind] = {
     "no end": Kind(lambda good: Streamed(good, stop_after=6, clean=True), "good", "final"),
     "closed after": Kind(lambda good: Delivered(good, close=True), "good", "good"),
     "late": Kind(lambda good: Delivered(good, after=0.1), "good", "good"),
-    "slow": Kind(lambda good: Delivered(Streamed(good, cut=1000), every=0.0001), "good", "good"),
+    "small packets": Kind(lambda good: Streamed(good, packets=40), "good", "good"),
 }
 # A silence costs the timeout of an exchange.
 _WEIGHTS = [0.25 if name == "silence" else 1.0 for name in KINDS]
