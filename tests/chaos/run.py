@@ -49,14 +49,14 @@ def make_models(urls: Mapping[str, str], **options: Any) -> dict[str, LM]:
 class Run:
     """Makes calls and compares each with the plan; ``problems`` has a line for each that differs.
 
-    ``exchanges``: by call, those that the log of the call has, redials apart.
+    ``logged`` and ``redials``: by call, the exchanges in its log. They are arrays, because the test measures what grows.
     """
 
-    def __init__(self, plan: Plan, models: Mapping[str, LM]) -> None:
+    def __init__(self, plan: Plan, models: Mapping[str, LM], calls: int) -> None:
         self.plan, self.models = plan, models
         self.problems: list[str] = []
         self.failed = self.answered = 0
-        self.exchanges: dict[int, tuple[int, int]] = {}
+        self.logged, self.redials = bytearray(calls), bytearray(calls)
         self._lock = threading.Lock()
 
     def make(self, numbers: Sequence[int]) -> None:
@@ -127,9 +127,9 @@ class Run:
             self._report(number, f"partial answer of another call: {error.partial}")
 
     def _log(self, number: int, attempts: Sequence[Any], ended: str) -> None:
-        redials = sum(attempt.purpose == "redial" for attempt in attempts)
+        self.logged[number] = max(len(attempts), 1)
+        self.redials[number] = sum(attempt.purpose == "redial" for attempt in attempts)
         with self._lock:
-            self.exchanges[number] = (max(len(attempts), 1), redials)
             setattr(self, ended, getattr(self, ended) + 1)
 
     def _report(self, number: int, what: str) -> None:
@@ -137,7 +137,7 @@ class Run:
 
     def compare_exchanges(self, made: Mapping[int, int]) -> None:
         """Compare the log of each call with the exchanges that reached the provider."""
-        for number, (logged, redials) in self.exchanges.items():
+        for number, (logged, redials) in enumerate(zip(self.logged, self.redials, strict=True)):
             expected, arrived = self.plan.expected(number, RETRIES), made.get(number, 0)
             # A request on a connection that the provider has closed is logged and does not arrive.
             if not logged - redials <= arrived <= logged:
