@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks import growth, imports, memory, over_http, parsing, predict, streaming, tools, transport
+from benchmarks import growth, imports, layers, memory, over_http, parsing, predict, streaming, tools, transport
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
 
 SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
@@ -26,10 +26,12 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     tools.jobs: frozenset({"e1", "e2"}),
     parsing.jobs: frozenset({"f"}),
     memory.jobs: frozenset({"i2"}),
+    layers.jobs: frozenset({"l1"}),
     imports.over_http: frozenset({"a2"}),
     over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),
     streaming.jobs: frozenset({"g1", "g2"}),
     memory.over_http: frozenset({"i2h"}),
+    layers.over_http: frozenset({"m1"}),
     transport.jobs: frozenset({"t1", "t2", "t3", "t4"}),
 }
 NAMES = frozenset[str]().union(*SOURCES.values())

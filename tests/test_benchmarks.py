@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchmarks import growth, imports, over_http, parsing, peers, predict, server, streaming, tools
+from benchmarks import growth, imports, layers, over_http, parsing, peers, predict, server, streaming, tools
 from benchmarks.by_hand import Sender
 from benchmarks.timing import FLOOR, SIGWIRE, Job, Line, measure, table
 from sigwire.core.json import JsonValue
 
-SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs)
+SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs, layers.jobs)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__module__)
@@ -24,7 +24,9 @@ def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]]) -> No
 
 
 @pytest.mark.parametrize(
-    "source", [imports.over_http, over_http.jobs, streaming.jobs], ids=lambda source: source.__module__
+    "source",
+    [imports.over_http, over_http.jobs, streaming.jobs, layers.over_http],
+    ids=lambda source: source.__module__,
 )
 def test_every_job_over_http_runs_on_both_sides(
     source: Callable[[], Iterator[Job]], monkeypatch: pytest.MonkeyPatch
@@ -33,6 +35,7 @@ def test_every_job_over_http_runs_on_both_sides(
     monkeypatch.setattr(over_http, "QUESTIONS", over_http.QUESTIONS[:20])
     for module in (predict, over_http):
         monkeypatch.setattr(module, "CALLS_PER_TASK", 1)
+    monkeypatch.setattr(layers, "CALLS", 2)
     for job in source():  # making a job checks its answers and the number of requests
         assert list(job.contestants) == [FLOOR, SIGWIRE]
         for contestant in job.contestants.values():

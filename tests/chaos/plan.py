@@ -96,7 +96,7 @@ _WEIGHTS = [0.25 if name == "silence" else 1.0 for name in KINDS]
 
 
 class Expected(NamedTuple):
-    """What a call must do: its outcome, and the exchanges that reach the provider; ``None`` if a policy decides."""
+    """The outcome that a call must have (``None`` if a policy decides), and its exchanges that reach the provider."""
 
     outcome: Outcome | None
     exchanges: int

@@ -1,0 +1,132 @@
+"""The cost of the policies around a call (l1 to l3), and calls over many event loops and threads at once (m1).
+
+Of l1 to l3 the floor is the same model without layers: its exchange returns a canned answer at once, so the difference between
+the two columns is the price of the layers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import sigwire
+from benchmarks.by_hand import AsyncSender, Sender
+from benchmarks.over_http import model, read, written
+from benchmarks.predict import INPUTS
+from benchmarks.server import answered, serving
+from benchmarks.timing import FLOOR, SIGWIRE, Contestant, Job
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.effects.steps import Steps
+from sigwire.lm.policy.call import Call, Layer, answer_once
+
+__all__ = ["jobs", "over_http"]
+
+REQUEST = Request((Message.user("When was the bridge opened?"),))
+ANSWER = Response((Choice("In 1932."),), Usage(20, 5))
+LOOPS = THREADS = 20
+CALLS = 25
+QUESTION = {**INPUTS, "question": "Question 7?"}
+
+
+class StubbedBackend:
+    """A backend whose exchange is a canned answer."""
+
+    def answer(self, call: Call) -> Steps[Response]:
+        """Answer inside the layers of the call."""
+        return answer_once(call, partial(self._exchange, call))
+
+    def _exchange(self, call: Call) -> Steps[Response]:
+        call.begin()
+        return ANSWER
+        yield
+
+    def close(self) -> None:
+        """Close nothing."""
+
+    def option_names(self) -> tuple[()]:
+        """Return no options."""
+        return ()
+
+
+class StubbedLM(sigwire.LM):
+    """A model with all its policies, and a stub in place of HTTP."""
+
+    def _connect(self) -> None:
+        super()._connect()
+        self._backend = StubbedBackend()
+
+
+class BareLM(StubbedLM):
+    """The same without a layer."""
+
+    def _layers(self) -> tuple[Layer, ...]:
+        return ()
+
+
+def jobs() -> Iterator[Job]:
+    """Yield l1."""
+    bare, layered = (kind("openai/gpt-5-mini", api_key="benchmark") for kind in (BareLM, StubbedLM))
+    yield Job("l1", "a call, its layers by default", "≤ + 3 µs", {FLOOR: called(bare), SIGWIRE: called(layered)})
+
+
+def called(lm: sigwire.LM) -> Contestant:
+    """Return a call of the model, after its answer was checked."""
+    call = partial(lm.respond, REQUEST)
+    assert call().choices == ANSWER.choices
+    return call
+
+
+# --- m1: many loops and threads ------------------------------------------------------------------------
+
+
+def over_http() -> Iterator[Job]:
+    """Yield m1."""
+    with serving() as port:
+        lm = model(port, "count")
+        predict: Any = sigwire.Predict("context, question -> answer, confidence: float")
+        predict.lm = lm
+
+        async def awaited() -> int:
+            predictions = [await predict.acall(**QUESTION) for _ in range(CALLS)]
+            return sum(prediction.answer == "7" for prediction in predictions)
+
+        def blocked() -> int:
+            return sum(predict(**QUESTION).answer == "7" for _ in range(CALLS))
+
+        floor = at_once(partial(by_hand, port), lambda: asyncio.run(by_hand_awaited(port)))
+        contestants = {FLOOR: floor, SIGWIRE: at_once(blocked, lambda: asyncio.run(awaited()))}
+        number = (LOOPS + THREADS) * CALLS
+        checked = {name: answered(port, contestant, number, number) for name, contestant in contestants.items()}
+        what = f"{number:,} calls over HTTP, {LOOPS} event loops and {THREADS} threads"
+        yield Job("m1", what, "≤ 4x", checked, per=number, most_rounds=5)
+        lm.close()
+
+
+def by_hand(port: int) -> int:
+    send = Sender(port, "/count/chat/completions")
+    right = sum(read(send(written(QUESTION)))[0] == "7" for _ in range(CALLS))
+    send.close()
+    return right
+
+
+async def by_hand_awaited(port: int) -> int:
+    send = AsyncSender(port, "/count/chat/completions")
+    right = sum([read(await send(written(QUESTION)))[0] == "7" for _ in range(CALLS)])
+    await send.close()
+    return right
+
+
+def at_once(blocked: Callable[[], int], in_a_loop: Callable[[], int]) -> Callable[[], int]:
+    """Return a contestant that does both in as many threads; its value is the number of right answers."""
+
+    def together() -> int:
+        with ThreadPoolExecutor(LOOPS + THREADS) as pool:
+            running = [pool.submit(call) for call in (*[blocked] * THREADS, *[in_a_loop] * LOOPS)]
+            return sum(each.result() for each in running)
+
+    return together
