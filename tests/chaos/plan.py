@@ -74,7 +74,6 @@ KINDS: dict[str, Kind] = {
     "502": Kind(_constant(Fault(status=502)), "retried", "retried"),
     "overloaded": Kind(_constant(Fault("overloaded", retry_after=0.1)), "retried", "retried"),
     "timeout": Kind(_constant(Fault("timeout")), "retried", "retried"),
-    "rate limit": Kind(_constant(Fault("rate_limit", retry_after=0.1)), "retried", "retried"),
     "bad request": Kind(_constant(Fault("bad_request")), "final", "final"),
     "billing": Kind(_constant(Fault("billing")), "final", "final"),
     "no reply": Kind(lambda good: Delivered(good, stop="head"), "retried", "retried"),

@@ -1,6 +1,6 @@
 """The provider of a chaos run, in a process of its own: ``python -m tests.chaos.provider SEED SHARE``.
 
-It prints the base URLs of the wires as JSON. After a line on its input it prints the number of exchanges by call, and the
+Each key has a rate limit, apart from the plan: a provider does not refuse by chance. It prints the base URLs of the wires as JSON. After a line on its input it prints the number of exchanges by call, and the
 number of requests that it still answers, and stops.
 """
 
@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sigwire.core.request import Request
-from sigwire.testing import Answer, FakeProvider
+from sigwire.testing import Answer, FakeProvider, RateLimit
 from tests.chaos.plan import WIRES, Plan, number_of
 
 __all__ = ["ChaosProvider", "providing"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+LIMIT = RateLimit(requests=100, per=1, burst=30)
 
 
 class ChaosProvider:
@@ -63,7 +64,7 @@ def main() -> None:
         exchanges[number] += 1  # exchanges of one call do not overlap
         return plan.answer(number, exchanges[number] - 1)
 
-    with FakeProvider(answer, keep=0) as provider:
+    with FakeProvider(answer, keep=0, limit=LIMIT) as provider:
         print(json.dumps({wire: provider.url(wire) for wire in WIRES}), flush=True)
         sys.stdin.readline()
         running = sum(counts.now for counts in provider.traffic.values())

@@ -38,10 +38,15 @@ class QuickClock:
 def make_models(urls: Mapping[str, str], **options: Any) -> dict[str, LM]:
     """Return a model of each wire, which retries on a quick clock."""
     retry = RetryPolicy(RETRIES, clock=QuickClock())
-    given = {"api_key": "any", "retry": retry, **options}
+    given = {"retry": retry, **options}
     responses = {"openai-responses": {"wire": "responses"}}
     return {
-        wire: LM(MODELS.get(wire, f"{wire}/m"), base_url=urls[wire], **{**given, **responses.get(wire, {})})
+        wire: LM(
+            MODELS.get(wire, f"{wire}/m"),
+            base_url=urls[wire],
+            api_key=f"key of {wire}",
+            **{**given, **responses.get(wire, {})},
+        )
         for wire in WIRES
     }
 
@@ -127,7 +132,8 @@ class Run:
             self._report(number, f"partial answer of another call: {error.partial}")
 
     def _log(self, number: int, attempts: Sequence[Any], ended: str) -> None:
-        self.logged[number] = max(len(attempts), 1)
+        # A request above the rate limit is refused before the plan.
+        self.logged[number] = max(sum(attempt.error != "rate_limit" for attempt in attempts), 1)
         self.redials[number] = sum(attempt.purpose == "redial" for attempt in attempts)
         with self._lock:
             setattr(self, ended, getattr(self, ended) + 1)

@@ -60,7 +60,8 @@ def test_no_call_is_lost_doubled_or_mixed_up_among_faults(calls: int) -> None:
     assert not run.problems, f"CHAOS_SEED={SEED}: {len(run.problems)} calls\n" + "\n".join(run.problems[:20])
     assert run.answered + run.failed == calls == len(made), f"CHAOS_SEED={SEED}"
     assert running == 0, f"CHAOS_SEED={SEED}: requests without an end"
-    assert wait_until(lambda: threading.active_count() <= threads), [thread.name for thread in threading.enumerate()]
+    # One thread of the limiter stays, it serves all models.
+    assert wait_until(lambda: threading.active_count() <= threads + 1), [each.name for each in threading.enumerate()]
     assert wait_until(lambda: sockets() <= opened), f"CHAOS_SEED={SEED}: sockets"
     grown = after[0] - before[0], after[1] - before[1]
     assert (grown[0] < MOST_BLOCKS, grown[1] < MOST_MEGABYTES) == (True, True), f"CHAOS_SEED={SEED}: grown by {grown}"
