@@ -1,7 +1,7 @@
 """The provider of a chaos run, in a process of its own: ``python -m tests.chaos.provider SEED SHARE``.
 
-Each key has a rate limit, apart from the plan: a provider does not refuse by chance. It prints the base URLs of the wires as JSON. After a line on its input it prints the number of exchanges by call, and the
-number of requests that it still answers, and stops.
+Each key has a rate limit, apart from the plan: a provider does not refuse by chance. It prints the base URLs of the wires as
+JSON. After a line on its input it prints the number of exchanges by call, and the number of requests that it still answers.
 """
 
 from __future__ import annotations
