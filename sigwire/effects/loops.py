@@ -12,7 +12,7 @@ import contextvars
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sigwire.effects.daemon_pool import DaemonPool
 
 __all__ = [
-    "EventLoop", "OwnerLoop", "block_on", "has_running_loop", "marking_loop_blocked", "running_loop",
+    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_running_loop", "marking_loop_blocked", "running_loop",
     "started_by_block_on", "to_thread",
 ]  # fmt: skip
 
@@ -120,8 +120,9 @@ def started_by_block_on() -> bool:
     return _loop is not None and threading.current_thread() is _loop.thread
 
 
-# Event loops whose threads are blocked until the running code is done.
-_blocked: contextvars.ContextVar[tuple[EventLoop, ...]] = contextvars.ContextVar("sigwire_blocked_loops", default=())
+# Event loops whose threads are blocked until the running code is done, with the ids of these threads.
+_blocked: contextvars.ContextVar[Mapping[EventLoop, int]] = contextvars.ContextVar("sigwire_blocked_loops")
+_NONE_BLOCKED: Mapping[EventLoop, int] = {}
 
 
 @contextmanager
@@ -131,11 +132,20 @@ def marking_loop_blocked() -> Generator[None]:
     if loop is None:
         yield
         return
-    token = _blocked.set((*_blocked.get(), loop))
+    token = _blocked.set({**_blocked.get(_NONE_BLOCKED), loop: threading.get_ident()})
     try:
         yield
     finally:
         _blocked.reset(token)
+
+
+def blocked_threads() -> set[int]:
+    """Return the ids of the threads whose event loops are blocked until the running code is done.
+
+    >>> blocked_threads()
+    set()
+    """
+    return set(_blocked.get(_NONE_BLOCKED).values())
 
 
 def running_loop() -> EventLoop | None:
@@ -194,7 +204,7 @@ class OwnerLoop:
 
     @staticmethod
     def _problem(owner: EventLoop) -> str:
-        if owner in _blocked.get():
+        if owner in _blocked.get(_NONE_BLOCKED):
             return (
                 "The event loop that this call needs is blocked by this call: a blocking call was made on that loop. "
                 "Await the async form (acall) there instead, or block in another thread: await asyncio.to_thread(...)."

@@ -7,7 +7,6 @@ cancels the future: a flag, which the owner sees when it comes to the future. Ea
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -15,7 +14,6 @@ from sigwire.effects.cancellation import StreamCancelled, on_cancel
 from sigwire.errors import LMTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from concurrent.futures import Future
 
 __all__ = ["Wait"]
@@ -42,37 +40,36 @@ class Wait(Generic[T]):
     deadline: float | None
 
     def run(self) -> T:
-        with self._cancelled_on_exit(), on_cancel(self.future.cancel):
-            return self.future.result(self._seconds())
+        from concurrent.futures import CancelledError
+
+        try:
+            with on_cancel(self.future.cancel):
+                return self.future.result(self._seconds())
+        except CancelledError:  # by the cancel scope: the blocking wait knows no other
+            raise StreamCancelled from None
+        except TimeoutError:
+            return self._after_deadline()
+        except BaseException:
+            self.future.cancel()
+            raise
 
     async def arun(self) -> T:
         import asyncio
 
-        with self._cancelled_on_exit():
-            try:
-                async with asyncio.timeout(self._seconds()):
-                    return await asyncio.wrap_future(self.future)
-            except TimeoutError:
-                if self.future.cancel():
-                    raise
-                return self.future.result()
+        try:
+            async with asyncio.timeout(self._seconds()):
+                return await asyncio.wrap_future(self.future)
+        except TimeoutError:
+            return self._after_deadline()
+        except BaseException:
+            self.future.cancel()
+            raise
 
     def _seconds(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
-    @contextmanager
-    def _cancelled_on_exit(self) -> Generator[None]:
-        """Cancel the future when the block raises; raise the error that the wait has for this."""
-        from concurrent.futures import CancelledError
-
-        try:
-            yield
-        except CancelledError:  # by the cancel scope: the blocking wait knows no other
-            raise StreamCancelled from None
-        except TimeoutError:
-            if not self.future.cancel():  # the error of the future itself
-                raise
-            raise LMTimeoutError("The timeout of the call has passed (waiting to send). Raise timeout.") from None
-        except BaseException:
-            self.future.cancel()
-            raise
+    def _after_deadline(self) -> T:
+        """Cancel the future and raise; or return or raise what the future has got at the same moment."""
+        if not self.future.cancel():
+            return self.future.result()
+        raise LMTimeoutError("The timeout of the call has passed (waiting to send). Raise timeout.") from None

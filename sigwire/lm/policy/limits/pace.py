@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from itertools import islice
 
 __all__ = ["Bucket", "Pace", "Slots"]
 
@@ -184,16 +183,16 @@ class Bucket:
     12.0
     """
 
-    __slots__ = ("_at", "_level", "_refill", "limit", "taken")
+    __slots__ = ("_at", "_level", "limit", "rate", "taken")
 
     def __init__(self, limit: float, per: float, now: float) -> None:
-        self.limit, self._refill, self._level, self._at = float(limit), limit / per, float(limit), now
+        self.limit, self.rate, self._level, self._at = float(limit), limit / per, float(limit), now
         self.taken = 0.0  # units taken since the start: ``mirror`` compares it with that of its exchange
 
     def wait(self, units: float, now: float) -> float:
         """Return the seconds until ``units`` are there. More units than the limit pass when the bucket is full."""
         missing = min(units, self.limit) - self.level(now)
-        return max(0.0, missing / self._refill) if missing > 1e-9 else 0.0
+        return max(0.0, missing / self.rate) if missing > 1e-9 else 0.0
 
     def take(self, units: float, now: float) -> None:
         """Take units; negative ones go back."""
@@ -203,7 +202,7 @@ class Bucket:
     def level(self, now: float) -> float:
         """Return the units that are there; negative if more were taken."""
         if now > self._at:
-            self._level = min(self.limit, self._level + (now - self._at) * self._refill)
+            self._level = min(self.limit, self._level + (now - self._at) * self.rate)
             self._at = now
         return self._level
 
@@ -214,5 +213,5 @@ class Bucket:
         """
         self.limit = max(limit, 1.0)
         if reset > 0 and remaining < limit:
-            self._refill = (limit - remaining) / reset
+            self.rate = (limit - remaining) / reset
         self._level, self._at = min(self.limit, remaining - max(0.0, self.taken - taken)), now

@@ -1,0 +1,62 @@
+"""``Limit``: the limit that a caller states for a model. ``LimitState``: a limiter at one moment, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sigwire.errors import ConfigurationError
+from sigwire.keywords import ChecksKeywords
+
+__all__ = ["Limit", "LimitState"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(ChecksKeywords):
+    """A limit on the exchanges of a model: ``LM(..., limit=Limit(requests=500))``.
+
+    ``requests`` and ``tokens`` are per ``per`` seconds, refilled evenly; ``concurrency`` is the most exchanges at once. The
+    limiter also adapts to the provider: to refusals (429), overload and the allowance in headers; ``adaptive=False`` keeps the
+    stated limits only. Models of one account with an equal Limit that has a ``key`` share a limiter.
+
+    >>> Limit(requests=500, tokens=200_000).per
+    60.0
+    """
+
+    requests: float | None = None
+    tokens: float | None = None
+    concurrency: int | None = None
+    per: float = 60.0
+    adaptive: bool = True
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        numbers: list[Any] = [self.requests, self.tokens, self.concurrency]
+        fit = all(number is None or _is_positive(number) for number in numbers) and _is_positive(self.per)
+        if not fit or type(self.adaptive) is not bool or not (self.key is None or isinstance(self.key, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"A Limit is made of numbers above 0, and key is a string: not {self!r:.200} (making a Limit)."
+            )
+
+
+def _is_positive(number: Any) -> bool:
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and 0 < number < float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitState:
+    """A limiter at one moment.
+
+    ``concurrency``: the most exchanges at once; ``in_flight`` of them are under way, ``queued`` calls wait. ``rate``: sends a
+    second, ``None`` while the provider has refused none. ``requests_left`` and ``tokens_left``: what is left of the stated or
+    the provider's allowance, ``None`` if unknown.
+    """
+
+    provider: str
+    model: str
+    concurrency: int
+    in_flight: int
+    queued: int
+    rate: float | None = None
+    requests_left: float | None = None
+    tokens_left: float | None = None
