@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
     from sigwire.lm.policy.deadlines import Timeout, deadline
+    from sigwire.lm.policy.limits.limit import Limit, LimitState
+    from sigwire.lm.policy.limits.registry import limits
     from sigwire.lm.policy.retry import RetryPolicy
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
@@ -69,14 +71,14 @@ __all__ = [
     "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter", "LMAuthenticationError",
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
     "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel",
-    "MalformedToolCall", "Message", "ModelError", "Module", "OutputField", "OutputTruncated", "Predict", "Prediction",
-    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request",
-    "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Signature", "SignatureError", "SigwireError",
-    "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
-    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult",
-    "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where",
-    "XMLAdapter", "__version__", "configure", "context", "deadline", "ensure_signature", "inspect_history",
-    "is_retryable_lm_error", "make_signature", "outputs_of", "settings", "track_usage",
+    "Limit", "LimitState", "MalformedToolCall", "Message", "ModelError", "Module", "OutputField", "OutputTruncated",
+    "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused",
+    "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Signature", "SignatureError",
+    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
+    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
+    "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch",
+    "Where", "XMLAdapter", "__version__", "configure", "context", "deadline", "ensure_signature", "inspect_history",
+    "is_retryable_lm_error", "limits", "make_signature", "outputs_of", "settings", "track_usage",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -110,6 +112,8 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
     "sigwire.lm.policy.deadlines": "Timeout deadline",
+    "sigwire.lm.policy.limits.limit": "Limit LimitState",
+    "sigwire.lm.policy.limits.registry": "limits",
     "sigwire.lm.policy.retry": "RetryPolicy",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
     "sigwire.modules.ask": "inspect_history",

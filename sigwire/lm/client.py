@@ -8,9 +8,9 @@ shown or stored. The row's backend answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
@@ -23,6 +23,8 @@ from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.call import Call, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
+from sigwire.lm.policy.limits.limit import Limit
+from sigwire.lm.policy.limits.registry import limiter_of
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
@@ -45,7 +47,8 @@ class LM(BaseLM):
     the row's URL (``project``, ``location``, ``api_version``). ``timeout``: seconds for a whole call with its retries, or a
     ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
-    exchange; ``retry``: a whole ``RetryPolicy``. ``cache`` is for a cache of responses, which does not exist yet.
+    exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
+    ``cache`` is for a cache of responses, which does not exist yet.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
     ``UnsupportedOption`` for an option that no wire of the model has.
@@ -77,6 +80,7 @@ class LM(BaseLM):
         headers: Mapping[str, str] | None = None,
         wire: str | None = None,
         retry: RetryPolicy | None = None,
+        limit: Limit | list[Any] | bool | None = None,
         capabilities: Capabilities | None = None,
         **kwargs: Any,
     ) -> None:
@@ -96,7 +100,7 @@ class LM(BaseLM):
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
-        self._given = capabilities
+        self._given, self._limit = capabilities, _limit(limit)
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
         self.check_options(self.kwargs)
@@ -111,6 +115,11 @@ class LM(BaseLM):
         self._target = TargetKey(
             row.prefix, base_url and redact_url(base_url), hash(key) if isinstance(key, str) else None, self.model
         )
+        # A model inside this process (a backend without a package of its own) has no limits that could be met.
+        self._limiter = None
+        if self._limit is not False and (row.needs or not row.backend):
+            start = 4 if "//localhost" in str(row.base_url) else 32
+            self._limiter = limiter_of(self._target, self._limit, start=start)
 
     # --- calls
 
@@ -131,7 +140,8 @@ class LM(BaseLM):
 
     def _layers(self) -> tuple[Layer, ...]:
         """Return the layers around each exchange of an answer, the outermost first."""
-        return (self._policy(),)
+        policy, limiter = self._policy(), self._limiter
+        return (policy,) if limiter is None else (policy, limiter)
 
     def _with_options(self, request: Request) -> Request:
         if self._removed:
@@ -224,6 +234,7 @@ class LM(BaseLM):
         given = {name: updates.pop(name) for name in _CONNECTION & updates.keys()}
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
+        limit = _limit(updates.pop("limit", self._limit))
         _check_arguments(False, retry, capabilities)
         new = super().copy(**updates)
         kept = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
@@ -232,7 +243,7 @@ class LM(BaseLM):
         new._connection = replace(kept, **given, variables={**kept.variables, **variables})
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
-        new._given = capabilities
+        new._given, new._limit = capabilities, limit
         new._connect()
         new._policy()
         new.check_options(new.kwargs, "copying an LM")
@@ -243,7 +254,7 @@ class LM(BaseLM):
         state, kept = super().__getstate__(), self._connection.without_secrets()
         names = ("api_key", "base_url", "headers")
         removed = [name for name in names if getattr(kept, name) != getattr(self._connection, name)]
-        del state["_backend"], state["_target"]
+        del state["_backend"], state["_target"], state["_limiter"]
         return {**state, "_connection": kept, "_removed": (*cast("tuple[str, ...]", state["_removed"]), *removed)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -254,7 +265,8 @@ class LM(BaseLM):
         """Return the state that rebuilds the model, as JSON: no key, no headers, no transport."""
         connection = self._connection
         timeout = connection.timeout.dump() if isinstance(connection.timeout, Timeout) else connection.timeout
-        settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire}
+        limit = list(astuple(self._limit)) if self._limit else self._limit
+        settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire, "limit": limit}
         given = {name: value for name, value in settings.items() if value is not None}
         return {**super().dump_state(), **storable_options({**given, **connection.variables})}
 
@@ -264,7 +276,7 @@ _TRANSPORT_OPTIONS = frozenset(
     "ca certificate connect_timeout idle_timeout keep_alive max_reply proxy tls trust_env".split()
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
-_MODEL_OPTIONS = (_CONNECTION | {"api_base"}) - {"wire"}
+_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit"}) - {"wire"}
 
 
 def _check_arguments(cache: object, retry: object, capabilities: object) -> None:
@@ -276,6 +288,17 @@ def _check_arguments(cache: object, retry: object, capabilities: object) -> None
     for name, value, kind in (("retry", retry, RetryPolicy), ("capabilities", capabilities, Capabilities)):
         if value is not None and not isinstance(value, kind):
             raise ConfigurationError(f"{name} is a {kind.__name__}, not {type(value).__name__} (making an LM).")
+
+
+def _limit(limit: object) -> Limit | Literal[False] | None:
+    """Return the limit; a list has the values of a saved one."""
+    if isinstance(limit, list):
+        limit = Limit(*cast("list[Any]", limit))
+    if limit is not None and limit is not False and not isinstance(limit, Limit):
+        raise ConfigurationError(
+            f"limit is a Limit, or False for no limiter, not {limit!r:.80} (making an LM). Try limit=Limit(requests=500)."
+        )
+    return limit
 
 
 def _host(model: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from sigwire.core.example import Example
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
+from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.settings import current
 
 __all__ = [
@@ -79,8 +80,10 @@ def batch_steps(
     inputs = [_inputs_of(example) for example in examples]
     done: dict[int, T] = {}
     failed: dict[int, Exception] = {}
+    run = Run()
 
     def one_call(index: int) -> Steps[T | Exception]:
+        current_run.set(run)  # in the copy of the context in which ``Gather`` runs the call
         try:
             done[index] = value = yield from call(**inputs[index])
         except Exception as error:

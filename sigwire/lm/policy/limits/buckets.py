@@ -84,13 +84,16 @@ class Buckets:
         return bool(found)
 
     def correct(self, ticket: Ticket, result: object, now: float) -> None:
-        """Take the difference between the usage of a result and the estimate; a negative one goes back."""
+        """Take the difference between the usage of a result and the estimate; a negative one goes back.
+
+        Only of the stated buckets: headers state what the provider itself has counted.
+        """
         usage: Usage | None = getattr(getattr(result, "response", result), "usage", None)
         if usage is None or usage.output_tokens is None or usage.input_tokens is None:
             return
         self._mean_output += (usage.output_tokens - self._mean_output) * 0.1
         tokens = (float(usage.input_tokens), float(usage.output_tokens))
-        for name, bucket in self._all():
+        for name, bucket in self._stated.items():
             bucket.take(_units(name, tokens) - _units(name, ticket.tokens), now)
 
     def left(self, now: float) -> tuple[float | None, float | None]:

@@ -71,6 +71,9 @@ class Limiter:
         self._is_paced = bool(self._buckets)  # whether anything but the slots may hold a call
         self._mean_seconds = 0.0
 
+    def __deepcopy__(self, memo: object) -> Limiter:
+        return self  # copies of a model share it
+
     # --- the layer
 
     def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
