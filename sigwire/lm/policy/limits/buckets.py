@@ -80,7 +80,8 @@ class Buckets:
             bucket = self._mirrored.get(resource)
             if bucket is None:
                 bucket = self._mirrored[resource] = Bucket(limit, 60.0, now)
-            bucket.mirror(limit, remaining, reset, (ticket.taken or {}).get(resource, bucket.taken), now)
+            taken = (ticket.taken or {}).get(resource, bucket.taken)
+            bucket.mirror(limit, remaining, reset, taken=taken, sent=ticket.sent)
         return bool(found)
 
     def correct(self, ticket: Ticket, result: object, now: float) -> None:

@@ -113,7 +113,7 @@ class Pace:
             return
         self._refill(now)
         if self.rate == math.inf:
-            self.rate = max(1.0, len(accepted) / min(3.0, max(_FIRST_SECONDS, now - self._sends[0])))
+            self.rate = max(_LEAST_FIRST, len(accepted) / min(3.0, max(_FIRST_SECONDS, now - self._sends[0])))
         else:
             self.rate = max(_LEAST_RATE, _MOST_CUT * self.rate, min(self.rate, _rate(accepted, now)))
         self._set_at, self._level = now, min(self._level, 0.0)
@@ -167,6 +167,7 @@ def _rate(accepted: list[float], now: float) -> float:
 
 
 _MOST_SENDS = 8192
+_LEAST_FIRST = 20.0
 _FIRST_SECONDS, _MOST_CUT, _FAST_RATE = 0.5, 0.7, 40.0
 _LEAST_RATE, _MOST_RATE, _GROWTH = 1 / 60, 1e6, 0.05
 _FIRST_PROBE, _LONGEST_PROBE, _PROBE_SECONDS = 0.5, 8.0, 2.0
@@ -206,12 +207,13 @@ class Bucket:
             self._at = now
         return self._level
 
-    def mirror(self, limit: float, remaining: float, reset: float, taken: float, now: float) -> None:
+    def mirror(self, limit: float, remaining: float, reset: float, *, taken: float, sent: float) -> None:
         """Take over limit, remainder and the seconds until it is full again, as a reply states them.
 
-        ``taken``: the value of ``taken`` when the reply's exchange had taken its units; later ones are not in the remainder.
+        Providers count when an exchange arrives, not when it is answered: ``sent`` is that time, and ``taken`` the value of
+        ``taken`` then. Units taken later are not in the remainder.
         """
         self.limit = max(limit, 1.0)
         if reset > 0 and remaining < limit:
             self.rate = (limit - remaining) / reset
-        self._level, self._at = min(self.limit, remaining - max(0.0, self.taken - taken)), now
+        self._level, self._at = min(self.limit, remaining - max(0.0, self.taken - taken)), sent
