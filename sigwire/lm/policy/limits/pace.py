@@ -54,13 +54,14 @@ class Slots:
 class Pace:
     """The rate of sends: unlimited until the first refusal, then the rate that the provider has accepted of late.
 
-    A send counts as accepted until its reply refuses it, so slow answers do not hide the rate. The rate grows by 5 % a second.
-    After three seconds without an accepted send the pace is closed: single probes go out until one is not refused.
+    A send counts as accepted until its reply refuses it, so slow answers do not hide the rate. The rate grows by 5 % a second,
+    faster while none is refused. After three seconds without an accepted send the pace is closed: single probes are sent until
+    one is not refused.
 
     >>> pace = Pace()
-    >>> for number in range(30):
+    >>> for number in range(31):
     ...     pace.send(number / 10)
-    >>> pace.refuse(sent=2.9, now=3.0, stated=None)
+    >>> pace.refuse(sent=3.0, now=3.0, stated=None)
     >>> round(pace.rate, 2), round(pace.wait(3.0), 2)
     (9.67, 0.1)
     """
@@ -106,17 +107,9 @@ class Pace:
             if sent >= self._probe_at:
                 self._close(now, stated)
             return
-        accepted = self._accepted(now)
-        if sent < self._set_at:  # the rate is younger than the send
-            if self.rate < math.inf and not any(at > now - 3 for at in accepted):
-                self._close(now, stated)
-            return
-        self._refill(now)
-        if self.rate == math.inf:
-            self.rate = max(_LEAST_FIRST, len(accepted) / min(3.0, max(_FIRST_SECONDS, now - self._sends[0])))
-        else:
-            self.rate = max(_LEAST_RATE, _MOST_CUT * self.rate, min(self.rate, _rate(accepted, now)))
-        self._set_at, self._level = now, min(self._level, 0.0)
+        accepted = self._accepted()
+        if sent >= self._set_at:  # else the rate is younger than the send
+            self._lower(accepted, now)
         if not accepted or accepted[-1] <= now - 3:
             self._close(now, stated)
 
@@ -124,6 +117,16 @@ class Pace:
         """Count an answered send: the answer of a probe opens the pace."""
         if self._opens_at > -math.inf and sent >= self._probe_at:
             self._open()
+
+    def _lower(self, accepted: list[float], now: float) -> None:
+        self._refill(now)
+        seconds = now - self._sends[0] if self._sends else 0.0
+        if self.rate == math.inf and seconds < 3:  # a guess from little
+            self.rate = max(_LEAST_FIRST_RATE, len(accepted) / max(0.5, seconds))
+        else:
+            least = _LEAST_RATE if self.rate == math.inf else _MOST_CUT * self.rate
+            self.rate = max(_LEAST_RATE, least, min(self.rate, _rate(accepted, now)))
+        self._set_at, self._level = now, min(self._level, 0.0)
 
     def _close(self, now: float, stated: float | None) -> None:
         self._opens_at, self._probe_at = now + (stated or self._backoff), math.inf
@@ -143,7 +146,7 @@ class Pace:
         self._level = min(self._level + seconds * self.rate, max(1.0, self.rate / 20))
         self._at = now
 
-    def _accepted(self, now: float) -> list[float]:
+    def _accepted(self) -> list[float]:
         """Return the times of the sends that count, oldest first."""
         refused = sorted(self._refused, reverse=True)
         accepted: list[float] = []
@@ -167,9 +170,8 @@ def _rate(accepted: list[float], now: float) -> float:
 
 
 _MOST_SENDS = 8192
-_LEAST_FIRST = 20.0
-_FIRST_SECONDS, _MOST_CUT, _FAST_RATE = 0.5, 0.7, 40.0
-_LEAST_RATE, _MOST_RATE, _GROWTH = 1 / 60, 1e6, 0.05
+_GROWTH, _FAST_RATE = 0.05, 40.0  # faster growth is in full from this rate on
+_LEAST_FIRST_RATE, _LEAST_RATE, _MOST_RATE, _MOST_CUT = 20.0, 1 / 60, 1e6, 0.7
 _FIRST_PROBE, _LONGEST_PROBE, _PROBE_SECONDS = 0.5, 8.0, 2.0
 
 
