@@ -95,7 +95,7 @@ class Limiter:
         """Take a slot and return True, or join the queue."""
         with self._lock:
             now = self._clock()
-            if not self._queue and self._in_flight < self._slots.limit and not self._is_paced:
+            if not self._is_paced and self._in_flight < self._slots.limit and not self._queue.waiting:
                 self._take(ticket, now)
                 return True
             if self._is_paced:
@@ -227,12 +227,18 @@ class Limiter:
         """Give the slot back, and learn from the outcome."""
         with self._lock:
             now = self._clock()
+            if error is None:
+                self._slots.succeed(ticket.sent, now, self._in_flight)
+                self._mean_seconds += (now - ticket.sent - self._mean_seconds) * 0.1
+                if ticket.tokens is not None:
+                    self._buckets.correct(ticket, result, now)
             if self._limit.adaptive:
-                self._learn(call, ticket, error, now)
-            if ticket.tokens is not None and error is None:
-                self._buckets.correct(ticket, result, now)
+                if error is not None or self._is_paced:
+                    self._learn(ticket, error, now)
+                if call.headers and self._buckets.mirror(call.headers, ticket, now):
+                    self._is_paced = True
             self._release(ticket)
-            is_waiting = len(self._queue) > 0
+            is_waiting = self._queue.waiting
         if is_waiting:
             self._serve()
 
@@ -241,19 +247,15 @@ class Limiter:
             self._holders.remove(ticket)
             self._in_flight -= ticket.counted
 
-    def _learn(self, call: Call, ticket: Ticket, error: BaseException | None, now: float) -> None:
-        if error is None:
-            self._slots.succeed(ticket.sent, now, self._in_flight)
-            self._mean_seconds += (now - ticket.sent - self._mean_seconds) * 0.1
+    def _learn(self, ticket: Ticket, error: BaseException | None, now: float) -> None:
+        """Move pace and slots by an error. The success of a probe opens the pace."""
         if isinstance(error, LMRateLimitError):
             self._pace.refuse(ticket.sent, now, error.retry_after)
             self._is_paced = True
-        elif self._is_paced:
-            self._pace.accept(ticket.sent)
+            return
+        self._pace.accept(ticket.sent)
         if isinstance(error, LMError) and _is_overload(error):
             self._slots.overload(ticket.sent, now)
-        if call.headers and self._buckets.mirror(call.headers, ticket, now):
-            self._is_paced = True
 
     # --- for people and for evaluation
 

@@ -6,6 +6,7 @@ Not locked: the limiter's lock is held around each method. A call that leaves is
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
@@ -29,19 +30,17 @@ class Ticket:
     reader of a stream has events, ``None`` while the exchange itself waits. ``counted``: whether the slot is counted.
     """
 
-    __slots__ = (
-        "counted", "future", "is_queued", "queued_at", "reads_since", "sent", "started", "taken", "task", "thread", "tokens",
-    )  # fmt: skip
+    # Defaults of the class: most tickets never wait, and making one is part of the cost of each call.
+    sent = queued_at = 0.0
+    future: Future[None] | None = None
+    is_queued = counted = False
+    reads_since: float | None = None
+    task: object = None
+    tokens: tuple[float, float] | None = None  # the estimate: input, output
+    taken: Mapping[str, float] | None = None  # by bucket: all units taken, this exchange's last
 
     def __init__(self, started: float, thread: int) -> None:
         self.started, self.thread = started, thread
-        self.sent = self.queued_at = 0.0
-        self.future: Future[None] | None = None
-        self.is_queued = self.counted = False
-        self.reads_since: float | None = None
-        self.task: object = None
-        self.tokens: tuple[float, float] | None = None  # the estimate: input, output
-        self.taken: dict[str, float] | None = None  # by bucket: all units taken, this exchange's last
 
 
 _Heap: TypeAlias = "list[tuple[float, float, int, Ticket]]"
