@@ -100,7 +100,8 @@ class LM(BaseLM):
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
-        self._given, self._limit = capabilities, _limit(limit)
+        self._given = capabilities
+        self._limit: Limit | Literal[False] | None = _limit(limit)
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
         self.check_options(self.kwargs)
@@ -293,7 +294,7 @@ def _check_arguments(cache: object, retry: object, capabilities: object) -> None
 def _limit(limit: object) -> Limit | Literal[False] | None:
     """Return the limit; a list has the values of a saved one."""
     if isinstance(limit, list):
-        limit = Limit(*cast("list[Any]", limit))
+        limit = Limit(*limit)
     if limit is not None and limit is not False and not isinstance(limit, Limit):
         raise ConfigurationError(
             f"limit is a Limit, or False for no limiter, not {limit!r:.80} (making an LM). Try limit=Limit(requests=500)."
