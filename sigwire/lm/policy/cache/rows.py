@@ -1,0 +1,93 @@
+"""The form of the cache's file: schema, version, and values that are checked before they are trusted. No state."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from hashlib import blake2b
+
+__all__ = ["BROKEN_FILE", "LARGEST_VALUE", "bytes_in_use", "clear", "count", "pack", "prepare", "unpack"]
+
+LARGEST_VALUE = 16 << 20  # bytes
+BROKEN_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})  # error codes of a file that is not ours
+_MOST_INFLATED = 64 << 20
+_DIGEST = 16
+_KEY = 32
+_FORMAT = 1
+_SCHEMA = (
+    "CREATE TABLE answers (key BLOB UNIQUE NOT NULL, at REAL NOT NULL, used REAL NOT NULL, size INTEGER NOT NULL, "
+    "value BLOB NOT NULL)",
+    "CREATE INDEX answers_used ON answers (used)",
+)
+_PRAGMAS = (
+    "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "busy_timeout=50", "synchronous=NORMAL",
+    "journal_size_limit=67108864",
+)  # fmt: skip
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Set up a connection. Raises ``sqlite3.DatabaseError`` with the code of a file that is not ours."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * LARGEST_VALUE)
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+    if not _schema_of(connection):
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        connection.execute("BEGIN IMMEDIATE")  # several processes may open a new file at once
+        if not _schema_of(connection):
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={_FORMAT}")
+        connection.execute("COMMIT")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != _FORMAT or _schema_of(connection) != {*_SCHEMA, None}:
+        error = sqlite3.DatabaseError("not a file of this cache")
+        error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+        raise error
+    connection.text_factory = bytes  # a row of another form must not fail to decode
+
+
+def _schema_of(connection: sqlite3.Connection) -> set[str | None]:
+    return {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema")}
+
+
+def bytes_in_use(connection: sqlite3.Connection) -> int:
+    """Return the bytes of the file that hold data."""
+    pages, free, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
+
+
+def clear(connection: sqlite3.Connection) -> None:
+    """Delete all entries and shrink the file."""
+    connection.execute("DELETE FROM answers")
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def count(connection: sqlite3.Connection) -> int:
+    """Return the number of entries."""
+    count: int = connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+    return count
+
+
+def pack(key: bytes, json: bytes) -> bytes:
+    """Return the value of a row.
+
+    >>> unpack(b"k" * 32, pack(b"k" * 32, b"{}")), unpack(b"x" * 32, pack(b"k" * 32, b"{}"))
+    (b'{}', None)
+    """
+    return blake2b(key + json, digest_size=_DIGEST).digest() + zlib.compress(json, 1)
+
+
+def unpack(key: bytes, value: object) -> bytes | None:
+    """Return the JSON of a value; ``None`` if it is not the value of this key."""
+    if not isinstance(value, bytes) or len(key) != _KEY or len(value) > LARGEST_VALUE:
+        return None
+    inflater = zlib.decompressobj()
+    try:
+        text = inflater.decompress(memoryview(value)[_DIGEST:], _MOST_INFLATED)
+    except zlib.error:
+        return None
+    is_whole = inflater.eof and not inflater.unused_data
+    return text if is_whole and blake2b(key + text, digest_size=_DIGEST).digest() == value[:_DIGEST] else None
