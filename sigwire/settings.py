@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from sigwire.core.narrow import is_items
 from sigwire.errors import ConfigurationError, suggest
+from sigwire.lm.policy.cache.choice import read_fresh_from
 from sigwire.observe.callbacks import CallbackLike, listen_to
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Settings:
         0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
     )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
+    fresh: bool = _key(False, "Calls read no stored answer, but store theirs (see `configure_cache`).", "switch")
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
 
 
@@ -222,3 +224,4 @@ class SettingsAccess:
 settings = SettingsAccess()
 
 listen_to(lambda: current().callbacks)
+read_fresh_from(lambda: current().fresh)

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from sigwire.lm.policy.cache import choice
 from sigwire.lm.policy.throttle import throttle_reset
 from sigwire.lm.providers import registry as providers
 
@@ -30,6 +31,9 @@ for _name, _examples in (("short", 25), ("long", 100)):
         _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+# Most tests ask twice for two answers. Tests of the cache of responses call ``configure_cache``.
+os.environ["SIGWIRE_CACHE"] = "off"
 
 # A shell's background jobs and their children ignore SIGINT; the tests that send SIGINT need the default handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -72,6 +76,16 @@ def no_failures_left_behind() -> Iterator[None]:
     """Forget the failures of each test: tests share names of models, and so budgets of retries."""
     yield
     throttle_reset()
+
+
+@pytest.fixture(autouse=True)
+def no_cache_left_behind() -> Iterator[None]:
+    """Switch the cache of responses off after each test that switched it on."""
+    yield
+    if choice._off is False:
+        from sigwire.lm.policy.cache.cache import configure_cache
+
+        configure_cache(False, False)
 
 
 @pytest.fixture(autouse=True)

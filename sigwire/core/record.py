@@ -171,7 +171,7 @@ class Record:
         meta = self._meta
         if meta.lm_usage is not None:
             return meta.lm_usage
-        if meta.response is None:
+        if meta.response is None or meta.response.cache == "hit":
             return {}
         totals: dict[str, Usage] = {}
         for attempt in meta.attempts or (meta.response,):

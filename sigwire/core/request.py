@@ -107,7 +107,7 @@ def check_prompt_cache(options: Mapping[str, object]) -> None:
     sigwire.errors.ConfigurationError: prompt_cache={'ttl': '2h'} is not known. Write prompt_cache="auto", False or ...
     """
     marks, given = options.get("cache"), options.get("prompt_cache")
-    if isinstance(marks, str | Mapping):
+    if isinstance(marks, str | Mapping) and marks != "on":
         raise ConfigurationError(f"cache={marks!r:.80} does not mark a provider's prompt cache. Write {_CACHE_FORMS}.")
     if given is None or given is False or given == "auto":
         return

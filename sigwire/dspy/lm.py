@@ -1,13 +1,12 @@
 """Language models with DSPy's options.
 
 BaseLM     model_type, the supports_... properties, supported_params
-LM         the same for a model of the provider table; model_type="responses" is wire="responses", rollout_id is never sent
+LM         the same for a model of the provider table; model_type="responses" is wire="responses"
 DummyLM    the test model: a list of field dicts, a dict by substring, or the answers of matching demos
 """
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from sigwire.core.response import Choice
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
 
@@ -39,15 +39,13 @@ class BaseLM(base.BaseLM):
     True
     """
 
-    own_options = frozenset({"rollout_id"})
-
     def __init__(
         self,
         model: str,
         model_type: str = "chat",
         temperature: float | None = None,
         max_tokens: int | None = None,
-        cache: bool = True,
+        cache: CacheMode = True,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         **kwargs: Any,
@@ -113,7 +111,7 @@ class LM(BaseLM, client.LM):
         model_type: str = "chat",
         temperature: float | None = None,
         max_tokens: int | None = None,
-        cache: bool | None = None,
+        cache: CacheMode = True,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         *,
@@ -121,25 +119,14 @@ class LM(BaseLM, client.LM):
         **kwargs: Any,
     ) -> None:
         kwargs = dict(wrap_secrets(kwargs))
-        if cache:
-            warnings.warn("cache=True has no effect: there is no cache of responses yet. Leave it out.", stacklevel=2)
         wire = wire or _wire_of(model_type, model)
-        super().__init__(model, model_type, temperature, max_tokens, False, callbacks, num_retries, wire=wire, **kwargs)
-        self.cache = cache is not False  # DSPy's default
+        super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes; see ``sigwire.LM.copy``."""
         if "model_type" in updates:
             updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
         return super().copy(**updates)
-
-    def _with_options(self, request: Request) -> Request:
-        request = super()._with_options(request)
-        if "rollout_id" not in request.options:
-            return request
-        return replace(
-            request, options={name: value for name, value in request.options.items() if name != "rollout_id"}
-        )
 
 
 _WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}

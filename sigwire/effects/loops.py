@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sigwire.effects.daemon_pool import DaemonPool
 
 __all__ = [
-    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_running_loop", "marking_loop_blocked", "running_loop",
-    "started_by_block_on", "to_thread",
+    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_running_loop", "is_blocked", "marking_loop_blocked",
+    "running_loop", "started_by_block_on", "to_thread",
 ]  # fmt: skip
 
 EventLoop: TypeAlias = "asyncio.AbstractEventLoop"
@@ -148,6 +148,11 @@ def blocked_threads() -> set[int]:
     return set(_blocked.get(_NONE_BLOCKED).values())
 
 
+def is_blocked(loop: EventLoop) -> bool:
+    """Return True if the thread of the loop waits for the running code."""
+    return loop in _blocked.get(_NONE_BLOCKED)
+
+
 def running_loop() -> EventLoop | None:
     """Return the event loop that runs in this thread, if any."""
     if "asyncio" not in sys.modules:  # then no loop runs, and the check must not import asyncio
@@ -204,7 +209,7 @@ class OwnerLoop:
 
     @staticmethod
     def _problem(owner: EventLoop) -> str:
-        if owner in _blocked.get(_NONE_BLOCKED):
+        if is_blocked(owner):
             return (
                 "The event loop that this call needs is blocked by this call: a blocking call was made on that loop. "
                 "Await the async form (acall) there instead, or block in another thread: await asyncio.to_thread(...)."

@@ -33,6 +33,7 @@ from sigwire.errors import CallerError, ConfigurationError, InputError, StateErr
 from sigwire.lm.call_log import CallLog, CallRecord, print_entries
 from sigwire.lm.openai_dicts import decode_request, encode_call, encode_outputs
 from sigwire.lm.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
+from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_usage
@@ -106,7 +107,7 @@ class BaseLM:
         *,
         temperature: float | None = None,
         max_tokens: int | None = None,
-        cache: bool = False,
+        cache: CacheMode = False,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         capabilities: Capabilities | None = None,
@@ -225,7 +226,8 @@ class BaseLM:
         if around is not None and around.lm is self:
             return around.keep((yield from self._entry_steps(request, False, entries)))
         response = yield from self._logged_steps(request, prompt, False, entries)
-        record_usage(self.model, response.usage)  # a module's request is counted by the module
+        if response.cache != "hit":
+            record_usage(self.model, response.usage)  # a module's request is counted by the module
         return encode_outputs(response)
 
     def _entry_steps(self, request: Request, streamed: bool, entries: Sequence[Entry]) -> Steps[Response]:
@@ -370,8 +372,6 @@ class BaseLM:
 
 def _saved_options(cls: type[BaseLM], state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
     options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
-    if _class_path(cls) in _OWN_CLASSES and options.get("cache") is True:
-        del options["cache"]  # saved by DSPy, and by models of ``sigwire.dspy``: it has no effect
     if trusted:
         return options
     return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}

@@ -21,6 +21,7 @@ from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
+from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, is_off, read_choice
 from sigwire.lm.policy.call import Call, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
 from sigwire.lm.policy.limits.limit import Limit
@@ -48,7 +49,8 @@ class LM(BaseLM):
     ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
     exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
-    ``cache`` is for a cache of responses, which does not exist yet.
+    ``cache``: whether equal requests get the stored answer, at any temperature ("on": also those with a provider's search);
+    ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
     ``UnsupportedOption`` for an option that no wire of the model has.
@@ -70,7 +72,7 @@ class LM(BaseLM):
         *,
         temperature: float | None = None,
         max_tokens: int | None = None,
-        cache: bool = False,
+        cache: CacheMode = True,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         api_key: str | Callable[[], str] | None = None,
@@ -93,7 +95,8 @@ class LM(BaseLM):
         )
         if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise ConfigurationError(f"LM needs a model string such as 'offline/lexical', not {type(model).__name__}.")
-        _check_arguments(cache, retry, capabilities)
+        check_choice({"cache": cache, **kwargs}, "making an LM")
+        _check_arguments(retry, capabilities)
         variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
         super().__init__(
             model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
@@ -125,19 +128,28 @@ class LM(BaseLM):
     # --- calls
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        request, choice = self._with_options(request), CacheChoice(self.cache)
+        if not CACHE_OPTIONS.isdisjoint(request.options):
+            options, choice = read_choice(request.options, self.cache)
+            request = replace(request, options=options)
         call = Call(
-            self._with_options(request),
+            request,
             self._target,
             streamed=streamed,
             timeout=self._total,
             layers=self._layers(),
         )
-        outer = self._outer_layers()
+        outer = self._outer_layers(choice)
         return through(outer, call, partial(self._backend.answer, call)) if outer else self._backend.answer(call)
 
-    def _outer_layers(self) -> tuple[Layer, ...]:
+    def _outer_layers(self, choice: CacheChoice) -> tuple[Layer, ...]:
         """Return the layers around a whole answer, the outermost first."""
-        return ()
+        identity: Callable[[Request], bytes | None] | None = getattr(self._backend, "identity", None)
+        if choice.cache is False or identity is None or is_off():
+            return ()
+        from sigwire.lm.policy.cache.cache import CacheLayer, cache  # not before a call that uses it
+
+        return (CacheLayer(cache, identity, choice),)
 
     def _layers(self) -> tuple[Layer, ...]:
         """Return the layers around each exchange of an answer, the outermost first."""
@@ -236,7 +248,8 @@ class LM(BaseLM):
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         limit = _limit(updates.pop("limit", self._limit))
-        _check_arguments(False, retry, capabilities)
+        check_choice(updates, "copying an LM")
+        _check_arguments(retry, capabilities)
         new = super().copy(**updates)
         kept = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
         settled = {*given, *(HOST_BOUND_OPTIONS if kept is not self._connection else ())}
@@ -280,12 +293,7 @@ _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.l
 _MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit"}) - {"wire"}
 
 
-def _check_arguments(cache: object, retry: object, capabilities: object) -> None:
-    if cache is not False:
-        raise ConfigurationError(
-            f"LM has no cache of responses, and takes no cache={cache!r:.80} (making an LM). Leave it out; the mark for the "
-            "provider's prompt cache is prompt_cache=."
-        )
+def _check_arguments(retry: object, capabilities: object) -> None:
     for name, value, kind in (("retry", retry, RetryPolicy), ("capabilities", capabilities, Capabilities)):
         if value is not None and not isinstance(value, kind):
             raise ConfigurationError(f"{name} is a {kind.__name__}, not {type(value).__name__} (making an LM).")

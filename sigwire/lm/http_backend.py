@@ -92,6 +92,7 @@ class HttpBackend:
         self._is_listed = provider.lists_model(name)
         self._wires: dict[_ToolKind, Wire] = {}
         self._routes: dict[tuple[_ToolKind, bool], _WireRoute] = {}  # the flag: at a foreign host
+        self._identities: dict[tuple[_ToolKind, str], bytes] = {}
         if connection.wire is not None and connection.wire not in provider.wires:
             raise ConfigurationError(
                 f"{provider.prefix} has no wire {connection.wire!r} (making an LM). Use one of {', '.join(provider.wires)}."
@@ -167,6 +168,27 @@ class HttpBackend:
 
             yield Emit(*add_attempts(end_events_of(response) if len(bodies) > 1 else ends, call.log))
         return response
+
+    def identity(self, request: Request) -> bytes | None:
+        """Return what decides an answer beside the request, as JSON. ``None``: the codec has no version of its encoding."""
+        kind, location = _tool_kind(request), self._resolver.location()
+        known = self._identities.get((kind, location))
+        return known if known is not None else self._make_identity(kind, location)
+
+    def _make_identity(self, kind: _ToolKind, location: str) -> bytes | None:
+        from sigwire.lm.policy.cache.keys import canonical_bytes, plain_headers
+
+        route = self._route(kind)
+        version = getattr(route.codec, "ENCODING_VERSION", None)
+        if version is None:
+            return None
+        codec, path = getattr(route.codec, "__name__", ""), route.target.profile.path
+        headers = plain_headers(self._connection.headers)
+        identity = canonical_bytes(
+            [codec, version, self._provider.prefix, path, location, self._name, self._capabilities.to_json(), headers]
+        )
+        self._identities[kind, location] = identity
+        return identity
 
     def option_names(self) -> Iterator[Collection[str] | None]:
         """Yield the options of each wire that a request of the model may take, the most common wire first."""

@@ -15,8 +15,8 @@ from sigwire.errors import InputError
 __all__ = ["COMMON_OPTIONS", "OPTION_NAMES", "canonical_options"]
 
 COMMON_OPTIONS = frozenset(
-    "cache extra_body extra_headers max_completion_tokens max_output_tokens max_tokens n prompt_cache reasoning "
-    "reasoning_effort seed stop temperature thinking top_p".split()
+    "cache extra_body extra_headers fresh max_completion_tokens max_output_tokens max_tokens n prompt_cache reasoning "
+    "reasoning_effort rollout_id seed stop temperature thinking top_p".split()
 )
 """Options that every wire knows, aliases included."""
 

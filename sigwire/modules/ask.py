@@ -85,7 +85,8 @@ class Ask:
         return self._record_call(response)
 
     def _record_call(self, response: Response) -> Response:
-        record_usage(self.lm.model, response.usage)
+        if response.cache != "hit":
+            record_usage(self.lm.model, response.usage)
         if logs := _logs.get():
             from sigwire.lm.call_log import CallRecord
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sigwire.core.events import events_of
 from sigwire.core.json import JsonObject
+from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
@@ -27,12 +28,12 @@ from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.litellm.codec import LiteLLMDecoder, decode_answer, encode_call, target_for, translate_error
+from sigwire.lm.litellm.codec import ENCODING_VERSION, LiteLLMDecoder, decode_answer, encode_call, target_for, translate_error
 from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream, to_json_value
 from sigwire.lm.litellm.tables import LITELLM, NO_KEY, REFUSED_RELEASES, LiteLLMProfile
 from sigwire.lm.policy.call import Call, answer_once
 from sigwire.lm.policy.deadlines import shorter
-from sigwire.lm.secrets import Secret
+from sigwire.lm.secrets import Secret, redact_url
 
 if TYPE_CHECKING:
     from sigwire.lm.providers.connection import ConnectionOptions
@@ -77,6 +78,16 @@ class LiteLLM:
     def answer(self, call: Call) -> Steps[Response]:
         """Answer a call. Raises ``CallerError`` before anything is sent, and ``LMError`` for a failed call."""
         return answer_once(call, partial(self._exchange, call))
+
+    def identity(self, request: Request) -> bytes | None:
+        """Return what decides an answer beside the request, as JSON."""
+        from sigwire.lm.policy.cache.keys import canonical_bytes, plain_headers
+
+        base_url = self._connection.base_url
+        where = None if base_url is None else redact_url(base_url)
+        return canonical_bytes(
+            ["litellm", ENCODING_VERSION, self._model, where, plain_headers(self._connection.headers)]
+        )
 
     def close(self) -> None:
         """Do nothing: LiteLLM owns its connections."""

@@ -38,7 +38,11 @@ from sigwire.lm.litellm import tables
 from sigwire.lm.litellm.tables import LiteLLMProfile
 from sigwire.lm.secrets import redact
 
-__all__ = ["LiteLLMDecoder", "decode_answer", "encode_call", "profile_for", "target_for", "translate_error"]
+__all__ = [
+    "ENCODING_VERSION", "LiteLLMDecoder", "decode_answer", "encode_call", "profile_for", "target_for", "translate_error",
+]  # fmt: skip
+
+ENCODING_VERSION = 1  # of the arguments; in the keys of stored answers
 
 # Everything: LiteLLM's list of a model's options decides what is dropped or refused.
 _CAPABILITIES = Capabilities(

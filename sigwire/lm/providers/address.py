@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.row import ApiKey, Provider
-from sigwire.lm.secrets import Secret, wrap_url
+from sigwire.lm.secrets import Secret, redact_url, wrap_url
 
 __all__ = ["EndpointResolver", "ServiceEndpoint"]
 
@@ -59,6 +59,7 @@ class EndpointResolver:
         self._provider, self._name, self._connection, self.model = provider, name, connection, model
         self._variables: tuple[str, ...] | None = None
         self._last: _LastEndpoint | None = None
+        self._last_location: tuple[list[str | None], str] | None = None
 
     def base(self) -> tuple[str, bool]:
         """Return the base URL, its query included, and True if it was given in code."""
@@ -77,6 +78,18 @@ class EndpointResolver:
             )
         return self._tidy(row.base_url.format_map(self._variable_values(row.base_url))), False
 
+    def location(self) -> str:
+        """Return where requests go, without secrets: base URL and variables. Reads the environment."""
+        given, variables = self._connection.base_url, self._provider.variables
+        names = [] if given else [*self._provider.base_variables]
+        names += [name for variable in variables.values() for name in variable.variables]
+        values = [os.environ.get(name) for name in names]
+        last = self._last_location
+        if last is None or last[0] != values:
+            pairs = [f"{name}={self._find(name) or ''}" for name in sorted(variables)]
+            last = self._last_location = (values, " ".join([redact_url(self.base()[0]), *pairs]))
+        return last[1]
+
     def _tidy(self, url: str) -> str:
         path, mark, query = url.strip().partition("?")
         return wrap_url(self._provider.tidy(path) + mark + query)
@@ -94,11 +107,14 @@ class EndpointResolver:
         known = self._provider.variables
         return {name: self._value(name) for name in known if template is None or f"{{{name}}}" in template}
 
-    def _value(self, name: str) -> str:
+    def _find(self, name: str) -> str | None:
         variable = self._provider.variables[name]
-        found = self._connection.variables.get(name) or next(
+        return self._connection.variables.get(name) or next(
             (value for env in variable.variables if (value := os.environ.get(env, "").strip())), variable.default
         )
+
+    def _value(self, name: str) -> str:
+        variable, found = self._provider.variables[name], self._find(name)
         if not found:
             raise ConfigurationError(
                 f"{self.model} needs a {name}. Set {' or '.join(variable.variables)} in the environment, "

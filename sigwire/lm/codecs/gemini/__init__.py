@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.gemini.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "BUILTIN", "ERRORS", "FINISH_REASONS", "FRAMING", "GEMINI", "OPTIONS", "UNSIGNED", "USAGE", "VERTEX",
+    "BUILTIN", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "GEMINI", "OPTIONS", "UNSIGNED", "USAGE", "VERTEX",
     "GeminiProfile", "alternative", "continuation", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
+
+ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

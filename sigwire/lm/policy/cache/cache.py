@@ -1,0 +1,272 @@
+"""``sigwire.cache``: the cache of responses of this process, and ``CacheLayer``, the layer around a call.
+
+A look-up is in memory, then on disk; a miss asks the model, one exchange for equal calls at once, and stores a complete
+answer. Nothing of the cache raises into a call. The memory is shared by the threads, tasks and event loops of a process, the
+file by processes; a forked child keeps the memory, and opens the file again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sigwire.core.request import Request
+from sigwire.core.response import Response
+from sigwire.errors import ConfigurationError
+from sigwire.lm.policy.cache.answers import as_hit, as_miss, decode_response, encode_response, is_complete
+from sigwire.lm.policy.cache.choice import CacheChoice, set_off, wants_fresh
+from sigwire.lm.policy.cache.keys import changes_with_time, request_key
+from sigwire.lm.policy.cache.memory import MemoryStore
+from sigwire.lm.policy.cache.single_flight import SingleFlight
+
+if TYPE_CHECKING:
+    from sigwire.effects.steps import Steps
+    from sigwire.lm.policy.cache.store import DiskStore
+    from sigwire.lm.policy.call import Call, Exchange
+
+__all__ = ["CacheLayer", "CacheStats", "ResponseCache", "cache", "configure_cache", "read_environment"]
+
+_LIMIT = 2 << 30  # bytes on disk
+
+
+class CacheStats(NamedTuple):
+    """What a cache did in this process, and what it holds.
+
+    ``joined``: calls that got the answer of an equal call at the same time. ``dropped``: answers that could not be written.
+    ``failed``: look-ups that failed. ``foreign``: rows that were deleted because they are no stored answer.
+    """
+
+    hits: int
+    misses: int
+    joined: int
+    stored: int
+    dropped: int
+    failed: int
+    foreign: int
+    evicted: int
+    memory_entries: int
+    memory_bytes: int
+    disk_entries: int
+    disk_bytes: int
+
+
+class ResponseCache:
+    """The answers that equal requests get again. ``sigwire.cache`` is the one of the process.
+
+    >>> from sigwire import cache, configure_cache
+    >>> configure_cache(enable_disk_cache=False)
+    >>> cache.stats().hits, cache.path
+    (0, None)
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self.flights = SingleFlight()
+        self.memory: MemoryStore | None = None
+        self._disk: DiskStore | None = None
+        self._ttl: float | None = None
+        self._counts: Counter[str] = Counter()
+
+    def set_up(
+        self, *, disk: bool, memory: bool, folder: Path | None = None, limit: int, entries: int, ttl: float | None = None
+    ) -> None:
+        """Replace the stores. The file is opened by its first use."""
+        if self._disk is not None:
+            self._disk.close()
+        self._disk, self._ttl = None, ttl
+        self.memory = MemoryStore(entries) if memory else None
+        self._counts.clear()
+        self.flights.joined = 0
+        if disk:
+            from sigwire.lm.policy.cache.folder import default_folder
+            from sigwire.lm.policy.cache.store import DiskStore
+
+            self._disk = DiskStore(folder or default_folder(), limit, clock=self._clock, refused=_warn_refused)
+
+    # --- answers
+
+    def get(self, key: bytes) -> Response | None:
+        """Return the hit for a key, from memory or disk."""
+        oldest = 0.0 if self._ttl is None else self._clock() - self._ttl
+        found = None if self.memory is None else self.memory.get(key, oldest)
+        if found is None and self._disk is not None:
+            found = self._read(self._disk, key, oldest)
+        self._counts["misses" if found is None else "hits"] += 1
+        return found
+
+    def peek(self, key: bytes) -> Response | None:
+        """Return the hit for a key that is in memory, uncounted."""
+        return None if self.memory is None else self.memory.get(key, 0.0 if self._ttl is None else self._clock() - self._ttl)
+
+    def put(self, key: bytes, response: Response) -> None:
+        """Keep an answer, if it is complete and has a JSON form."""
+        try:
+            json = encode_response(response) if is_complete(response) else b""
+        except (RecursionError, TypeError, ValueError):
+            json = b""
+        if not json:
+            return
+        if self.memory is not None:
+            self.memory.put(key, as_hit(response), len(json), self._clock())
+        if self._disk is not None:
+            self._disk.put(key, json)
+
+    def _read(self, disk: DiskStore, key: bytes, oldest: float) -> Response | None:
+        stored = disk.get(key, oldest)
+        if stored is None:
+            return None
+        try:
+            response = decode_response(stored.json)
+        except ValueError:
+            disk.drop(key)
+            return None
+        if self.memory is not None:
+            self.memory.put(key, response, len(stored.json), stored.at)
+        return response
+
+    # --- for users
+
+    @property
+    def path(self) -> Path | None:
+        """The file on disk; ``None`` without one."""
+        return None if self._disk is None else self._disk.path
+
+    def stats(self) -> CacheStats:
+        """Return counts of this process, and the sizes of both stores."""
+        disk, memory = self._disk, self.memory
+        counts = self._counts + (disk.counts if disk is not None else Counter())
+        entries, size = disk.size() if disk is not None else (0, 0)
+        names = ("hits", "misses", "stored", "dropped", "failed", "foreign", "evicted")
+        return CacheStats(
+            **{name: counts[name] for name in names}, joined=self.flights.joined,
+            memory_entries=0 if memory is None else len(memory), memory_bytes=0 if memory is None else memory.size,
+            disk_entries=entries, disk_bytes=size,
+        )  # fmt: skip
+
+    def clear(self) -> None:
+        """Delete every answer, in memory and on disk."""
+        if self.memory is not None:
+            self.memory.clear()
+        if self._disk is not None:
+            self._disk.clear()
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked child: no locks, flights or open file of the parent."""
+        joined, self.flights = self.flights.joined, SingleFlight()
+        self.flights.joined = joined
+        if self.memory is not None:
+            self.memory.forget_lock()
+        if self._disk is not None:
+            self._disk.forget_connection()
+
+
+class CacheLayer:
+    """The layer around a call: a hit ends it; a miss asks, once for equal calls at once.
+
+    ``identity`` returns what decides an answer beside the request, ``None`` if answers must not be kept.
+    """
+
+    __slots__ = ("_cache", "_choice", "_identity")
+
+    def __init__(
+        self, of: ResponseCache, identity: Callable[[Request], bytes | None], choice: CacheChoice = CacheChoice()
+    ) -> None:
+        self._cache, self._identity, self._choice = of, identity, choice
+
+    def around(self, call: Call, inner: Exchange[Any]) -> Steps[Any]:
+        cache, choice = self._cache, self._choice
+        key = self._key(call.request)
+        if key is None:
+            return (yield from inner())
+        if wants_fresh(choice):
+            return (yield from self._ask(key, inner))
+        answer = cache.get(key)
+        if answer is None:
+            answer = yield from cache.flights.fly(key, call, partial(self._ask_unless_known, key, inner))
+        if call.streamed and answer.cache == "hit":
+            from sigwire.lm.stream_events import emit_response  # only streams need events
+
+            yield emit_response(answer)
+        return answer
+
+    def _key(self, request: Request) -> bytes | None:
+        if self._choice.cache != "on" and changes_with_time(request):
+            return None
+        identity = self._identity(request)
+        return None if identity is None else request_key(identity, request, self._choice.rollout_id)
+
+    def _ask(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
+        response = yield from inner()
+        self._cache.put(key, response)
+        return as_miss(response)
+
+    def _ask_unless_known(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
+        """Ask, unless the answer came between the look-up and this call."""
+        answer = self._cache.peek(key)
+        return (yield from self._ask(key, inner)) if answer is None else answer
+
+
+# --- the process
+
+cache = ResponseCache()
+"""The cache of the process."""
+
+
+def configure_cache(
+    enable_disk_cache: bool = True,
+    enable_memory_cache: bool = True,
+    disk_cache_dir: str | os.PathLike[str] | None = None,
+    disk_size_limit_bytes: int | None = _LIMIT,
+    memory_max_entries: int = 1_000_000,
+    restrict_pickle: bool = True,
+    safe_types: object = None,
+    *,
+    ttl: float | None = None,
+) -> None:
+    """Set up the cache of responses of this process, whatever ``$SIGWIRE_CACHE`` says. Memory begins empty.
+
+    ``disk_cache_dir``: default ``$SIGWIRE_CACHE_DIR``, else the platform's folder for caches. ``ttl``: seconds after which an
+    answer is asked for again; default never. ``restrict_pickle`` and ``safe_types`` are DSPy's and mean nothing: there is no
+    pickle.
+
+    >>> configure_cache(enable_disk_cache=False, memory_max_entries=1000)
+    >>> cache.path
+    """
+    numbers: dict[str, Any] = {
+        "disk_size_limit_bytes": disk_size_limit_bytes, "memory_max_entries": memory_max_entries, "ttl": ttl,
+    }  # fmt: skip
+    for name, number in numbers.items():
+        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float)) or number <= 0):
+            raise ConfigurationError(f"{name} is a number above 0, not {number!r:.80} (configure_cache).")
+    cache.set_up(
+        disk=enable_disk_cache, memory=enable_memory_cache, folder=None if disk_cache_dir is None else Path(disk_cache_dir),
+        limit=disk_size_limit_bytes or _LIMIT, entries=memory_max_entries, ttl=ttl,
+    )  # fmt: skip
+    set_off(not (enable_disk_cache or enable_memory_cache))
+
+
+def read_environment() -> None:
+    """Set up the cache by ``$SIGWIRE_CACHE``: off, memory, or disk (the default: memory and disk)."""
+    mode = os.environ.get("SIGWIRE_CACHE", "").strip().lower() or "disk"
+    if mode not in ("off", "memory", "disk"):
+        raise ConfigurationError(f"SIGWIRE_CACHE is off, memory or disk, not {mode!r:.80} (setting up the cache).")
+    configure_cache(mode == "disk", mode != "off")
+
+
+def _warn_refused(reason: str) -> None:
+    with suppress(Warning):  # the cache never raises into a call
+        warnings.warn(
+            f"The cache of responses is in memory only: {reason}. Name another folder in SIGWIRE_CACHE_DIR.", stacklevel=2
+        )
+
+
+read_environment()
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=cache.after_fork)
