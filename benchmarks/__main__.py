@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks import growth, imports, layers, memory, over_http, parsing, predict, streaming, tools, transport
+from benchmarks import cached, growth, imports, layers, memory, over_http, parsing, predict, streaming, tools, transport
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
 
 SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
@@ -27,6 +27,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     parsing.jobs: frozenset({"f"}),
     memory.jobs: frozenset({"i2"}),
     layers.jobs: frozenset({"l1"}),
+    cached.jobs: frozenset({"h1", "h2"}),
     imports.over_http: frozenset({"a2"}),
     over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),
     streaming.jobs: frozenset({"g1", "g2"}),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
+    from sigwire.lm.policy.cache.cache import cache, configure_cache
     from sigwire.lm.policy.deadlines import Timeout, deadline
     from sigwire.lm.policy.limits.limit import Limit, LimitState
     from sigwire.lm.policy.limits.registry import limits
@@ -72,13 +73,14 @@ __all__ = [
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
     "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel",
     "Limit", "LimitState", "MalformedToolCall", "Message", "ModelError", "Module", "OutputField", "OutputTruncated",
-    "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused",
-    "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Signature", "SignatureError",
-    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
-    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
-    "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch",
-    "Where", "XMLAdapter", "__version__", "configure", "context", "deadline", "ensure_signature", "inspect_history",
-    "is_retryable_lm_error", "limits", "make_signature", "outputs_of", "settings", "track_usage",
+    "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
+    "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Signature",
+    "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
+    "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
+    "ToolFailed", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
+    "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "cache", "configure", "configure_cache",
+    "context", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits", "make_signature",
+    "outputs_of", "settings", "track_usage",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -111,6 +113,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
+    "sigwire.lm.policy.cache.cache": "cache configure_cache",
     "sigwire.lm.policy.deadlines": "Timeout deadline",
     "sigwire.lm.policy.limits.limit": "Limit LimitState",
     "sigwire.lm.policy.limits.registry": "limits",

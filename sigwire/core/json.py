@@ -147,18 +147,15 @@ class Value:
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
         """Decode the result of ``to_json``. Raises ``ValueError`` with the name of a missing or unknown field."""
-        plan = _plan(cls)
-        known = {name for name, *_ in plan} | {"type"}
-        if unknown := data.keys() - known:
-            raise ValueError(
-                f"{cls.__name__} has no field {sorted(unknown)[0]!r}; the data is of another class or version."
-            )
+        readers, required = _readers(cls)
         values: dict[str, object] = {}
-        for name, default, _, read in plan:
-            if name in data:
-                values[name] = read(data[name])
-            elif default is _REQUIRED:
-                raise ValueError(f"{cls.__name__} needs a field {name!r}; the data has {sorted(data)}.")
+        for name, value in data.items():
+            if (read := readers.get(name)) is not None:
+                values[name] = read(value)
+            elif name != "type":
+                raise ValueError(f"{cls.__name__} has no field {name!r}; the data is of another class or version.")
+        if missing := required - values.keys():
+            raise ValueError(f"{cls.__name__} needs a field {min(missing)!r}; the data has {sorted(data)}.")
         return cls(**values)
 
 
@@ -176,6 +173,15 @@ def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
 
 
 _plan: Callable[[Any], tuple[_FieldPlan, ...]] = functools.cache(_make_plan)
+
+
+def _make_readers(cls: Any) -> tuple[dict[str, _Coder], frozenset[str]]:
+    """Return the functions that decode the fields by name, and the names of those without a default."""
+    plan = _plan(cls)
+    return {name: read for name, _, _, read in plan}, frozenset(row[0] for row in plan if row[1] is _REQUIRED)
+
+
+_readers: Callable[[Any], tuple[dict[str, _Coder], frozenset[str]]] = functools.cache(_make_readers)
 
 
 def _default(field: dataclasses.Field[object]) -> object:

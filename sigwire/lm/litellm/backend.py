@@ -28,7 +28,14 @@ from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.litellm.codec import ENCODING_VERSION, LiteLLMDecoder, decode_answer, encode_call, target_for, translate_error
+from sigwire.lm.litellm.codec import (
+    ENCODING_VERSION,
+    LiteLLMDecoder,
+    decode_answer,
+    encode_call,
+    target_for,
+    translate_error,
+)
 from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream, to_json_value
 from sigwire.lm.litellm.tables import LITELLM, NO_KEY, REFUSED_RELEASES, LiteLLMProfile
 from sigwire.lm.policy.call import Call, answer_once

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.anthropic.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "ANTHROPIC", "COMPATIBLE_MESSAGES", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS", "OUTPUT_SCHEMA", "STATUSES",
-    "USAGE", "MessagesProfile", "continuation", "decode", "decode_error", "decoder", "encode",
+    "ANTHROPIC", "COMPATIBLE_MESSAGES", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS",
+    "OUTPUT_SCHEMA", "STATUSES", "USAGE", "MessagesProfile", "continuation", "decode", "decode_error", "decoder",
+    "encode",
 ]  # fmt: skip
 
 ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers

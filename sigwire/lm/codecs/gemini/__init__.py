@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.gemini.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "BUILTIN", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "GEMINI", "OPTIONS", "UNSIGNED", "USAGE", "VERTEX",
-    "GeminiProfile", "alternative", "continuation", "decode", "decode_error", "decoder", "encode",
+    "BUILTIN", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "GEMINI", "OPTIONS", "UNSIGNED", "USAGE",
+    "VERTEX", "GeminiProfile", "alternative", "continuation", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 
 ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers

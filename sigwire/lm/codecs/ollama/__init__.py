@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.ollama.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OLLAMA", "OLLAMA_CLOUD", "OPTIONS", "USAGE", "OllamaProfile", "decode",
-    "decode_error", "decoder", "encode",
+    "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OLLAMA", "OLLAMA_CLOUD", "OPTIONS", "USAGE",
+    "OllamaProfile", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 
 ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers

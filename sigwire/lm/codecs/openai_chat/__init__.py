@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.openai_chat.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS", "USAGE", "decode", "decode_error", "decoder", "encode", "recover",
+    "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS", "USAGE", "decode", "decode_error", "decoder",
+    "encode", "recover",
 ]  # fmt: skip
 
 ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.openai_responses.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "AZURE", "COMPATIBLE", "DEEPSEEK", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPENAI", "OPTIONS", "PROFILES", "USAGE",
-    "ResponsesProfile", "decode", "decode_error", "decoder", "encode",
+    "AZURE", "COMPATIBLE", "DEEPSEEK", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPENAI", "OPTIONS",
+    "PROFILES", "USAGE", "ResponsesProfile", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 
 ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers

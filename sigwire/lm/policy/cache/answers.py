@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import cast
+from types import NoneType
 
 from pydantic_core import from_json, to_json
 
 from sigwire.core.json import dumps, loads
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["as_hit", "as_miss", "decode_response", "encode_response", "is_complete"]
 
@@ -79,23 +80,27 @@ def decode_response(json: bytes) -> Response:
 def _is_sound(response: Response) -> bool:
     """Return True if the values that programs read have their types. (``Value.from_json`` checks names only.)"""
     usage = response.usage
-    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens)
+    texts: list[object] = [response.model, response.id]
+    numbers: list[object] = [
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        usage.reasoning_tokens,
+        usage.cost,
+    ]
+    required: list[object] = []
+    for choice in response.choices:
+        required.append(choice.text)
+        texts += [choice.reasoning, choice.refusal]
+        for part in (*choice.tool_calls, *choice.parts):
+            if isinstance(part, ToolCall):
+                required += [part.id, part.name]
+                texts.append(part.raw_arguments)
+            elif isinstance(part, TextPart):
+                required.append(part.text)
     return (
         is_complete(response)
-        and all(isinstance(value, str | None) for value in (response.model, response.id))
-        and all(isinstance(value, int | None) for value in counts)
-        and isinstance(usage.cost, float | int | None)
-        and all(_is_sound_choice(choice) for choice in response.choices)
+        and {*map(type, required)} <= {str}
+        and {*map(type, texts)} <= {str, NoneType}
+        and {*map(type, numbers)} <= {int, float, NoneType}
     )
-
-
-def _is_sound_choice(choice: Choice) -> bool:
-    calls = [
-        isinstance(value, str)
-        for call in choice.tool_calls
-        for value in (call.id, call.name)
-    ]
-    texts = cast("Iterable[object]", (choice.reasoning, choice.refusal))
-    arguments = [isinstance(call.arguments, dict | None) for call in choice.tool_calls]
-    parts = [part.kind != "text" or isinstance(getattr(part, "text", None), str) for part in choice.parts]
-    return isinstance(choice.text, str) and all(calls + arguments + parts) and all(isinstance(text, str | None) for text in texts)

@@ -75,7 +75,14 @@ class ResponseCache:
         self._counts: Counter[str] = Counter()
 
     def set_up(
-        self, *, disk: bool, memory: bool, folder: Path | None = None, limit: int, entries: int, ttl: float | None = None
+        self,
+        *,
+        disk: bool,
+        memory: bool,
+        folder: Path | None = None,
+        limit: int,
+        entries: int,
+        ttl: float | None = None,
     ) -> None:
         """Replace the stores. The file is opened by its first use."""
         if self._disk is not None:
@@ -103,7 +110,11 @@ class ResponseCache:
 
     def peek(self, key: bytes) -> Response | None:
         """Return the hit for a key that is in memory, uncounted."""
-        return None if self.memory is None else self.memory.get(key, 0.0 if self._ttl is None else self._clock() - self._ttl)
+        return (
+            None
+            if self.memory is None
+            else self.memory.get(key, 0.0 if self._ttl is None else self._clock() - self._ttl)
+        )
 
     def put(self, key: bytes, response: Response) -> None:
         """Keep an answer, if it is complete and has a JSON form."""
@@ -175,9 +186,7 @@ class CacheLayer:
 
     __slots__ = ("_cache", "_choice", "_identity")
 
-    def __init__(
-        self, of: ResponseCache, identity: Callable[[Request], bytes | None], choice: CacheChoice = CacheChoice()
-    ) -> None:
+    def __init__(self, of: ResponseCache, identity: Callable[[Request], bytes | None], choice: CacheChoice) -> None:
         self._cache, self._identity, self._choice = of, identity, choice
 
     def around(self, call: Call, inner: Exchange[Any]) -> Steps[Any]:
@@ -263,7 +272,8 @@ def read_environment() -> None:
 def _warn_refused(reason: str) -> None:
     with suppress(Warning):  # the cache never raises into a call
         warnings.warn(
-            f"The cache of responses is in memory only: {reason}. Name another folder in SIGWIRE_CACHE_DIR.", stacklevel=2
+            f"The cache of responses is in memory only: {reason}. Name another folder in SIGWIRE_CACHE_DIR.",
+            stacklevel=2,
         )
 
 

@@ -15,7 +15,17 @@ from sigwire.errors import ConfigurationError
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
 
-__all__ = ["CACHE_OPTIONS", "CacheChoice", "CacheMode", "check_choice", "is_off", "read_choice", "read_fresh_from", "set_off", "wants_fresh"]
+__all__ = [
+    "CACHE_OPTIONS",
+    "CacheChoice",
+    "CacheMode",
+    "check_choice",
+    "is_off",
+    "read_choice",
+    "read_fresh_from",
+    "set_off",
+    "wants_fresh",
+]
 
 CacheMode: TypeAlias = 'bool | Literal["on"]'
 CACHE_OPTIONS = frozenset({"cache", "fresh", "rollout_id"})
@@ -38,9 +48,7 @@ def read_choice(options: Mapping[str, Any], cache: object) -> tuple[JsonObject, 
     """
     check_choice(options)
     given = options.get("cache")
-    choice = CacheChoice(
-        cache if given is None else given, bool(options.get("fresh")), options.get("rollout_id")
-    )
+    choice = CacheChoice(cache if given is None else given, bool(options.get("fresh")), options.get("rollout_id"))
     return {name: value for name, value in options.items() if name not in CACHE_OPTIONS}, choice
 
 

@@ -12,6 +12,7 @@ LARGEST_VALUE = 16 << 20  # bytes
 BROKEN_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})  # error codes of a file that is not ours
 _MOST_INFLATED = 64 << 20
 _DIGEST = 16
+_SHORT = 4096  # bytes: inflating costs more than reading them
 _KEY = 32
 _FORMAT = 1
 _SCHEMA = (
@@ -56,7 +57,7 @@ def bytes_in_use(connection: sqlite3.Connection) -> int:
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
-    return (pages - free) * size
+    return int((pages - free) * size)
 
 
 def clear(connection: sqlite3.Connection) -> None:
@@ -72,22 +73,29 @@ def count(connection: sqlite3.Connection) -> int:
 
 
 def pack(key: bytes, json: bytes) -> bytes:
-    """Return the value of a row.
+    """Return the value of a row: a digest, then the JSON object, compressed if it is long.
 
     >>> unpack(b"k" * 32, pack(b"k" * 32, b"{}")), unpack(b"x" * 32, pack(b"k" * 32, b"{}"))
     (b'{}', None)
     """
-    return blake2b(key + json, digest_size=_DIGEST).digest() + zlib.compress(json, 1)
+    return _digest(key, json) + (json if len(json) < _SHORT else zlib.compress(json, 1))
 
 
 def unpack(key: bytes, value: object) -> bytes | None:
     """Return the JSON of a value; ``None`` if it is not the value of this key."""
     if not isinstance(value, bytes) or len(key) != _KEY or len(value) > LARGEST_VALUE:
         return None
-    inflater = zlib.decompressobj()
-    try:
-        text = inflater.decompress(memoryview(value)[_DIGEST:], _MOST_INFLATED)
-    except zlib.error:
-        return None
-    is_whole = inflater.eof and not inflater.unused_data
-    return text if is_whole and blake2b(key + text, digest_size=_DIGEST).digest() == value[:_DIGEST] else None
+    json = value[_DIGEST:]
+    if not json.startswith(b"{"):  # no JSON object: compressed
+        inflater = zlib.decompressobj()
+        try:
+            json = inflater.decompress(json, _MOST_INFLATED)
+        except zlib.error:
+            return None
+        if not inflater.eof or inflater.unused_data:
+            return None
+    return json if _digest(key, json) == value[:_DIGEST] else None
+
+
+def _digest(key: bytes, json: bytes) -> bytes:
+    return blake2b(key + json, digest_size=_DIGEST).digest()
