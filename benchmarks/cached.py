@@ -31,13 +31,13 @@ def jobs() -> Iterator[Job]:
         yield Job(
             "h1",
             "cached call, memory",
-            "≤ 2.3x",
+            "≤ 39 µs",
             {FLOOR: checked(floor(memory.get, memory.__setitem__, answer)), SIGWIRE: checked(call)},
         )
         sigwire.configure_cache(enable_memory_cache=False, disk_cache_dir=folder)
         get, put = on_disk(Path(folder) / "floor.sqlite3")
         yield Job(
-            "h2", "cached call, disk", "≤ 2.8x", {FLOOR: checked(floor(get, put, answer)), SIGWIRE: checked(call)}
+            "h2", "cached call, disk", "≤ 56 µs", {FLOOR: checked(floor(get, put, answer)), SIGWIRE: checked(call)}
         )
         assert len(provider.requests) == 1
         sigwire.configure_cache(False, False)

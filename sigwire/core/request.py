@@ -95,6 +95,13 @@ class Request(Value):
         if not memoized(self.tools, are_specs):
             object.__setattr__(self, "tools", read_tools(self.tools))
 
+    def with_options(self, options: JsonObject) -> Request:
+        """Return a copy with other options. (Called by every call; ``replace`` is slow.)"""
+        return Request(
+            self.messages, self.tools, self.tool_choice, self.parallel_tool_calls, self.response_format, options,
+            self.repeated,
+        )  # fmt: skip
+
 
 _CACHE_FORMS = """prompt_cache="auto", False or {"ttl": "5m" or "1h", "key": "..."}"""
 

@@ -131,7 +131,7 @@ class LM(BaseLM):
         request, choice = self._with_options(request), CacheChoice(self.cache)
         if not CACHE_OPTIONS.isdisjoint(request.options):
             options, choice = read_choice(request.options, self.cache)
-            request = replace(request, options=options)
+            request = request.with_options(options)
         call = Call(
             request,
             self._target,
@@ -166,13 +166,13 @@ class LM(BaseLM):
         if not (defaults or request.options):
             return request
         options = {**canonical_options(defaults), **canonical_options(request.options)}
-        if misplaced := options.keys() & _MODEL_OPTIONS:
-            name = min(misplaced)
+        if not _MODEL_OPTIONS.isdisjoint(options):
+            name = min(options.keys() & _MODEL_OPTIONS)
             raise ConfigurationError(
                 f"{name} is no option of one request (calling {self.model}). Give it to the model: "
                 f"LM({self.model!r}, {name}=...) or lm.copy({name}=...)."
             )
-        return replace(request, options=options) if options != request.options else request
+        return request.with_options(options) if options != request.options else request
 
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
         """Raise ``UnsupportedOption`` for a name that no wire of the model knows. Loads a wire for uncommon names only."""

@@ -116,10 +116,8 @@ def _tools_digest(tools: tuple[JsonObject, ...]) -> str:
 
 def _canonical(value: object) -> JsonValue:
     """Return JSON in which equal numbers are one type. Raises ``ValueError`` for anything else."""
-    if value is None or isinstance(value, (str, bool)):
+    if value is None or isinstance(value, (str, bool)) or type(value) is int:
         return value
-    if isinstance(value, int):
-        return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError("a number that JSON does not have")
@@ -128,6 +126,8 @@ def _canonical(value: object) -> JsonValue:
         return [_canonical(item) for item in cast("list[object]", value)]
     if isinstance(value, Mapping):
         return {_name(name): _canonical(item) for name, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, int):
+        return int(value)
     raise ValueError(f"{type(value).__name__} is not JSON")
 
 
