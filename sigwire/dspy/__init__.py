@@ -8,6 +8,7 @@ patched, and nothing in the core imports the door.
     lm           LM, BaseLM, DummyLM                        streamify    streamify, listeners, messages
     modules      Module, Predict, ChainOfThought, ReAct     streaming    the names of dspy.streaming
     tools        Tool, ToolCalls                            saving       files that DSPy saved
+    cache        DSPy's methods of the cache
 """
 
 from __future__ import annotations
@@ -33,9 +34,20 @@ if TYPE_CHECKING:
         ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, ToolWarning, Toolbox, UnsupportedFeature,
         Usage, UsageUpdate, WebSearch, Where, __version__, deadline, ensure_signature, inspect_history,
         is_retryable_lm_error, limits, make_signature, outputs_of, track_usage,
+        EmptyResponse, EventLoopError, Example, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History, Image,
+        InputError, InputField, LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured,
+        LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError,
+        LMWarning, LanguageModel, MalformedToolCall, Message, ModelError, OutputField, OutputTruncated, Prediction,
+        ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat,
+        RetryPolicy, RetryTool, Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Timeout,
+        ToolCall, ToolCallDelta, ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed,
+        ToolResult, ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__,
+        configure_cache, deadline, ensure_signature, inspect_history, is_retryable_lm_error, make_signature, outputs_of,
+        track_usage,
     )  # fmt: skip
     from sigwire.dspy import streaming
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
+    from sigwire.dspy.cache import cache
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
     from sigwire.dspy.settings import configure, context, settings
@@ -70,11 +82,26 @@ __all__ = [
     "XMLAdapter", "__version__", "apply_sync_streaming", "configure", "context", "deadline", "ensure_signature",
     "inspect_history", "is_retryable_lm_error", "limits", "make_signature", "outputs_of", "settings", "streamify",
     "streaming", "streaming_response", "sync_send_to_stream", "track_usage",
+    "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished",
+    "History", "Image", "InputError", "InputField", "JSONAdapter", "LMAuthenticationError", "LMBillingError", "LMError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
+    "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel", "MalformedToolCall", "Message",
+    "ModelError", "Module", "OutputField", "OutputTruncated", "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep",
+    "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
+    "RetryTool", "SendStream", "Signature", "SignatureError", "SigwireError", "StateError", "StatusMessage",
+    "StatusMessageProvider", "StreamCancelled", "StreamListener", "StreamResponse", "TextDelta", "Timeout", "Tool",
+    "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError",
+    "ToolDone", "ToolFailed", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
+    "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "apply_sync_streaming", "cache", "configure",
+    "configure_cache", "context", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error",
+    "make_signature", "outputs_of", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream",
+    "track_usage",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
 _MODULES = {
     "sigwire.dspy.adapters": "Adapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
+    "sigwire.dspy.cache": "cache",
     "sigwire.dspy.lm": "LM BaseLM DummyLM",
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct",
     "sigwire.dspy.settings": "configure context settings",
@@ -102,11 +129,11 @@ def __dir__() -> list[str]:
 
 
 class _Door(ModuleType):
-    """The import system binds a submodule as an attribute of its package; ``settings`` and ``streamify`` are the objects
-    of that name."""
+    """The import system binds a submodule as an attribute of its package; ``cache``, ``settings`` and ``streamify`` are
+    the objects of that name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("settings", "streamify") and isinstance(value, ModuleType):
+        if name in ("cache", "settings", "streamify") and isinstance(value, ModuleType):
             value = getattr(value, name)
         super().__setattr__(name, value)
 

@@ -130,10 +130,8 @@ def test_dummy_lm_adds_reasoning_and_keeps_the_conversation() -> None:
     assert (messages, outputs) == ([{"role": "user", "content": "one"}], [output])
 
 
-def test_cache_is_accepted_silently_unless_it_is_asked_for() -> None:
+def test_cache_is_on_by_default_and_kept_in_the_state() -> None:
     assert (LM("openai/gpt-4.1").cache, LM("openai/gpt-4.1", cache=False).cache) == (True, False)
-    with pytest.warns(UserWarning, match="cache=True has no effect"):
-        assert LM("openai/gpt-4.1", cache=True).cache
     assert LM.load_state(LM("openai/gpt-4.1").dump_state()).cache
     assert not LM.load_state(LM("openai/gpt-4.1", cache=False).dump_state()).cache
 

@@ -59,9 +59,11 @@ def test_model_must_be_a_string() -> None:
         ({"num_retries": "a"}, "num_retries is a number"),
         ({"num_retries": -1}, "num_retries is a number"),
         ({"callbacks": "abc"}, "callbacks is a list"),
-        ({"cache": True}, "no cache of responses.*prompt_cache="),
-        ({"cache": {"ttl": "1h"}}, "no cache of responses.*prompt_cache="),
-        ({"cache": "1h"}, "no cache of responses.*prompt_cache="),
+        ({"cache": 1}, "cache is True, False or"),
+        ({"cache": {"ttl": "1h"}}, "cache is True, False or.*prompt_cache="),
+        ({"cache": "1h"}, "cache is True, False or.*prompt_cache="),
+        ({"fresh": 1}, "fresh is True or False"),
+        ({"rollout_id": [1]}, "rollout_id is a number or a text"),
     ],
 )
 def test_constructor_refuses_invalid_connection_options(given: dict[str, Any], what: str) -> None:
@@ -129,9 +131,11 @@ def test_names_of_options_are_those_of_the_tables() -> None:
         "cache",
         "extra_body",
         "extra_headers",
+        "fresh",
         "max_completion_tokens",
         "max_output_tokens",
         "reasoning_effort",
+        "rollout_id",
         "thinking",
     }
     assert {"cache", "prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES
