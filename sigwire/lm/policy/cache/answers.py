@@ -19,17 +19,18 @@ _NOTHING = Usage(input_tokens=0, output_tokens=0, cost=0.0)
 
 
 def is_complete(response: Response) -> bool:
-    """Return True for an answer that may be stored: every choice ended by itself or at a limit, and has content.
+    """Return True for an answer that may be stored: each choice ended by itself, at a limit, or with the model's refusal.
 
     >>> is_complete(Response((Choice("4"),))), is_complete(Response((Choice("4", finish_reason="content_filter"),)))
     (True, False)
     """
-    choices = response.choices
-    return bool(choices) and all(choice.finish_reason in _COMPLETE and _has_content(choice) for choice in choices)
+    return bool(response.choices) and all(map(_is_whole, response.choices))
 
 
-def _has_content(choice: Choice) -> bool:
-    return bool(choice.text or choice.tool_calls or choice.refusal or choice.parts)
+def _is_whole(choice: Choice) -> bool:
+    if choice.refusal:
+        return choice.finish_reason != "error"
+    return choice.finish_reason in _COMPLETE and bool(choice.text or choice.tool_calls or choice.parts)
 
 
 def as_hit(response: Response) -> Response:

@@ -189,7 +189,7 @@ def test_hostile_row_is_a_miss_and_is_deleted(tmp_path: Path, value: object) -> 
 def test_random_values_never_raise(value: bytes) -> None:
     text = unpack(KEY, value)
     if text is not None:
-        with pytest.raises(ValueError, match=""):
+        with pytest.raises(ValueError):
             decode_response(text)
 
 
