@@ -101,17 +101,17 @@ class Call:
         """Begin an exchange. The backend calls it when the exchange has passed all layers."""
         self.began, self.headers = time.monotonic(), None
         if self._timeout is not None:
-            self._start_timeout(self.began)
+            self.start_timeout(self.began)
 
-    def _start_timeout(self, now: float) -> None:
+    def start_timeout(self, now: float) -> None:
         """Start the timeout, that of the whole call if this is a part of it."""
-        whole, end = self._whole, now + (self._timeout or 0.0)
-        if whole is not None:
-            if whole._timeout is not None:
-                whole._start_timeout(now)
-            end = whole.deadline or end
-        self.deadline = end if self.deadline is None or end < self.deadline else self.deadline
-        self._timeout = None
+        if self._timeout is not None:
+            if self._whole is not None:
+                self._whole.start_timeout(now)
+                self.deadline = self._whole.deadline
+            else:
+                self.deadline = shorter(self.deadline, now + self._timeout)
+            self._timeout = None
 
     def record(self, usage: Usage = _NO_USAGE, error: LMError | None = None) -> None:
         """Write the exchange that ended into the log; one that never began is a "skip"."""

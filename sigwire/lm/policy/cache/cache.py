@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
+from sigwire.effects.emitting import Emit
 from sigwire.errors import ConfigurationError
 from sigwire.lm.policy.cache.answers import as_hit, as_miss, decode_response, encode_response, is_complete
 from sigwire.lm.policy.cache.choice import CacheChoice, set_off, wants_fresh
@@ -37,7 +38,7 @@ _LIMIT = 2 << 30  # bytes on disk
 
 
 class CacheStats(NamedTuple):
-    """What a cache did in this process, and what it holds.
+    """Counts of this process, and the contents of both stores.
 
     ``joined``: calls that got the answer of an equal call at the same time. ``dropped``: answers that could not be written.
     ``failed``: look-ups that failed. ``foreign``: rows that were deleted because they are no stored answer.
@@ -169,7 +170,7 @@ class ResponseCache:
             self._disk.clear()
 
     def after_fork(self) -> None:
-        """Begin anew in a forked child: no locks, flights or open file of the parent."""
+        """Drop locks, flights and the open file of the parent, in a forked child."""
         joined, self.flights = self.flights.joined, SingleFlight()
         self.flights.joined = joined
         if self.memory is not None:
@@ -200,9 +201,9 @@ class CacheLayer:
         if answer is None:
             answer = yield from cache.flights.fly(key, call, partial(self._ask_unless_known, key, inner))
         if call.streamed and answer.cache == "hit":
-            from sigwire.lm.stream_events import emit_response  # only streams need events
+            from sigwire.core.events import events_of  # only streams need events
 
-            yield emit_response(answer)
+            yield Emit(*events_of(answer))
         return answer
 
     def _key(self, request: Request) -> bytes | None:
@@ -239,7 +240,7 @@ def configure_cache(
     *,
     ttl: float | None = None,
 ) -> None:
-    """Set up the cache of responses of this process, whatever ``$SIGWIRE_CACHE`` says. Memory begins empty.
+    """Set up the cache of responses of this process, and override ``$SIGWIRE_CACHE``. Memory begins empty.
 
     ``disk_cache_dir``: default ``$SIGWIRE_CACHE_DIR``, else the platform's folder for caches. ``ttl``: seconds after which an
     answer is asked for again; default never. ``restrict_pickle`` and ``safe_types`` are DSPy's and mean nothing: there is no

@@ -1,4 +1,4 @@
-"""What a call wants of the cache of responses: the options ``cache``, ``fresh`` and ``rollout_id``.
+"""The options of a call for the cache of responses: ``cache``, ``fresh`` and ``rollout_id``.
 
 Every call reads this file and most programs nothing else of the cache, so it loads nothing. Whether the cache is off is read
 once: from ``configure_cache``, else from ``$SIGWIRE_CACHE``.

@@ -1,4 +1,4 @@
-"""The folder of the cache: its default place, who may write in it, and the lock that its users share."""
+"""The folder of the cache: its default place, its permissions, and the lock that its processes share."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def default_folder() -> Path:
     """Return ``$SIGWIRE_CACHE_DIR``, else the platform's folder for caches."""
     if given := os.environ.get("SIGWIRE_CACHE_DIR"):
         return Path(given).expanduser()
-    home = Path("~").expanduser()
+    user = Path("~").expanduser()
     if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "sigwire"
+        return user / "Library" / "Caches" / "sigwire"
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "sigwire" / "Cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "sigwire"
+        return Path(os.environ.get("LOCALAPPDATA") or user / "AppData" / "Local") / "sigwire" / "Cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or user / ".cache") / "sigwire"
 
 
 def make_folder(folder: Path) -> None:

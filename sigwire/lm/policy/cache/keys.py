@@ -27,7 +27,7 @@ __all__ = ["canonical_bytes", "changes_with_time", "plain_headers", "request_key
 def request_key(identity: bytes, request: Request, rollout_id: object = None) -> bytes | None:
     """Return the key: 32 bytes. ``None`` for a request without a canonical form: NaN, a callable, an unknown object.
 
-    ``rollout_id`` tells samples of one request apart.
+    Each ``rollout_id`` is another sample of one request.
 
     >>> hello = Request((Message.user("hello"),), options={"temperature": 1.0, "stop": ["."]})
     >>> again = Request((Message.user("hello"),), options={"stop": ["."], "temperature": 1})

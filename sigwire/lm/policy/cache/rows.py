@@ -9,7 +9,7 @@ from hashlib import blake2b
 __all__ = ["BROKEN_FILE", "LARGEST_VALUE", "bytes_in_use", "clear", "count", "pack", "prepare", "unpack"]
 
 LARGEST_VALUE = 16 << 20  # bytes
-BROKEN_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})  # error codes of a file that is not ours
+BROKEN_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})  # error codes of a file that must be replaced
 _MOST_INFLATED = 64 << 20
 _DIGEST = 16
 _SHORT = 4096  # bytes: inflating costs more than reading them
@@ -27,7 +27,7 @@ _PRAGMAS = (
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Set up a connection. Raises ``sqlite3.DatabaseError`` with the code of a file that is not ours."""
+    """Set up a connection. Raises ``sqlite3.DatabaseError`` for any other file."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * LARGEST_VALUE)
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")

@@ -38,7 +38,7 @@ class _Failure(NamedTuple):
 
 
 _Outcome: TypeAlias = Response | _Failure | Literal["lead", "alone", "again"]
-"""What a wait ends with: the leader's result, or what the follower does instead."""
+"""The end of a wait: the leader's result, or the next step of the follower."""
 _Future: TypeAlias = "Future[_Outcome]"
 
 
@@ -129,8 +129,9 @@ class SingleFlight:
 
     def _follow(self, key: bytes, flight: _Flight, future: _Future, call: Call) -> Steps[_Outcome]:
         emitted = flight.call.emitted
-        limit = time.monotonic() + _PATIENCE if flight.call.streamed else None
-        own = call.deadline
+        now = time.monotonic()
+        call.start_timeout(now)
+        own, limit = call.deadline, now + _PATIENCE if flight.call.streamed else None
         is_own = limit is None or (own is not None and own <= limit)
         try:
             outcome: _Outcome = yield _Follow(flight, Wait(future, own if is_own else limit))

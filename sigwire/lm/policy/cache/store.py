@@ -1,8 +1,9 @@
 """Answers on disk: one SQLite file that processes share.
 
-A row is the key, two times, a size and the value: a digest of key and JSON, then the JSON, compressed. What comes back is
-hostile until it is parsed: a row of another form, a swapped one, one that inflates without end are misses and are deleted. A
-file that is not ours or is damaged is renamed by the process that gets the lock exclusively; the others go on in memory.
+A row is the key, two times, a size and the value: a digest of key and JSON, then the JSON, compressed if it is long. A read row
+is hostile until it is parsed: one of another form, a swapped one, one that inflates without end is a miss and is deleted. A
+file that is damaged, or of another program, is renamed by the process that gets the lock exclusively; the others go on in
+memory.
 
 Nothing here raises: a failed look-up is a miss, a failed write is dropped, and both are counted. One connection a process,
 under a lock; a forked child leaves it unclosed and opens its own (sqlite.org/howtocorrupt.html, 2.6).
@@ -134,7 +135,7 @@ class DiskStore:
 
     def forget_connection(self) -> None:
         """Leave the parent's connection alone, in a forked child."""
-        _left_open.append(self._connection)
+        _unclosed.append(self._connection)
         if self._file_lock is not None:
             self._file_lock.close()
         self._lock, self._connection, self._file_lock = threading.Lock(), None, None
@@ -225,4 +226,4 @@ class DiskStore:
             self._file_lock = None
 
 
-_left_open: list[sqlite3.Connection | None] = []  # connections of parents: closing one in a child damages the file
+_unclosed: list[sqlite3.Connection | None] = []  # connections of parents: closing one in a child damages the file

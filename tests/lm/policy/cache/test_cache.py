@@ -204,7 +204,7 @@ def test_options_for_the_cache_reach_no_provider(provider: FakeProvider, lm_of: 
         assert recorded.body.keys().isdisjoint({"cache", "fresh", "rollout_id"})
 
 
-def test_rollout_id_is_another_sample_at_temperature_0_too(lm_of: MakeLM) -> None:
+def test_rollout_id_is_another_sample_at_temperature_0(lm_of: MakeLM) -> None:
     lm = lm_of(temperature=0.0)
     assert lm("hello") == ["answer 1"]
     assert [lm("hello", rollout_id=number) for number in (1, 2, 1)] == [["answer 2"], ["answer 3"], ["answer 2"]]
@@ -323,7 +323,7 @@ def test_unknown_mode_of_the_environment_is_refused(monkeypatch: pytest.MonkeyPa
         read_environment()
 
 
-def test_call_with_the_cache_off_has_no_layer_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_has_no_layer_of_the_cache_when_off(monkeypatch: pytest.MonkeyPatch) -> None:
     lm = LM("openai/gpt-4o-mini", api_key="k")
     configure_cache(False, False)
     assert lm._outer_layers(choices.CacheChoice()) == ()

@@ -162,7 +162,7 @@ def test_forked_child_reads_and_writes(folder: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_exit_of_a_forked_child_leaves_the_file_of_the_parent(folder: Path) -> None:
+def test_exit_of_a_forked_child_keeps_the_file_of_the_parent(folder: Path) -> None:
     with FakeProvider(["4"]) as provider:
         lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k")
         response = lm.respond(HELLO)

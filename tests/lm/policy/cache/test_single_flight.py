@@ -310,10 +310,10 @@ async def test_follower_of_a_slow_stream_waits_for_its_first_event(monkeypatch: 
         assert (text(await follower), gate.asked) == ("answer 1", 1)
 
 
-# --- a follower that leaves as it gets the lead ------------------------------------------------------
+# --- a follower that is closed as it gets the lead ---------------------------------------------------
 
 
-def test_lead_of_a_follower_that_leaves_goes_to_the_next() -> None:
+def test_lead_of_a_closed_follower_passes_to_the_next() -> None:
     def call() -> Call:
         return Call(HELLO, TargetKey("acme", None, None, "acme/m"))
 

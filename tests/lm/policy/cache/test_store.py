@@ -215,7 +215,7 @@ def test_text_with_half_a_surrogate_pair_survives() -> None:
     assert decode_response(encode_response(response)).choices == response.choices
 
 
-# --- files that are not ours -------------------------------------------------------------------------
+# --- broken and foreign files ------------------------------------------------------------------------
 
 
 def no_database(path: Path) -> None:
