@@ -7,6 +7,11 @@ answer of every contestant is checked before the contestant is timed.
 timing     rounds, medians, the table        stub      a model that answers at once, always the same
 predict    a call in process (b1 b2 b3)      growth    more fields, demos, turns, tools (j1 to j4)
 tools      schemas, one call (e1 e2)         parsing   a large nested answer (f)
+cached     a call whose answer is stored (h1 h2)
 imports    import and first class (a1)       memory    20,000 calls (i2)
 peers      dspy, pydantic-ai and langchain, if installed
 """
+
+import os
+
+os.environ["SIGWIRE_CACHE"] = "off"  # of this process and of those that it starts; the jobs of ``cached`` switch it on

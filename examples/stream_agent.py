@@ -67,7 +67,7 @@ class Streaming:
 
     def lm(self, provider: FakeProvider) -> sigwire.LM:
         """Return the model; a model that writes its calls as text has no native tools."""
-        lm = sigwire.LM(self.model, base_url=provider.url(self.wire), api_key="any key", **self.options)
+        lm = sigwire.LM(self.model, base_url=provider.url(self.wire), api_key="any key", cache=False, **self.options)
         if self.dialect is None:
             return lm
         return lm.copy(capabilities=replace(lm.capabilities, native_tools=False))

@@ -65,5 +65,5 @@ def run_over_wires(program: Callable[[sigwire.LM], T]) -> Iterator[WireRun[T]]:
         if endpoint.is_open:
             with FakeProvider(sigwire.LM("offline/lexical")) as provider:
                 url = provider.url(endpoint.wire)
-                lm = sigwire.LM(endpoint.model, base_url=url, api_key="any key", **endpoint.options)
+                lm = sigwire.LM(endpoint.model, base_url=url, api_key="any key", cache=False, **endpoint.options)
                 yield WireRun(endpoint, program(lm), provider.requests)
