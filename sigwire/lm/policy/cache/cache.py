@@ -61,10 +61,10 @@ class CacheStats(NamedTuple):
 class ResponseCache:
     """The answers that equal requests get again. ``sigwire.cache`` is the one of the process.
 
-    >>> from sigwire import cache, configure_cache
-    >>> configure_cache(enable_disk_cache=False)
-    >>> cache.stats().hits, cache.path
-    (0, None)
+    >>> cache = ResponseCache()
+    >>> cache.set_up(disk=False, memory=True, limit=0, entries=1000)
+    >>> cache.find(b"key"), cache.stats().misses, cache.path
+    (None, 1, None)
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -100,7 +100,7 @@ class ResponseCache:
 
     # --- answers
 
-    def get(self, key: bytes) -> Response | None:
+    def find(self, key: bytes) -> Response | None:
         """Return the hit for a key, from memory or disk."""
         oldest = 0.0 if self._ttl is None else self._clock() - self._ttl
         found = None if self.memory is None else self.memory.get(key, oldest)
@@ -117,7 +117,7 @@ class ResponseCache:
             else self.memory.get(key, 0.0 if self._ttl is None else self._clock() - self._ttl)
         )
 
-    def put(self, key: bytes, response: Response) -> None:
+    def store(self, key: bytes, response: Response) -> None:
         """Keep an answer, if it is complete and has a JSON form."""
         try:
             json = encode_response(response) if is_complete(response) else b""
@@ -153,7 +153,7 @@ class ResponseCache:
     def stats(self) -> CacheStats:
         """Return counts of this process, and the sizes of both stores."""
         disk, memory = self._disk, self.memory
-        counts = self._counts + (disk.counts if disk is not None else Counter())
+        counts = self._counts if disk is None else self._counts + disk.counts
         entries, size = disk.size() if disk is not None else (0, 0)
         names = ("hits", "misses", "stored", "dropped", "failed", "foreign", "evicted")
         return CacheStats(
@@ -197,7 +197,7 @@ class CacheLayer:
             return (yield from inner())
         if wants_fresh(choice):
             return (yield from self._ask(key, inner))
-        answer = cache.get(key)
+        answer = cache.find(key)
         if answer is None:
             answer = yield from cache.flights.fly(key, call, partial(self._ask_unless_known, key, inner))
         if call.streamed and answer.cache == "hit":
@@ -214,7 +214,7 @@ class CacheLayer:
 
     def _ask(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
         response = yield from inner()
-        self._cache.put(key, response)
+        self._cache.store(key, response)
         return as_miss(response)
 
     def _ask_unless_known(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
@@ -246,8 +246,9 @@ def configure_cache(
     answer is asked for again; default never. ``restrict_pickle`` and ``safe_types`` are DSPy's and mean nothing: there is no
     pickle.
 
-    >>> configure_cache(enable_disk_cache=False, memory_max_entries=1000)
-    >>> cache.path
+    >>> configure_cache(memory_max_entries=0)
+    Traceback (most recent call last):
+    sigwire.errors.ConfigurationError: memory_max_entries is a number above 0, not 0 (configure_cache).
     """
     numbers: dict[str, Any] = {
         "disk_size_limit_bytes": disk_size_limit_bytes, "memory_max_entries": memory_max_entries, "ttl": ttl,

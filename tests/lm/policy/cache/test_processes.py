@@ -121,7 +121,7 @@ def test_forked_child_reads_and_writes(folder: Path) -> None:
     with FakeProvider([f"answer {number}" for number in range(9)]) as provider:
         lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k")
         lm("hello")
-        cache.put(b"p" * 32, lm.history[-1]["response"])
+        cache.store(b"p" * 32, lm.history[-1]["response"])
         disk = cache._disk
         assert disk is not None
         held, release = threading.Event(), threading.Event()
@@ -137,12 +137,12 @@ def test_forked_child_reads_and_writes(folder: Path) -> None:
         held.wait(20)
 
         def child() -> bool:
-            cache.put(b"c" * 32, lm.history[-1]["response"])
+            cache.store(b"c" * 32, lm.history[-1]["response"])
             assert cache.memory is not None
             cache.memory.clear()
             return (
-                cache.get(b"p" * 32) is not None
-                and cache.get(b"c" * 32) is not None
+                cache.find(b"p" * 32) is not None
+                and cache.find(b"c" * 32) is not None
                 and lm("hello") == ["answer 0"]
                 and cache.flights._flights == {}
             )
@@ -153,11 +153,11 @@ def test_forked_child_reads_and_writes(folder: Path) -> None:
         cache.flights._flights.clear()
         assert cache.memory is not None
         cache.memory.clear()
-        assert cache.get(b"c" * 32) is not None
-        cache.put(b"q" * 32, lm.history[-1]["response"])
+        assert cache.find(b"c" * 32) is not None
+        cache.store(b"q" * 32, lm.history[-1]["response"])
         assert cache.stats().failed == cache.stats().dropped == 0
         configure_cache(disk_cache_dir=folder)
-        assert cache.get(b"q" * 32) is not None
+        assert cache.find(b"q" * 32) is not None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
@@ -167,8 +167,8 @@ def test_exit_of_a_forked_child_keeps_the_file_of_the_parent(folder: Path) -> No
         lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k")
         response = lm.respond(HELLO)
         for number in range(20):
-            assert in_child(lambda: cache.get(b"none" * 8) is None) == 0
-            cache.put(number.to_bytes(32), response)
+            assert in_child(lambda: cache.find(b"none" * 8) is None) == 0
+            cache.store(number.to_bytes(32), response)
         assert cache.stats().disk_entries == 21
     connection = sqlite3.connect(folder / "cache-1.sqlite3")
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -172,15 +172,15 @@ HOSTILE: dict[str, Any] = {
 def test_hostile_row_is_a_miss_and_is_deleted(tmp_path: Path, value: object) -> None:
     cache = ResponseCache()
     cache.set_up(disk=True, memory=False, folder=tmp_path / "cache", limit=LIMIT, entries=1)
-    cache.put(KEY, ANSWER)
+    cache.store(KEY, ANSWER)
     store = cache._disk
     assert store is not None
     write(store, "UPDATE answers SET value = ?", value)
-    assert cache.get(KEY) is None
+    assert cache.find(KEY) is None
     assert count(store) == 0
     assert cache.stats().foreign == 1
-    cache.put(KEY, ANSWER)
-    assert (found := cache.get(KEY)) is not None
+    cache.store(KEY, ANSWER)
+    assert (found := cache.find(KEY)) is not None
     assert found.choices == ANSWER.choices
     store.close()
 
@@ -311,17 +311,17 @@ def test_unsafe_folder_is_refused_with_one_warning(tmp_path: Path, folder: Any) 
     cache = ResponseCache()
     cache.set_up(disk=True, memory=True, folder=folder(tmp_path), limit=LIMIT, entries=9)
     with pytest.warns(UserWarning, match="in memory only.*SIGWIRE_CACHE_DIR"):
-        cache.put(KEY, ANSWER)
+        cache.store(KEY, ANSWER)
     with warnings.catch_warnings(action="error"):
-        assert cache.get(KEY) is not None
-        assert cache.get(OTHER) is None
+        assert cache.find(KEY) is not None
+        assert cache.find(OTHER) is None
 
 
 def test_refused_folder_raises_nothing_where_warnings_are_errors(tmp_path: Path) -> None:
     cache = ResponseCache()
     cache.set_up(disk=True, memory=True, folder=shared_folder(tmp_path), limit=LIMIT, entries=9)
     with warnings.catch_warnings(action="error"):
-        assert cache.get(KEY) is None
+        assert cache.find(KEY) is None
 
 
 def test_place_without_a_folder_is_a_miss(tmp_path: Path) -> None:

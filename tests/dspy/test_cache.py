@@ -1,0 +1,95 @@
+"""``dspy.cache``: DSPy's methods over the cache of the process."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import sigwire
+import sigwire.dspy as dspy
+from sigwire.errors import InputError
+from sigwire.testing import FakeProvider
+
+REQUEST = {"model": "openai/gpt-4o-mini", "messages": [{"role": "user", "content": "hello"}], "temperature": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Path:
+    dspy.configure_cache(disk_cache_dir=tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def test_door_and_core_have_one_cache() -> None:
+    with FakeProvider(["answer"]) as provider:
+        lm = dspy.LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k")
+        assert lm("hello") == lm("hello") == ["answer"]
+    assert dspy.cache.stats() == sigwire.cache.stats()
+    assert (len(dspy.cache.memory_cache), dspy.cache.path) == (1, sigwire.cache.path)
+    dspy.cache.clear()
+    assert sigwire.cache.stats().disk_entries == 0
+
+
+def test_cache_key_is_64_hex_characters_whatever_the_order() -> None:
+    key = dspy.cache.cache_key(REQUEST)
+    assert len(bytes.fromhex(key)) == 32
+    assert key == dspy.cache.cache_key(dict(reversed(REQUEST.items())))
+    assert key != dspy.cache.cache_key({**REQUEST, "temperature": 1.0})
+    assert dspy.cache.cache_key({**REQUEST, "api_key": "a"}, ["api_key"]) == key
+
+
+ANSWERS: list[Any] = [
+    ["answer"],
+    {"choices": [{"message": {"content": "answer"}}]},
+    SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content="answer"))]),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_put_keeps_what_a_custom_model_may_return(answer: Any) -> None:
+    dspy.cache.put(REQUEST, answer)
+    assert dspy.cache.cache_key(REQUEST) in dspy.cache.memory_cache
+    for _ in range(2):
+        found = dspy.cache.get(REQUEST)
+        assert found is not None
+        assert (found.choices[0].text, found.cache) == ("answer", "hit")
+        dspy.cache.reset_memory_cache()  # then from disk
+        assert len(dspy.cache.memory_cache) == 0
+
+
+def test_request_without_a_key_is_not_kept() -> None:
+    request = {**REQUEST, "callback": print}
+    dspy.cache.put(request, ["answer"])
+    assert dspy.cache.get(request) is None
+    assert "no key" not in dspy.cache.memory_cache
+
+
+def test_memory_is_saved_and_loaded_as_json(tmp_path: Path) -> None:
+    dspy.cache.put(REQUEST, ["answer"])
+    dspy.cache.save_memory_cache(tmp_path / "memory.jsonl")
+    dspy.cache.clear()
+    dspy.cache.load_memory_cache(tmp_path / "memory.jsonl", allow_pickle=True)
+    found = dspy.cache.get(REQUEST)
+    assert found is not None
+    assert found.choices[0].text == "answer"
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    for data in (pickle.dumps({"a": 1}), b'{"a": 1}\n', b'["00", {"choices": 5}]\n'):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match="no file of save_memory_cache"):
+            dspy.cache.load_memory_cache(path, allow_pickle=True)
+
+
+def test_configure_cache_takes_the_arguments_of_dspy(folder: Path) -> None:
+    dspy.configure_cache(True, True, str(folder), 1 << 20, 10, restrict_pickle=True, safe_types=[dict])
+    assert dspy.cache.path == folder / "cache-1.sqlite3"
+    dspy.configure_cache(enable_memory_cache=False, enable_disk_cache=False)
+    assert dspy.cache.path is None
+    dspy.cache.put(REQUEST, ["answer"])
+    assert dspy.cache.get(REQUEST) is None
+    dspy.cache.reset_memory_cache()
