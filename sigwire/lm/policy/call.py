@@ -15,7 +15,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
-from sigwire.lm.policy.deadlines import current_deadline
+from sigwire.lm.policy.deadlines import current_deadline, shorter
 
 __all__ = ["Call", "Exchange", "Layer", "TargetKey", "answer_once", "through"]
 
