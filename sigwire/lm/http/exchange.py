@@ -38,8 +38,8 @@ class HttpExchange:
     """A request, its server and proxy, its deadlines (``time.monotonic()``), and the ``phase`` that errors name.
 
     ``head`` is the result of ``encode_head``: everything but the length of the body. ``max_reply``: the most bytes of the
-    decompressed reply body. ``has_chunk``: whether a part of the body arrived. ``may_be_stale``: whether the request uses a
-    kept connection on which no byte of the reply arrived.
+    decompressed reply body. ``has_chunk``: whether a part of the body arrived. ``may_be_stale``: whether the request uses
+    a kept connection on which no byte of the reply arrived.
     """
 
     __slots__ = (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +15,10 @@ from hypothesis import strategies as st
 
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt
+from sigwire.effects.cancellation import CancelScope, StreamCancelled, set_scope
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import (
+    ConfigurationError,
     LMAuthenticationError,
     LMBillingError,
     LMError,
@@ -236,3 +241,42 @@ def test_backoff_lies_between_its_jittered_and_its_longest_value(number: int, dr
 async def test_system_clock_sleeps_blocking_and_awaited() -> None:
     Sleep(0.0).run()
     await Sleep(0.0).arun()
+
+
+def test_blocking_sleep_ends_when_its_scope_is_cancelled() -> None:
+    scope, started = CancelScope(), time.perf_counter()
+
+    def wait() -> None:
+        set_scope(scope)
+        threading.Timer(0.05, scope.cancel).start()
+        Sleep(9.0).run()
+
+    with pytest.raises(StreamCancelled):
+        contextvars.copy_context().run(wait)
+    assert time.perf_counter() - started < 1.0
+
+
+@pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("stated", "most"), [(2.0, 2.5), (4.0, 5.0), (100.0, 101.0)])
+def test_stated_wait_gets_up_to_a_quarter_and_a_second_more(stated: float, most: float, draw: float) -> None:
+    waited = RetryPolicy(random=lambda: draw).wait(LMRateLimitError(retry_after=stated), 0)
+    assert waited == stated + draw * (most - stated)
+
+
+def test_wait_after_an_overload_starts_at_two_seconds() -> None:
+    error = LMServerError("busy")
+    error.overload = True
+    assert [policy().wait(error, number) for number in range(4)] == [2.0, 4.0, 8.0, 8.0]
+
+
+def test_jitter_as_a_number_is_a_share_of_the_wait() -> None:
+    assert RetryPolicy(jitter=0.25, random=lambda: 1.0).backoff(1) == 0.75
+    with pytest.raises(ConfigurationError):
+        RetryPolicy(jitter="half")  # type: ignore[arg-type]
+
+
+def test_no_failure_of_the_provider_is_retried_without_retries() -> None:
+    call = new_call()
+    with pytest.raises(LMRateLimitError):
+        run(retried(policy(retries=0), call, scripted(LMRateLimitError("slow"), "done")))
+    assert len(call.log) == 1
