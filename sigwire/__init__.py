@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from sigwire.core.tools.tool import Tool
     from sigwire.effects.cancellation import StreamCancelled
     from sigwire.errors import (  # isort: skip
-        AdapterParseError, AgentStopped, CallerError, ConfigurationError, ContentFiltered, ContextWindowExceededError,
-        DemoWarning, EmptyResponse, EventLoopError, InputError, LMAuthenticationError, LMBillingError, LMError,
-        LMInvalidRequestError, LMNotConfigured, LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError,
-        LMUnexpectedError, LMUnsupportedModelError, MalformedToolCall, ModelError, OutputTruncated, Refused, RetryTool,
-        SignatureError, SigwireError, StateError, ToolDefinitionError, ToolFailed, ToolWarning, UnsupportedFeature, Where,
-        is_retryable_lm_error,
+        AdapterParseError, AgentStopped, BudgetSpent, CallerError, ConfigurationError, ContentFiltered,
+        ContextWindowExceededError, DemoWarning, EmptyResponse, EventLoopError, InputError, LMAuthenticationError,
+        LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError, LMServerError,
+        LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, MalformedToolCall, ModelError,
+        OutputTruncated, Refused, RetryTool, SignatureError, SigwireError, StateError, ToolDefinitionError,
+        ToolFailed, ToolWarning, UnsupportedFeature, Where, is_retryable_lm_error,
     )  # fmt: skip
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.deadlines import Timeout, deadline
     from sigwire.lm.policy.limits.limit import Limit, LimitState
     from sigwire.lm.policy.limits.registry import limits
+    from sigwire.lm.policy.money.budget import Budget
+    from sigwire.lm.policy.money.prices import Price, prices
     from sigwire.lm.policy.retry import RetryPolicy
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
@@ -66,21 +68,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "AskStart", "Audio", "BaseCallback", "BaseLM",
-    "BatchRun", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code",
-    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning",
-    "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File",
-    "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter", "LMAuthenticationError",
+    "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter",
+    "Choice", "Code", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
+    "DemoWarning", "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
+    "File", "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter", "LMAuthenticationError",
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
     "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel",
     "Limit", "LimitState", "MalformedToolCall", "Message", "ModelError", "Module", "OutputField", "OutputTruncated",
-    "Predict", "Prediction", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
+    "Predict", "Prediction", "Price", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
     "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Signature",
     "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
     "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
     "ToolFailed", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
     "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "cache", "configure", "configure_cache",
     "context", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits", "make_signature",
-    "outputs_of", "settings", "track_usage",
+    "outputs_of", "prices", "settings", "track_usage",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -103,7 +105,7 @@ _NAMES_BY_MODULE = {
     "sigwire.core.tools.tool": "Tool",
     "sigwire.effects.cancellation": "StreamCancelled",
     "sigwire.errors": (
-        "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
+        "AdapterParseError AgentStopped BudgetSpent CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
         "DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError "
         "LMInvalidRequestError LMNotConfigured LMRateLimitError LMServerError LMTimeoutError LMTransportError "
         "LMUnexpectedError LMUnsupportedModelError MalformedToolCall ModelError OutputTruncated Refused RetryTool "
@@ -117,6 +119,8 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.policy.deadlines": "Timeout deadline",
     "sigwire.lm.policy.limits.limit": "Limit LimitState",
     "sigwire.lm.policy.limits.registry": "limits",
+    "sigwire.lm.policy.money.budget": "Budget",
+    "sigwire.lm.policy.money.prices": "Price prices",
     "sigwire.lm.policy.retry": "RetryPolicy",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
     "sigwire.modules.ask": "inspect_history",

@@ -10,6 +10,7 @@
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── EventLoopError              a wait for an event loop that cannot go on
     │   ├── OverrideError               a subclass overrides a method that calls would bypass
+    │   ├── BudgetSpent                 a call does not fit into what is left of a budget
     │   ├── UnsupportedFeature          the model or provider lacks the feature
     │   │   └── UnsupportedOption         the wire has no such option
     │   └── StateError                  a saved program does not fit the program that loads it
@@ -51,10 +52,11 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 __all__ = [
-    "AdapterParseError", "AgentStopped", "CallerError", "ConfigurationError", "ContentFiltered",
+    "AdapterParseError", "AgentStopped", "BudgetSpent", "CallerError", "ConfigurationError", "ContentFiltered",
     "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "EventLoopError", "FieldDefinitionError", "InputError",
     "JsonReadError", "LMAuthenticationError", "LMBillingError", "LMContentFilteredError", "LMError",
     "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
@@ -158,6 +160,32 @@ class EventLoopError(CallerError, RuntimeError):
 
 class OverrideError(CallerError, TypeError):
     """A subclass overrides a method of sigwire that some calls would bypass; the message names what to override."""
+
+
+class BudgetSpent(CallerError):
+    """A call does not fit into what is left of a budget; nothing was sent. Never retried.
+
+    Attributes: ``part`` ("calls", "tokens", "money" in dollars); of this part: ``spent``, ``limit``, and ``needed``, the upper
+    bound of the call; ``attempts``, the exchanges of the call before this one.
+
+    >>> print(BudgetSpent(spent=0.75, limit=1.0, needed=0.5, part="money"))
+    The budget is spent: $0.75 of $1, and this call may take $0.5 (reserving its cost; nothing was sent). Raise ...
+    """
+
+    def __init__(self, *, spent: float, limit: float, needed: float, part: str) -> None:
+        self.spent, self.limit, self.needed, self.part = spent, limit, needed, part
+        self.attempts: tuple[Any, ...] = ()
+        needs, used, most = (f"${n:.6g}" if part == "money" else f"{n:,}" for n in (needed, spent, limit))
+        what = "" if part == "money" else f" {part}"
+        smaller = "" if part == "calls" else ", or give the call a smaller max_tokens"
+        super().__init__(
+            f"The budget is spent: {used} of {most}{what}, and this call may take {needs} (reserving its cost; nothing was "
+            f"sent). Raise Budget({part}=...){smaller}."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        facts = {"spent": self.spent, "limit": self.limit, "needed": self.needed, "part": self.part}
+        return partial(type(self), **facts), (), self.__dict__
 
 
 class UnsupportedFeature(CallerError, ValueError):

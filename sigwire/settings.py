@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 from sigwire.core.narrow import is_items
 from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.policy.cache.choice import read_fresh_from
+from sigwire.lm.policy.money.opened import find_budget_with
 from sigwire.observe.callbacks import CallbackLike, listen_to
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
     from sigwire.lm.base import LanguageModel
+    from sigwire.lm.policy.money.budget import Budget
 
 __all__ = ["Settings", "SettingsAccess", "bind", "configure", "context", "current", "settings"]
 
@@ -54,6 +56,7 @@ class Settings:
     )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
     fresh: bool = _key(False, "Calls read no stored answer, but store theirs (see `configure_cache`).", "switch")
+    budget: Budget | None = _key(None, "A `Budget` for every call, around those of `with` blocks.", "budget")
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
 
 
@@ -77,6 +80,7 @@ _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     ),
     "adapter": (lambda value: value is None or _is_one(value, "plan"), "an adapter such as sigwire.ChatAdapter()"),
     "listeners": (_are_listeners, "a list of listeners such as [MyCallback()]"),
+    "budget": (lambda value: value is None or _is_one(value, "deadline"), "a budget such as sigwire.Budget(money=1.0)"),
     "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),
     "switch": (lambda value: isinstance(value, bool), "True or False"),
     "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
@@ -225,3 +229,4 @@ settings = SettingsAccess()
 
 listen_to(lambda: current().callbacks)
 read_fresh_from(lambda: current().fresh)
+find_budget_with(lambda: current().budget)

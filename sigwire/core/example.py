@@ -329,8 +329,11 @@ class CallReport:
 
     @property
     def cost(self) -> float | None:
-        """The reported cost of all exchanges; ``None`` if it is unknown."""
-        return self.usage.cost
+        """The cost of all exchanges in US dollars; ``None`` if that of one is unknown."""
+        from sigwire.core.response import Attempt, cost_of_attempts
+
+        response = () if self.response is None else (Attempt(model=self.response.model, usage=self.response.usage),)
+        return cost_of_attempts(self.attempts or response)
 
 
 class Completions:

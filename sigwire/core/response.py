@@ -7,7 +7,7 @@ rebuilt. Dropped or approximated features are typed warnings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
@@ -17,7 +17,9 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall
 
-__all__ = ["Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage"]
+__all__ = [
+    "Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage", "cost_of_attempts", "price_with",
+]  # fmt: skip
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "error"]
 
@@ -186,6 +188,11 @@ class Response(Value):
     cache: Literal["hit", "miss", "off"] = "off"
     cached_usage: Usage | None = None
 
+    @property
+    def cost(self) -> float | None:
+        """The cost of all exchanges in US dollars; ``None`` if that of one is not known. The first read may load prices."""
+        return cost_of_attempts(self.attempts or (Attempt(model=self.model, usage=self.usage),))
+
     def with_attempts(self, attempts: Iterable[Attempt]) -> Response:
         """Return a copy with other attempts. (Called by every call; ``replace`` is slow.)"""
         return Response(
@@ -196,3 +203,40 @@ class Response(Value):
     def with_warnings(self, *warnings: LMWarning) -> Response:
         """Return a copy with more warnings."""
         return replace(self, warnings=self.warnings + warnings) if warnings else self
+
+
+# --- cost
+
+
+def _unknown(model: str, usage: Usage) -> float | None:
+    return None
+
+
+_price = _unknown
+
+
+def price_with(price: Callable[[str, Usage], float | None]) -> None:
+    """Set the function that prices the usage of a model. This module knows no prices."""
+    global _price
+    _price = price
+
+
+def cost_of_attempts(attempts: Iterable[Attempt]) -> float | None:
+    """Return the cost of exchanges in US dollars; ``None`` if one is not known. Failed exchanges without a usage cost nothing.
+
+    >>> cost_of_attempts([Attempt(error="server"), Attempt("retry", cost=0.25)])
+    0.25
+    >>> cost_of_attempts([Attempt(usage=Usage(input_tokens=3)), Attempt(cost=0.25)])
+    """
+    costs = [_cost_of_attempt(attempt) for attempt in attempts]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if costs and len(known) == len(costs) else None
+
+
+def _cost_of_attempt(attempt: Attempt) -> float | None:
+    sent = attempt.cost if attempt.cost is not None else attempt.usage.cost
+    if sent is not None:
+        return sent
+    if attempt.usage == Usage():
+        return 0.0 if attempt.error is not None or attempt.purpose in ("skip", "joined") else None
+    return _price(attempt.model or "", attempt.usage)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sigwire.effects.daemon_pool import DaemonPool
 
 __all__ = [
-    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_running_loop", "is_blocked", "marking_loop_blocked",
-    "running_loop", "started_by_block_on", "to_thread",
+    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_blocked_loop", "has_running_loop", "is_blocked",
+    "marking_loop_blocked", "running_loop", "started_by_block_on", "to_thread",
 ]  # fmt: skip
 
 EventLoop: TypeAlias = "asyncio.AbstractEventLoop"
@@ -171,6 +171,15 @@ def has_running_loop() -> bool:
     False
     """
     return running_loop() is not None
+
+
+def has_blocked_loop() -> bool:
+    """Return True if an event loop is blocked until the running code ends: work on that loop must not be waited for.
+
+    >>> has_blocked_loop()
+    False
+    """
+    return bool(_blocked.get()) or has_running_loop()
 
 
 class OwnerLoop:

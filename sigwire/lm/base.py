@@ -25,7 +25,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Response
+from sigwire.core.response import Response, Usage, price_with
 from sigwire.effects.emitting import Emit, Returned, astream, stream
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
@@ -227,7 +227,7 @@ class BaseLM:
             return around.keep((yield from self._entry_steps(request, False, entries)))
         response = yield from self._logged_steps(request, prompt, False, entries)
         if response.cache != "hit":
-            record_usage(self.model, response.usage)  # a module's request is counted by the module
+            record_usage(self.model, response.usage, response.attempts)  # a module's request is counted by the module
         return encode_outputs(response)
 
     def _entry_steps(self, request: Request, streamed: bool, entries: Sequence[Entry]) -> Steps[Response]:
@@ -414,6 +414,15 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
     if not (isinstance(found, type) and issubclass(found, BaseLM)):
         raise StateError(f"{path!r} is no language model class (loading its state). Check the file's 'class'.")
     return found
+
+
+def _price(model: str, usage: Usage) -> float | None:
+    from sigwire.lm.policy.money.prices import prices  # only costs that are read need prices
+
+    return prices.cost(model, usage)
+
+
+price_with(_price)
 
 
 def _inputs(request: Request, prompt: str | None) -> dict[str, object]:

@@ -26,6 +26,7 @@ from sigwire.lm.policy.call import Call, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
 from sigwire.lm.policy.limits.limit import Limit
 from sigwire.lm.policy.limits.registry import limiter_of
+from sigwire.lm.policy.money.opened import check_price, open_budgets
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
@@ -33,6 +34,7 @@ from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
 
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import Transport
+    from sigwire.lm.policy.money.prices import Price
 
 __all__ = ["LM"]
 
@@ -49,8 +51,8 @@ class LM(BaseLM):
     ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
     exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
-    ``cache``: whether equal requests get the stored answer, at any temperature ("on": also those with a provider's search);
-    ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
+    ``price``: the model's ``Price``, before any table. ``cache``: whether equal requests get the stored answer, at any
+    temperature ("on": also those with a provider's search); ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
     ``UnsupportedOption`` for an option that no wire of the model has.
@@ -84,6 +86,7 @@ class LM(BaseLM):
         retry: RetryPolicy | None = None,
         limit: Limit | list[Any] | bool | None = None,
         capabilities: Capabilities | None = None,
+        price: Price | None = None,
         **kwargs: Any,
     ) -> None:
         same = kwargs.pop("api_base", None)
@@ -97,13 +100,14 @@ class LM(BaseLM):
             raise ConfigurationError(f"LM needs a model string such as 'offline/lexical', not {type(model).__name__}.")
         check_choice({"cache": cache, **kwargs}, "making an LM")
         _check_arguments(retry, capabilities)
+        check_price(price)
         variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
         super().__init__(
             model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
-        self._given = capabilities
+        self._given, self._price = capabilities, price
         self._limit: Limit | Literal[False] | None = _limit(limit)
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
@@ -153,8 +157,13 @@ class LM(BaseLM):
 
     def _layers(self) -> tuple[Layer, ...]:
         """Return the layers around each exchange of an answer, the outermost first."""
-        policy, limiter = self._policy(), self._limiter
-        return (policy,) if limiter is None else (policy, limiter)
+        policy, limiter, budgets = self._policy(), self._limiter, open_budgets()
+        if not budgets and self._price is None:
+            return (policy,) if limiter is None else (policy, limiter)
+        from sigwire.lm.policy.money.reserve import money_layer  # only budgets and prices need it
+
+        money = money_layer(budgets, self._price, self.capabilities.max_output_tokens)
+        return (policy, money) if limiter is None else (policy, money, limiter)
 
     def _with_options(self, request: Request) -> Request:
         if self._removed:
@@ -248,8 +257,10 @@ class LM(BaseLM):
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         limit = _limit(updates.pop("limit", self._limit))
+        price = updates.pop("price", self._price if updates.get("model", self.model) == self.model else None)
         check_choice(updates, "copying an LM")
         _check_arguments(retry, capabilities)
+        check_price(price)
         new = super().copy(**updates)
         kept = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
         settled = {*given, *(HOST_BOUND_OPTIONS if kept is not self._connection else ())}
@@ -257,7 +268,7 @@ class LM(BaseLM):
         new._connection = replace(kept, **given, variables={**kept.variables, **variables})
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
-        new._given, new._limit = capabilities, limit
+        new._given, new._limit, new._price = capabilities, limit, price
         new._connect()
         new._policy()
         new.check_options(new.kwargs, "copying an LM")
@@ -290,7 +301,7 @@ _TRANSPORT_OPTIONS = frozenset(
     "ca certificate connect_timeout idle_timeout keep_alive max_reply proxy tls trust_env".split()
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
-_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit"}) - {"wire"}
+_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price"}) - {"wire"}
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias, cast
 
@@ -23,6 +24,8 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import OPTION_NAMES
+from sigwire.lm.policy.call import Call, TargetKey, through
+from sigwire.lm.policy.money.opened import open_budgets
 
 __all__ = ["Answer", "FakeLM"]
 
@@ -109,6 +112,18 @@ class FakeLM(BaseLM):
         return Response(tuple(choices), self.usage, self.model)
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        budgets = open_budgets()
+        if not budgets:
+            return self._scripted_steps(request, streamed)
+        from sigwire.lm.policy.money.reserve import money_layer  # only budgets need it
+
+        call = Call(request, TargetKey("fake", None, None, self.model), streamed=streamed)
+        layers = (money_layer(budgets, None, self.capabilities.max_output_tokens),)
+        return through(layers, call, partial(self._scripted_steps, request, streamed, call))
+
+    def _scripted_steps(self, request: Request, streamed: bool, call: Call | None = None) -> Steps[Response]:
+        if call is not None:
+            call.begin()
         response = self._answer(request)
         if streamed:
             for event in events_of(response, self.cut):

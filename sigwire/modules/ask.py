@@ -86,7 +86,7 @@ class Ask:
 
     def _record_call(self, response: Response) -> Response:
         if response.cache != "hit":
-            record_usage(self.lm.model, response.usage)
+            record_usage(self.lm.model, response.usage, response.attempts)
         if logs := _logs.get():
             from sigwire.lm.call_log import CallRecord
 

@@ -5,14 +5,14 @@ Callers of models call ``record_usage``. Every open tracker of the context count
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import reduce
 from typing import Any, TypeAlias
 
 from sigwire.core.narrow import is_mapping
-from sigwire.core.response import Usage
+from sigwire.core.response import Attempt, Usage, cost_of_attempts
 
 __all__ = ["UsageTracker", "record_usage", "track_usage"]
 
@@ -31,12 +31,26 @@ class UsageTracker:
 
     def __init__(self) -> None:
         self.usage_data: dict[str, list[_Counts]] = {}
+        self._attempts: dict[str, list[Attempt]] = {}
 
-    def add_usage(self, model: str, usage: Usage | Mapping[str, Any]) -> None:
-        """Count the usage of one request. Thread-safe."""
+    def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
+        """Count the usage of one request and the cost of its exchanges. Thread-safe."""
+        alone = () if attempts or not isinstance(usage, Usage) else (Attempt(model=model, usage=usage),)
+        self._attempts.setdefault(model, []).extend(attempts or alone)
         entry: _Counts = usage.counts() if isinstance(usage, Usage) else dict(usage)
         if entry:
             self.usage_data.setdefault(model, []).append(entry)
+
+    def get_total_cost(self) -> dict[str, float | None]:
+        """Return the cost by model in US dollars; ``None`` if that of one exchange is unknown. The first read may load prices.
+
+        >>> with track_usage() as tracker:
+        ...     record_usage("m", Usage(input_tokens=3, cost=0.25))
+        ...     record_usage("n", Usage(input_tokens=3))
+        >>> tracker.get_total_cost()
+        {'m': 0.25, 'n': None}
+        """
+        return {model: cost_of_attempts(list(attempts)) for model, attempts in list(self._attempts.items()) if attempts}
 
     def get_total_tokens(self) -> dict[str, _Counts]:
         """Return the sums by model. Nested dicts are summed key by key; ``None`` is unknown, not zero."""
@@ -80,7 +94,7 @@ def track_usage() -> Generator[UsageTracker]:
         _open.set(before)
 
 
-def record_usage(model: str | None, usage: Usage) -> None:
+def record_usage(model: str | None, usage: Usage, attempts: Sequence[Attempt] = ()) -> None:
     """Count the usage of a request in every open tracker. Almost free if none is open."""
     for tracker in _open.get():
-        tracker.add_usage(model or "unknown", usage)
+        tracker.add_usage(model or "unknown", usage, attempts)

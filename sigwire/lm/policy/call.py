@@ -108,7 +108,7 @@ class Call:
         if self._timeout is not None:
             if self._whole is not None:
                 self._whole.start_timeout(now)
-                self.deadline = self._whole.deadline
+                self.deadline = shorter(self.deadline, self._whole.deadline)
             else:
                 self.deadline = shorter(self.deadline, now + self._timeout)
             self._timeout = None

@@ -17,10 +17,18 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import Value
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Attempt, Choice, LMWarning, Usage
+from sigwire.core.response import Attempt, Choice, LMWarning, Usage, cost_of_attempts
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
-from sigwire.errors import EmptyResponse, InputError, LMError, MalformedToolCall, ModelError, OutputTruncated
+from sigwire.errors import (
+    BudgetSpent,
+    EmptyResponse,
+    InputError,
+    LMError,
+    MalformedToolCall,
+    ModelError,
+    OutputTruncated,
+)
 from sigwire.modules.agents import conversation
 from sigwire.modules.agents.toolbox import ToolRun
 from sigwire.modules.predict import meta_of
@@ -87,6 +95,11 @@ class AgentRun:
     def usage(self) -> Usage:
         """The tokens of all requests."""
         return sum((attempt.usage for attempt in self.attempts), Usage())
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of all requests in US dollars; ``None`` if that of one is unknown."""
+        return cost_of_attempts(self.attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +195,8 @@ class RunState:
     def attach_to(self, error: BaseException) -> None:
         """Set the attributes of the run on the error that ended it."""
         reason = self.end and self.end.reason
-        failed = error.attempts if isinstance(error, LMError) else ()  # those of a ModelError are in self.attempts
+        # Those of a ModelError are in self.attempts.
+        failed = error.attempts if isinstance(error, LMError | BudgetSpent) else ()
         attributes: dict[str, object] = {
             "steps": tuple(self.steps),
             "history": self.history,

@@ -1,0 +1,65 @@
+"""The budgets that are open in a context, the outermost first. A call without a budget loads nothing else of this folder.
+
+Threads of the library, tasks and ``bind`` copy the context variable; the budgets are shared, not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from sigwire.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sigwire.lm.policy.money.budget import Budget
+
+__all__ = ["check_price", "close_budget", "find_budget_with", "open_budget", "open_budgets"]
+
+_opened: ContextVar[tuple[Budget, ...]] = ContextVar("sigwire_budgets", default=())
+
+
+def _nothing() -> Budget | None:
+    return None
+
+
+_configured = _nothing
+
+
+def check_price(price: object) -> None:
+    """Raise ``ConfigurationError`` for a price of a model that is no ``Price``. Loads nothing if there is none."""
+    if price is None:
+        return
+    from sigwire.lm.policy.money.prices import Price
+
+    if not isinstance(price, Price):
+        raise ConfigurationError(
+            f"price is a Price, not {type(price).__name__} (making an LM). Write Price(input=0.25, output=2.0): dollars for a "
+            "million tokens."
+        )
+
+
+def find_budget_with(find: Callable[[], Budget | None]) -> None:
+    """Set the function that returns the budget of the settings."""
+    global _configured
+    _configured = find
+
+
+def open_budgets() -> tuple[Budget, ...]:
+    """Return the open budgets, each once: that of the settings, then those of ``with`` blocks."""
+    opened, configured = _opened.get(), _configured()
+    return opened if configured is None or configured in opened else (configured, *opened)
+
+
+def open_budget(budget: Budget) -> None:
+    """Add a budget to those of the context."""
+    opened = _opened.get()
+    _opened.set((*opened, budget))
+
+
+def close_budget(budget: Budget) -> None:
+    """Remove the last entry of a budget from those of the context."""
+    opened = list(_opened.get())
+    if budget in opened:  # False in a context that was not copied from that of the ``with`` block
+        del opened[len(opened) - 1 - opened[::-1].index(budget)]
+        _opened.set(tuple(opened))

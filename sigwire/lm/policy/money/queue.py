@@ -1,0 +1,162 @@
+"""Reservations in all open budgets at once, and the queue of calls that wait for reservations of others to come back.
+
+One lock for all budgets: a reservation is taken in all of them or in none. Each settled reservation wakes the calls that now
+fit, first come first served among calls with the same budgets. The lock is held for a few sums, and for a commit if a budget is
+in a file. A forked child has a lock and queues of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from sigwire.lm.policy.money.ledger import Ledger, Owner, Ticket
+from sigwire.lm.policy.money.sums import Limits, Refusal, Sums
+
+__all__ = ["Account", "Held", "leave", "reserve"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Account:
+    """The limits and the ledger of one budget."""
+
+    limits: Limits
+    ledger: Ledger
+
+    def totals(self) -> tuple[Sums, Sums]:
+        """Return what is spent and what is reserved."""
+        with _state.lock:
+            return self.ledger.totals()
+
+
+class Held:
+    """A reservation in several accounts."""
+
+    __slots__ = ("_tickets",)
+
+    def __init__(self, tickets: Sequence[tuple[Account, Ticket]]) -> None:
+        self._tickets = tickets
+
+    def settle(self, charge: Sums) -> None:
+        """Replace the reservation by ``charge``, what the call has used, and wake waiting calls. Only once."""
+        with _state.lock:
+            if self._tickets:
+                self.settle_locked(charge)
+                _wake()
+
+    def settle_locked(self, charge: Sums) -> None:
+        """``settle`` for a caller that has the lock; wakes no call."""
+        tickets, self._tickets = self._tickets, ()
+        for account, ticket in tickets:
+            account.ledger.settle(ticket, charge)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiter:
+    number: int
+    need: Sums
+    owner: Owner
+    future: Future[Held]
+
+
+class _State:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.numbers = 0
+        self.queues: dict[tuple[Account, ...], deque[_Waiter]] = {}
+
+
+_state = _State()
+
+
+def _reset_after_fork() -> None:
+    global _state
+    _state = _State()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_reset_after_fork)
+
+
+def reserve(
+    accounts: tuple[Account, ...], need: Sums, owner: Owner, *, waits: bool = True
+) -> Held | Future[Held] | Refusal:
+    """Reserve ``need`` in all accounts. Returns a future if it does not fit now, and a refusal if it never fits.
+
+    Without ``waits``, or if an account is shared with other processes, which wake no future, a refusal may be not final.
+    """
+    with _state.lock:
+        waits = waits and not any(account.ledger.shared for account in accounts)
+        is_first = not waits or accounts not in _state.queues
+        outcome = _take(accounts, need, owner) if is_first else _refusal(accounts, need, owner)
+        if isinstance(outcome, Held) or (outcome is not None and (outcome.final or not waits)):
+            return outcome
+        _state.numbers += 1
+        future: Future[Held] = Future()
+        _state.queues.setdefault(accounts, deque()).append(_Waiter(_state.numbers, need, owner, future))
+        return future
+
+
+def leave(future: Future[Held]) -> None:
+    """Leave the queue; a reservation that was made at the same moment is given back."""
+    with _state.lock:
+        held = None if future.cancel() or future.exception() is not None else future.result()
+        _wake()
+    if held is not None:
+        held.settle(Sums())
+
+
+def _wake() -> None:
+    """Resolve the futures of the calls that now fit or never fit."""
+    blocked: set[Account] = set()
+    for accounts in sorted(_state.queues, key=_first_number):
+        queue = _state.queues[accounts]
+        while queue and blocked.isdisjoint(accounts):
+            waiter = queue[0]
+            outcome = None if waiter.future.cancelled() else _take(accounts, waiter.need, waiter.owner)
+            if isinstance(outcome, Refusal) and not outcome.final:
+                blocked.update(accounts)
+            else:
+                queue.popleft()
+                _resolve(waiter.future, outcome)
+        if not queue:
+            del _state.queues[accounts]
+
+
+def _first_number(accounts: tuple[Account, ...]) -> int:
+    return _state.queues[accounts][0].number
+
+
+def _resolve(future: Future[Held], outcome: Held | Refusal | None) -> None:
+    # A future that is set to running cannot be cancelled between the check and the result.
+    is_waiting = outcome is not None and future.set_running_or_notify_cancel()
+    if isinstance(outcome, Refusal) and is_waiting:
+        future.set_exception(outcome.error())
+    elif isinstance(outcome, Held) and is_waiting:
+        future.set_result(outcome)
+    elif isinstance(outcome, Held):
+        outcome.settle_locked(Sums())
+
+
+def _take(accounts: Sequence[Account], need: Sums, owner: Owner) -> Held | Refusal:
+    if (refusal := _refusal(accounts, need, owner)) is not None:
+        return refusal
+    tickets: list[tuple[Account, Ticket]] = []
+    for account in accounts:
+        outcome = account.ledger.take(need, account.limits, owner)
+        if isinstance(outcome, Refusal):  # another process was faster
+            Held(tickets).settle_locked(Sums())
+            return outcome
+        tickets.append((account, outcome))
+    return Held(tickets)
+
+
+def _refusal(accounts: Sequence[Account], need: Sums, owner: Owner) -> Refusal | None:
+    """Return why ``need`` does not fit: a final reason, else that of the outermost account."""
+    refusals = [account.ledger.check(need, account.limits, owner) for account in accounts]
+    found = [refusal for refusal in refusals if refusal is not None]
+    return next((refusal for refusal in found if refusal.final), found[0] if found else None)

@@ -1,0 +1,217 @@
+"""The layers for money: ``Reserve`` limits an exchange by the open budgets, ``Priced`` prices it for the log.
+
+``Reserve`` waits on the way in only; on the way out it settles under a lock, also when the exchange is cancelled. It is outside
+the limiter, so a call that does not fit a budget does not queue, and inside retries: each exchange reserves for itself.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from sigwire.core.response import Response, Usage
+from sigwire.effects.loops import has_blocked_loop, to_thread
+from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.errors import BudgetSpent, CallerError, ConfigurationError, LMError, LMTimeoutError, LMTransportError
+from sigwire.lm.policy.call import Call, Exchange, Layer
+from sigwire.lm.policy.money import catalogs
+from sigwire.lm.policy.money.budget import Budget
+from sigwire.lm.policy.money.estimates import input_bound, output_bound, usage_of_partial
+from sigwire.lm.policy.money.ledger import running_owner
+from sigwire.lm.policy.money.prices import Price, cost_of
+from sigwire.lm.policy.money.queue import Account, Held, leave, reserve
+from sigwire.lm.policy.money.sums import Refusal, Sums, units
+from sigwire.lm.policy.retry import Sleep
+from sigwire.lm.policy.waiting import Wait
+
+__all__ = ["Priced", "Reserve", "money_layer"]
+
+T = TypeVar("T")
+_POLL_SECONDS = 0.05  # another process cannot wake this one
+_largest: dict[str, int] = {}  # by model: the most output tokens of an answer; a forked child has a copy
+
+
+def money_layer(budgets: tuple[Budget, ...], price: Price | None, output_limit: int | None = None) -> Layer:
+    """Return the layer for the open budgets and for ``LM(price=)``. ``output_limit``: the model's, if it is known."""
+    return Reserve(budgets, price, output_limit) if budgets else Priced(price)
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """The layer that prices each exchange for the log."""
+
+    price: Price | None
+
+    def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
+        result = yield from inner()
+        cost = cost_of(call.target.model, _response_of(result).usage, self.price)
+        call.cost = None if cost is None else float(cost.money)
+        return result
+
+
+class _Bound(NamedTuple):
+    """The upper bound of an exchange: as amounts, and its input tokens."""
+
+    sums: Sums
+    input_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """The layer that reserves the upper bound of an exchange in the open budgets, and settles it by the usage."""
+
+    budgets: tuple[Budget, ...]
+    price: Price | None = None
+    output_limit: int | None = None
+
+    def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
+        """Perform the exchange if it fits. Raises ``BudgetSpent`` before anything is sent."""
+        self._set_deadline(call)
+        if not catalogs.is_loaded():
+            yield FunctionEffect(catalogs.load, lambda: to_thread(catalogs.load))
+        bound = self._bound(call)
+        try:
+            held = yield from _reserved(call, tuple(budget.account for budget in self.budgets), bound.sums)
+        except BudgetSpent as error:
+            error.attempts = tuple(call.log)
+            raise
+        charge = bound.sums
+        try:
+            result = yield from inner()
+            charge = self._charge_of_answer(call, _response_of(result), bound)
+        except BaseException as error:
+            charge = self._charge_of_failure(call, error, bound)
+            raise
+        finally:
+            held.settle(charge)
+        return result
+
+    def _set_deadline(self, call: Call) -> None:
+        for budget in self.budgets:
+            ends = budget.deadline()
+            if ends is not None and (call.deadline is None or ends < call.deadline):
+                call.deadline = ends
+        if not call.has_time_for(0.0):
+            raise LMTimeoutError(
+                "The time of the call or of its budget has passed (reserving its cost; nothing was sent)."
+            )
+
+    # --- before the exchange
+
+    def _bound(self, call: Call) -> _Bound:
+        """Return the upper bound; raises ``ConfigurationError`` for a call that the budgets cannot limit."""
+        model, request = call.target.model, call.request
+        limit = self.output_limit or catalogs.output_limit(model)
+        read, written = input_bound(request), output_bound(request, limit, _largest.get(model, 0))
+        usages = [Usage(input_tokens=read, output_tokens=written)]
+        if request.options.get("prompt_cache"):  # writing into the provider's cache may cost more
+            usages.append(Usage(input_tokens=read, output_tokens=written, cache_write_tokens=read))
+        costs = [cost.money for usage in usages if (cost := cost_of(model, usage, self.price)) is not None]
+        strict = any(budget.strict for budget in self.budgets)
+        if not costs and any(budget.needs_price for budget in self.budgets):
+            raise ConfigurationError(
+                f"No price of {model} is known, and a budget needs one (reserving the cost of a call; nothing was sent). Write "
+                'LM(..., price=sigwire.Price(input=0.25, output=2.0)), pip install "sigwire[prices]", or limit tokens or calls.'
+            )
+        if strict and not isinstance(request.options.get("max_tokens"), int):
+            raise ConfigurationError(
+                f"The call of {model} has no max_tokens, and a budget is strict (reserving its cost; nothing was sent). Write "
+                "LM(..., max_tokens=1000), or Budget(strict=False)."
+            )
+        return _Bound(Sums(1, read + written, units(max(costs)) if costs else 0), read)
+
+    # --- after the exchange
+
+    def _charge_of_answer(self, call: Call, response: Response, bound: _Bound) -> Sums:
+        usage = response.usage
+        is_known = usage.input_tokens is not None and usage.output_tokens is not None
+        if not is_known:
+            usage = usage_of_partial(response, bound.input_tokens)
+        model, written = call.target.model, usage.output_tokens or 0
+        _largest[model] = max(written, _largest.get(model, 0))
+        return self._charge(call, usage, is_estimated=not is_known)
+
+    def _charge_of_failure(self, call: Call, error: BaseException, bound: _Bound) -> Sums:
+        """Return nothing for an exchange that was refused or not sent, else its input and the emitted part of the answer."""
+        partial: Any = getattr(error, "partial", None)
+        if call.began is None or isinstance(error, CallerError) or (partial is None and _is_unbilled(error)):
+            return Sums()
+        usage = usage_of_partial(partial if isinstance(partial, Response) else None, bound.input_tokens)
+        charge = self._charge(call, usage, is_estimated=True)
+        call.why = call.why or "sent, and may be billed: the cost is a lower bound"
+        return charge
+
+    def _charge(self, call: Call, usage: Usage, *, is_estimated: bool) -> Sums:
+        cost = cost_of(call.target.model, usage, self.price)
+        call.cost = None if cost is None else float(cost.money)
+        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        return Sums(1, tokens, 0 if cost is None else units(cost.money), int(cost is None), int(is_estimated))
+
+
+def _is_unbilled(error: BaseException) -> bool:
+    """Return True if the provider refused the request, or never got it."""
+    if not isinstance(error, LMError):
+        return False
+    refused = error.status is not None and error.status >= 400
+    return refused or (isinstance(error, LMTransportError) and (error.stale or _never_connected(error)))
+
+
+def _never_connected(error: LMError) -> bool:
+    import socket  # the transport has loaded it
+
+    return isinstance(error.__cause__, ConnectionRefusedError | socket.gaierror)
+
+
+def _response_of(result: object) -> Response:
+    response: Response = getattr(result, "response", result)
+    return response
+
+
+# --- waiting
+
+
+def _reserved(call: Call, accounts: tuple[Account, ...], need: Sums) -> Steps[Held]:
+    """Return the reservation, after a wait if reservations of others may come back."""
+    while True:
+        outcome = reserve(accounts, need, running_owner())
+        if isinstance(outcome, Held):
+            return outcome
+        if isinstance(outcome, Future):
+            held: Held = yield _QueueEffect(outcome, call.deadline, accounts, need)
+            return held
+        if outcome.final:
+            raise outcome.error()
+        call.remaining()
+        yield Sleep(_POLL_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _QueueEffect:
+    """Effect: wait for a reservation. Leaving the wait leaves the queue."""
+
+    future: Future[Held]
+    deadline: float | None
+    accounts: tuple[Account, ...]
+    need: Sums
+
+    def run(self) -> Held:
+        if has_blocked_loop():  # calls on the blocked event loop cannot end while this thread waits for them
+            leave(self.future)
+            outcome = reserve(self.accounts, self.need, running_owner(), waits=False)
+            if isinstance(outcome, Refusal):
+                raise outcome.error()
+            assert isinstance(outcome, Held)
+            return outcome
+        try:
+            return Wait(self.future, self.deadline).run()
+        except BaseException:
+            leave(self.future)
+            raise
+
+    async def arun(self) -> Held:
+        try:
+            return await Wait(self.future, self.deadline).arun()
+        except BaseException:
+            leave(self.future)
+            raise
