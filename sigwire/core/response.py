@@ -212,7 +212,7 @@ def _unknown(model: str, usage: Usage) -> float | None:
     return None
 
 
-_price = _unknown
+_price: Callable[[str, Usage], float | None] = _unknown
 
 
 def price_with(price: Callable[[str, Usage], float | None]) -> None:

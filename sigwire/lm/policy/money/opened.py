@@ -23,7 +23,7 @@ def _nothing() -> Budget | None:
     return None
 
 
-_configured = _nothing
+_configured: Callable[[], Budget | None] = _nothing
 
 
 def check_price(price: object) -> None:

@@ -164,7 +164,9 @@ def _never_connected(error: LMError) -> bool:
 
 
 def _response_of(result: object) -> Response:
-    response: Response = getattr(result, "response", result)
+    """Return the response of an exchange's result, whatever the backend makes of it."""
+    found: Any = result
+    response: Response = found if isinstance(found, Response) else found.response
     return response
 
 
