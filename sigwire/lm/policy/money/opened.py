@@ -48,7 +48,9 @@ def find_budget_with(find: Callable[[], Budget | None]) -> None:
 def open_budgets() -> tuple[Budget, ...]:
     """Return the open budgets, each once: that of the settings, then those of ``with`` blocks."""
     opened, configured = _opened.get(), _configured()
-    return opened if configured is None or configured in opened else (configured, *opened)
+    if configured is not None:
+        opened = (configured, *opened)
+    return opened if len(opened) < 2 else tuple(dict.fromkeys(opened))
 
 
 def open_budget(budget: Budget) -> None:

@@ -183,9 +183,7 @@ def test_ledger_never_exceeds_its_limits(actions: list[tuple[str, int, int]], li
     under_way: list[tuple[Held, int]] = []
     waiting: list[tuple[Future[Held], int]] = []
     charged = {outer: 0, inner: 0}
-    owners = 0
-    for action, first, second in actions:
-        owners += 1
+    for owners, (action, first, second) in enumerate(actions):
         if action == "reserve":
             outcome = reserve(chains[second], Sums(0, first), (owners, 0))
             if isinstance(outcome, Held):
