@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 from sigwire.core.response import Response, Usage
 from sigwire.effects.loops import has_blocked_loop, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import BudgetSpent, CallerError, ConfigurationError, LMError, LMTimeoutError, LMTransportError
+from sigwire.errors import BudgetSpent, CallerError, ConfigurationError, LMError, LMTransportError
 from sigwire.lm.policy.call import Call, Exchange, Layer
+from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.policy.money import catalogs
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.policy.money.estimates import input_bound, output_bound, usage_of_partial
@@ -89,13 +90,8 @@ class Reserve:
 
     def _set_deadline(self, call: Call) -> None:
         for budget in self.budgets:
-            ends = budget.deadline()
-            if ends is not None and (call.deadline is None or ends < call.deadline):
-                call.deadline = ends
-        if not call.has_time_for(0.0):
-            raise LMTimeoutError(
-                "The time of the call or of its budget has passed (reserving its cost; nothing was sent)."
-            )
+            call.deadline = shorter(call.deadline, budget.deadline())
+        call.remaining()
 
     # --- before the exchange
 
