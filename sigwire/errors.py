@@ -52,7 +52,6 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 __all__ = [
@@ -165,27 +164,17 @@ class OverrideError(CallerError, TypeError):
 class BudgetSpent(CallerError):
     """A call does not fit into what is left of a budget; nothing was sent. Never retried.
 
-    Attributes: ``part`` ("calls", "tokens", "money" in dollars); of this part: ``spent``, ``limit``, and ``needed``, the upper
-    bound of the call; ``attempts``, the exchanges of the call before this one.
-
-    >>> print(BudgetSpent(spent=0.75, limit=1.0, needed=0.5, part="money"))
-    The budget is spent: $0.75 of $1, and this call may take $0.5 (reserving its cost; nothing was sent). Raise ...
+    Attributes: ``part`` ("calls", "tokens", "money" in dollars); of this part ``spent``, ``limit``, and ``needed``, the upper
+    bound of the call; ``attempts``, the exchanges of the call before.
     """
 
-    def __init__(self, *, spent: float, limit: float, needed: float, part: str) -> None:
-        self.spent, self.limit, self.needed, self.part = spent, limit, needed, part
-        self.attempts: tuple[Any, ...] = ()
-        needs, used, most = (f"${n:.6g}" if part == "money" else f"{n:,}" for n in (needed, spent, limit))
-        what = "" if part == "money" else f" {part}"
-        smaller = "" if part == "calls" else ", or give the call a smaller max_tokens"
-        super().__init__(
-            f"The budget is spent: {used} of {most}{what}, and this call may take {needs} (reserving its cost; nothing was "
-            f"sent). Raise Budget({part}=...){smaller}."
-        )
+    attempts: tuple[Any, ...] = ()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        facts = {"spent": self.spent, "limit": self.limit, "needed": self.needed, "part": self.part}
-        return partial(type(self), **facts), (), self.__dict__
+    def __init__(
+        self, message: str, *, spent: float = 0, limit: float = 0, needed: float = 0, part: str = "money"
+    ) -> None:
+        self.spent, self.limit, self.needed, self.part = spent, limit, needed, part
+        super().__init__(message)
 
 
 class UnsupportedFeature(CallerError, ValueError):

@@ -36,6 +36,7 @@ _IN_NAMES = frozenset(
     ]
 )
 _IN_TEST_NAMES = (_IN_NAMES - {"beside", "home", "late", "leave", "left", "way", "ways"}) | {"nor"}
+_PUBLIC_NAMES = frozenset({"left"})  # ``Budget.left``
 _IN_PROSE = re.compile(
     r"\b("
     + "|".join(_EVERYWHERE)
@@ -90,7 +91,7 @@ def hits_in(path: Path) -> Iterator[Hit]:
     if not is_test:
         for line, name in _defined_names(tree):
             for word in (part.lower() for part in _WORDS.findall(name)):
-                if word in _IN_NAMES:
+                if word in _IN_NAMES and name not in _PUBLIC_NAMES:
                     yield Hit(path, line, "name", word, name)
 
 

@@ -13,6 +13,7 @@ from sigwire.core.response import Choice
 from sigwire.errors import (
     AdapterParseError,
     AgentStopped,
+    BudgetSpent,
     CallerError,
     EventLoopError,
     JsonReadError,
@@ -69,8 +70,8 @@ def test_every_error_belongs_to_one_group(name: str) -> None:
 
 def test_caller_errors_are_value_errors() -> None:
     leaves = [cls for cls in CLASSES.values() if issubclass(cls, CallerError) and cls is not CallerError]
-    # No value is at fault when an event loop or a class is.
-    assert {cls for cls in leaves if not issubclass(cls, ValueError)} == {EventLoopError, OverrideError}
+    # No value is at fault when an event loop, a class or a budget is.
+    assert {cls for cls in leaves if not issubclass(cls, ValueError)} == {BudgetSpent, EventLoopError, OverrideError}
     assert issubclass(EventLoopError, RuntimeError)
     assert issubclass(OverrideError, TypeError)
 

@@ -6,14 +6,14 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, NoReturn, Self
+from typing import ClassVar, NoReturn, Self
 
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.ledger import Ledger, MemoryLedger
 from sigwire.lm.policy.money.opened import close_budget, open_budget
-from sigwire.lm.policy.money.queue import Account
-from sigwire.lm.policy.money.sums import Amounts, Limits, Sums, units
+from sigwire.lm.policy.money.queue import BudgetAccount
+from sigwire.lm.policy.money.sums import Amounts, BudgetLimits, Sums, units
 
 __all__ = ["Budget"]
 
@@ -59,15 +59,14 @@ class Budget(ChecksKeywords):
                 f"Budget({numbers[0]!r:.80}) does not name its limit (making it). Write Budget(money={numbers[0]!r:.80}) for "
                 "US dollars, or tokens=, calls= or seconds=."
             )
-        for name, limit in (("money", money), ("seconds", seconds)):
-            _check_limit(name, limit, (int, float))
-        for name, limit in (("tokens", tokens), ("calls", calls)):
-            _check_limit(name, limit, int)
+        for name, limit in {"money": money, "seconds": seconds, "tokens": tokens, "calls": calls}.items():
+            if limit is not None and not _is_limit(limit, whole=name in ("tokens", "calls")):
+                raise ConfigurationError(f"{name} of a Budget is a number, 0 or more, not {limit!r:.80} (making it).")
         self.strict, self.seconds, self.path = strict, seconds, None if path is None else os.fspath(path)
-        self._limits = Limits(calls, tokens, None if money is None else units(money))
+        self._limits = BudgetLimits(calls, tokens, None if money is None else units(money))
         self._money = money
         self._ends: float | None = None
-        self.account = Account(self._limits, _make_ledger(self.path))
+        self.account = BudgetAccount(self._limits, _make_ledger(self.path))
 
     # --- the block
 
@@ -101,12 +100,12 @@ class Budget(ChecksKeywords):
     def left(self) -> Amounts:
         """The rest of each limit, without what is reserved; ``None``: no limit."""
         spent, reserved = self.account.totals()
-        return self._limits.left(spent.plus(reserved))
+        return self._limits.rest(spent.plus(reserved))
 
     @property
     def limits(self) -> Amounts:
         """The limits; ``None``: no limit."""
-        return self._limits.left(Sums())
+        return self._limits.rest(Sums())
 
     @property
     def needs_price(self) -> bool:
@@ -139,10 +138,10 @@ class Budget(ChecksKeywords):
         )
 
 
-def _check_limit(name: str, limit: object, kinds: Any) -> None:
-    fits = isinstance(limit, kinds) and not isinstance(limit, bool) and math.isfinite(limit) and limit >= 0
-    if limit is not None and not fits:
-        raise ConfigurationError(f"{name} of a Budget is a number, 0 or more, not {limit!r:.80} (making it).")
+def _is_limit(value: object, *, whole: bool) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) and value >= 0 and (not whole or isinstance(value, int))
 
 
 def _make_ledger(path: str | None) -> Ledger:

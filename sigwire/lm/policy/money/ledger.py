@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import NamedTuple, Protocol
 
-from sigwire.lm.policy.money.sums import Limits, Refusal, Sums
+from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
 __all__ = ["Ledger", "MemoryLedger", "Owner", "Ticket", "running_owner"]
 
@@ -27,7 +27,7 @@ class Ticket(NamedTuple):
 
 
 class Ledger(Protocol):
-    """What is spent and reserved."""
+    """The amounts of a budget that are spent and reserved."""
 
     @property
     def shared(self) -> bool:
@@ -38,11 +38,11 @@ class Ledger(Protocol):
         """Return what is spent and what is reserved."""
         ...
 
-    def check(self, need: Sums, limits: Limits, owner: Owner) -> Refusal | None:
+    def check(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Refusal | None:
         """Return the reason why ``need`` does not fit; ``None`` if it fits."""
         ...
 
-    def take(self, need: Sums, limits: Limits, owner: Owner) -> Ticket | Refusal:
+    def take(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Ticket | Refusal:
         """Reserve ``need`` if it fits."""
         ...
 
@@ -65,7 +65,7 @@ class MemoryLedger:
         self._forget_after_fork()
         return self._spent, self._reserved
 
-    def check(self, need: Sums, limits: Limits, owner: Owner) -> Refusal | None:
+    def check(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Refusal | None:
         spent, reserved = self.totals()
         refusal = limits.refusal(need, spent, reserved, Sums())
         if refusal is None or refusal.final:
@@ -75,7 +75,7 @@ class MemoryLedger:
             own = own.plus(held) if holder == owner else own
         return limits.refusal(need, spent, reserved, own)
 
-    def take(self, need: Sums, limits: Limits, owner: Owner) -> Ticket | Refusal:
+    def take(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Ticket | Refusal:
         if (refusal := self.check(need, limits, owner)) is not None:
             return refusal
         self._numbers += 1

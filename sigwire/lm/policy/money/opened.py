@@ -7,23 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sigwire.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from sigwire.lm.policy.money.budget import Budget
+    from sigwire.lm.policy.money.queue import BudgetAccount
 
-__all__ = ["check_price", "close_budget", "find_budget_with", "open_budget", "open_budgets"]
-
-_opened: ContextVar[tuple[Budget, ...]] = ContextVar("sigwire_budgets", default=())
+__all__ = ["OpenBudget", "check_price", "close_budget", "find_budget_with", "open_budget", "open_budgets"]
 
 
-def _nothing() -> Budget | None:
+class OpenBudget(Protocol):
+    """A ``Budget``, as the layer sees it."""
+
+    account: BudgetAccount
+    strict: bool
+
+    @property
+    def needs_price(self) -> bool: ...
+
+    def deadline(self) -> float | None: ...
+
+
+_opened: ContextVar[tuple[OpenBudget, ...]] = ContextVar("sigwire_budgets", default=())
+
+
+def _nothing() -> OpenBudget | None:
     return None
 
 
-_configured: Callable[[], Budget | None] = _nothing
+_configured: Callable[[], OpenBudget | None] = _nothing
 
 
 def check_price(price: object) -> None:
@@ -39,13 +52,13 @@ def check_price(price: object) -> None:
         )
 
 
-def find_budget_with(find: Callable[[], Budget | None]) -> None:
+def find_budget_with(find: Callable[[], OpenBudget | None]) -> None:
     """Set the function that returns the budget of the settings."""
     global _configured
     _configured = find
 
 
-def open_budgets() -> tuple[Budget, ...]:
+def open_budgets() -> tuple[OpenBudget, ...]:
     """Return the open budgets, each once: that of the settings, then those of ``with`` blocks."""
     opened, configured = _opened.get(), _configured()
     if configured is not None:
@@ -53,13 +66,13 @@ def open_budgets() -> tuple[Budget, ...]:
     return opened if len(opened) < 2 else tuple(dict.fromkeys(opened))
 
 
-def open_budget(budget: Budget) -> None:
+def open_budget(budget: OpenBudget) -> None:
     """Add a budget to those of the context."""
     opened = _opened.get()
     _opened.set((*opened, budget))
 
 
-def close_budget(budget: Budget) -> None:
+def close_budget(budget: OpenBudget) -> None:
     """Remove the last entry of a budget from those of the context."""
     opened = list(_opened.get())
     if budget in opened:  # False in a context that was not copied from that of the ``with`` block

@@ -15,16 +15,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from sigwire.lm.policy.money.ledger import Ledger, Owner, Ticket
-from sigwire.lm.policy.money.sums import Limits, Refusal, Sums
+from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
-__all__ = ["Account", "Held", "leave", "reserve"]
+__all__ = ["BudgetAccount", "Held", "is_awaited", "reserve", "withdraw"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Account:
+class BudgetAccount:
     """The limits and the ledger of one budget."""
 
-    limits: Limits
+    limits: BudgetLimits
     ledger: Ledger
 
     def totals(self) -> tuple[Sums, Sums]:
@@ -36,21 +36,21 @@ class Account:
 class Held:
     """A reservation in several accounts."""
 
-    __slots__ = ("_tickets",)
+    __slots__ = ("tickets",)
 
-    def __init__(self, tickets: Sequence[tuple[Account, Ticket]]) -> None:
-        self._tickets = tickets
+    def __init__(self, tickets: Sequence[tuple[BudgetAccount, Ticket]]) -> None:
+        self.tickets = tickets
 
     def settle(self, charge: Sums) -> None:
         """Replace the reservation by ``charge``, what the call has used, and wake waiting calls. Only once."""
         with _state.lock:
-            if self._tickets:
+            if self.tickets:
                 self.settle_locked(charge)
                 _wake()
 
     def settle_locked(self, charge: Sums) -> None:
         """``settle`` for a caller that has the lock; wakes no call."""
-        tickets, self._tickets = self._tickets, ()
+        tickets, self.tickets = self.tickets, ()
         for account, ticket in tickets:
             account.ledger.settle(ticket, charge)
 
@@ -67,7 +67,7 @@ class _State:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.numbers = 0
-        self.queues: dict[tuple[Account, ...], deque[_Waiter]] = {}
+        self.queues: dict[tuple[BudgetAccount, ...], deque[_Waiter]] = {}
 
 
 _state = _State()
@@ -83,7 +83,7 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 
 def reserve(
-    accounts: tuple[Account, ...], need: Sums, owner: Owner, *, waits: bool = True
+    accounts: tuple[BudgetAccount, ...], need: Sums, owner: Owner, *, waits: bool = True
 ) -> Held | Future[Held] | Refusal:
     """Reserve ``need`` in all accounts. Returns a future if it does not fit now, and a refusal if it never fits.
 
@@ -101,7 +101,13 @@ def reserve(
         return future
 
 
-def leave(future: Future[Held]) -> None:
+def is_awaited(accounts: tuple[BudgetAccount, ...]) -> bool:
+    """Return True if a call waits for a reservation in these accounts."""
+    with _state.lock:
+        return accounts in _state.queues
+
+
+def withdraw(future: Future[Held]) -> None:
     """Leave the queue; a reservation that was made at the same moment is given back."""
     with _state.lock:
         held = None if future.cancel() or future.exception() is not None else future.result()
@@ -112,7 +118,7 @@ def leave(future: Future[Held]) -> None:
 
 def _wake() -> None:
     """Resolve the futures of the calls that now fit or never fit."""
-    blocked: set[Account] = set()
+    blocked: set[BudgetAccount] = set()
     for accounts in sorted(_state.queues, key=_first_number):
         queue = _state.queues[accounts]
         while queue and blocked.isdisjoint(accounts):
@@ -127,7 +133,7 @@ def _wake() -> None:
             del _state.queues[accounts]
 
 
-def _first_number(accounts: tuple[Account, ...]) -> int:
+def _first_number(accounts: tuple[BudgetAccount, ...]) -> int:
     return _state.queues[accounts][0].number
 
 
@@ -142,10 +148,10 @@ def _resolve(future: Future[Held], outcome: Held | Refusal | None) -> None:
         outcome.settle_locked(Sums())
 
 
-def _take(accounts: Sequence[Account], need: Sums, owner: Owner) -> Held | Refusal:
+def _take(accounts: Sequence[BudgetAccount], need: Sums, owner: Owner) -> Held | Refusal:
     if (refusal := _refusal(accounts, need, owner)) is not None:
         return refusal
-    tickets: list[tuple[Account, Ticket]] = []
+    tickets: list[tuple[BudgetAccount, Ticket]] = []
     for account in accounts:
         outcome = account.ledger.take(need, account.limits, owner)
         if isinstance(outcome, Refusal):  # another process was faster
@@ -155,7 +161,7 @@ def _take(accounts: Sequence[Account], need: Sums, owner: Owner) -> Held | Refus
     return Held(tickets)
 
 
-def _refusal(accounts: Sequence[Account], need: Sums, owner: Owner) -> Refusal | None:
+def _refusal(accounts: Sequence[BudgetAccount], need: Sums, owner: Owner) -> Refusal | None:
     """Return why ``need`` does not fit: a final reason, else that of the outermost account."""
     refusals = [account.ledger.check(need, account.limits, owner) for account in accounts]
     found = [refusal for refusal in refusals if refusal is not None]

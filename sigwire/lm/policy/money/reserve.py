@@ -17,11 +17,11 @@ from sigwire.errors import BudgetSpent, CallerError, ConfigurationError, LMError
 from sigwire.lm.policy.call import Call, Exchange, Layer
 from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.policy.money import catalogs
-from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.policy.money.estimates import input_bound, output_bound, usage_of_partial
 from sigwire.lm.policy.money.ledger import running_owner
+from sigwire.lm.policy.money.opened import OpenBudget
 from sigwire.lm.policy.money.prices import Price, cost_of
-from sigwire.lm.policy.money.queue import Account, Held, leave, reserve
+from sigwire.lm.policy.money.queue import BudgetAccount, Held, reserve, withdraw
 from sigwire.lm.policy.money.sums import Refusal, Sums, units
 from sigwire.lm.policy.retry import Sleep
 from sigwire.lm.policy.waiting import Wait
@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.05  # another process cannot wake this one
 _largest: dict[str, int] = {}  # by model: the most output tokens of an answer; a forked child has a copy
 
 
-def money_layer(budgets: tuple[Budget, ...], price: Price | None, output_limit: int | None = None) -> Layer:
+def money_layer(budgets: tuple[OpenBudget, ...], price: Price | None, output_limit: int | None = None) -> Layer:
     """Return the layer for the open budgets and for ``LM(price=)``. ``output_limit``: the model's, if it is known."""
     return Reserve(budgets, price, output_limit) if budgets else Priced(price)
 
@@ -62,7 +62,7 @@ class _Bound(NamedTuple):
 class Reserve:
     """The layer that reserves the upper bound of an exchange in the open budgets, and settles it by the usage."""
 
-    budgets: tuple[Budget, ...]
+    budgets: tuple[OpenBudget, ...]
     price: Price | None = None
     output_limit: int | None = None
 
@@ -169,7 +169,7 @@ def _response_of(result: object) -> Response:
 # --- waiting
 
 
-def _reserved(call: Call, accounts: tuple[Account, ...], need: Sums) -> Steps[Held]:
+def _reserved(call: Call, accounts: tuple[BudgetAccount, ...], need: Sums) -> Steps[Held]:
     """Return the reservation, after a wait if reservations of others may come back."""
     while True:
         outcome = reserve(accounts, need, running_owner())
@@ -190,12 +190,12 @@ class _QueueEffect:
 
     future: Future[Held]
     deadline: float | None
-    accounts: tuple[Account, ...]
+    accounts: tuple[BudgetAccount, ...]
     need: Sums
 
     def run(self) -> Held:
         if has_blocked_loop():  # calls on the blocked event loop cannot end while this thread waits for them
-            leave(self.future)
+            withdraw(self.future)
             outcome = reserve(self.accounts, self.need, running_owner(), waits=False)
             if isinstance(outcome, Refusal):
                 raise outcome.error()
@@ -204,12 +204,12 @@ class _QueueEffect:
         try:
             return Wait(self.future, self.deadline).run()
         except BaseException:
-            leave(self.future)
+            withdraw(self.future)
             raise
 
     async def arun(self) -> Held:
         try:
             return await Wait(self.future, self.deadline).arun()
         except BaseException:
-            leave(self.future)
+            withdraw(self.future)
             raise

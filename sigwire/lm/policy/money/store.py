@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.policy.money.ledger import Owner, Ticket
-from sigwire.lm.policy.money.sums import Limits, Refusal, Sums
+from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
 __all__ = ["FileLedger"]
 
@@ -41,7 +41,7 @@ class FileLedger:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = FileLedger(f"{folder}/budget.sqlite3")
-    ...     ticket = ledger.take(Sums(calls=1), Limits(calls=5), (0, 0))
+    ...     ticket = ledger.take(Sums(calls=1), BudgetLimits(calls=5), (0, 0))
     ...     ledger.settle(ticket, Sums(calls=1, tokens=30))
     ...     FileLedger(f"{folder}/budget.sqlite3").totals()[0]
     Sums(calls=1, tokens=30, money=0, unpriced=0, estimated=0)
@@ -65,11 +65,11 @@ class FileLedger:
         with self._transaction() as database:
             return _totals(database)
 
-    def check(self, need: Sums, limits: Limits, owner: Owner) -> Refusal | None:
+    def check(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Refusal | None:
         with self._transaction() as database:
             return _check(database, need, limits, owner)
 
-    def take(self, need: Sums, limits: Limits, owner: Owner) -> Ticket | Refusal:
+    def take(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Ticket | Refusal:
         with self._transaction() as database:
             if (refusal := _check(database, need, limits, owner)) is not None:
                 return refusal
@@ -109,7 +109,7 @@ def _create_private(path: str) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def _check(database: sqlite3.Connection, need: Sums, limits: Limits, owner: Owner) -> Refusal | None:
+def _check(database: sqlite3.Connection, need: Sums, limits: BudgetLimits, owner: Owner) -> Refusal | None:
     _charge_ended_processes(database)
     spent, reserved = _totals(database)
     mine = (_process_name(os.getpid()), *owner)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from sigwire.core.json import Value
 from sigwire.errors import BudgetSpent
 
-__all__ = ["Amounts", "Limits", "Part", "Refusal", "Sums", "dollars", "units"]
+__all__ = ["Amounts", "BudgetLimits", "Part", "Refusal", "Sums", "dollars", "units"]
 
 Part: TypeAlias = Literal["calls", "tokens", "money"]
 _UNITS = 10**12
@@ -89,12 +89,18 @@ class Refusal(NamedTuple):
 
     def error(self) -> BudgetSpent:
         """Return the error for the caller."""
-        is_money = self.part == "money"
+        part, is_money = self.part, self.part == "money"
         amounts = [dollars(amount) if is_money else amount for amount in (self.spent, self.limit, self.needed)]
-        return BudgetSpent(spent=amounts[0], limit=amounts[1], needed=amounts[2], part=self.part)
+        spent, limit, needed = (f"${amount:.6g}" if is_money else f"{amount:,}" for amount in amounts)
+        smaller = "" if part == "calls" else ", or give the call a smaller max_tokens"
+        return BudgetSpent(
+            f"The budget is spent: {spent} of {limit}{'' if is_money else f' {part}'}, and this call may take {needed} "
+            f"(reserving its cost; nothing was sent). Raise Budget({part}=...){smaller}.",
+            spent=amounts[0], limit=amounts[1], needed=amounts[2], part=part,
+        )  # fmt: skip
 
 
-class Limits(NamedTuple):
+class BudgetLimits(NamedTuple):
     """The limits of a budget; ``None``: no limit."""
 
     calls: int | None = None
@@ -106,7 +112,7 @@ class Limits(NamedTuple):
 
         ``reserved`` are all reservations, ``own`` those of the caller: they do not come back while the caller waits.
 
-        >>> limits = Limits(calls=2)
+        >>> limits = BudgetLimits(calls=2)
         >>> limits.refusal(Sums(1), Sums(1), Sums(0), Sums())
         >>> limits.refusal(Sums(1), Sums(1), Sums(1), Sums()).final, limits.refusal(Sums(1), Sums(2), Sums(0), Sums()).final
         (False, True)
@@ -121,7 +127,7 @@ class Limits(NamedTuple):
                 found = Refusal(part, used, limit, needed, final)
         return found
 
-    def left(self, used: Sums) -> Amounts:
+    def rest(self, used: Sums) -> Amounts:
         """Return the rest of each limit."""
         calls, tokens, money = (
             None if limit is None else max(limit - used[place], 0) for place, limit in enumerate(self)

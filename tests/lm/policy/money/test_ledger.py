@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.lm.policy.money.ledger import MemoryLedger
-from sigwire.lm.policy.money.queue import Account, Held, leave, reserve
+from sigwire.lm.policy.money.queue import BudgetAccount, Held, reserve, withdraw
 from sigwire.lm.policy.money.store import FileLedger
-from sigwire.lm.policy.money.sums import Limits, Refusal, Sums, units
+from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums, units
 
 ONE = Sums(calls=1)
 
 
-def account(**limits: int) -> Account:
-    return Account(Limits(**limits), MemoryLedger())
+def account(**limits: int) -> BudgetAccount:
+    return BudgetAccount(BudgetLimits(**limits), MemoryLedger())
 
 
 def held_of(outcome: Held | Future[Held] | Refusal) -> Held:
@@ -118,22 +118,22 @@ def test_blocked_queue_blocks_later_queues_that_share_an_account() -> None:
     assert large.done()
 
 
-def test_leaving_the_queue_lets_the_next_call_pass() -> None:
+def test_withdrawing_from_the_queue_lets_the_next_call_pass() -> None:
     only = (account(tokens=10),)
     held_of(reserve(only, Sums(1, 5), (1, 0)))
     large = future_of(reserve(only, Sums(1, 9), (2, 0)))
     small = future_of(reserve(only, Sums(1, 5), (3, 0)))
-    leave(large)
+    withdraw(large)
     assert large.cancelled()
     assert small.done()
 
 
-def test_leaving_gives_back_a_reservation_that_was_just_made() -> None:
+def test_withdrawing_gives_back_a_reservation_that_was_just_made() -> None:
     only = (account(calls=1),)
     first = held_of(reserve(only, ONE, (1, 0)))
     second = future_of(reserve(only, ONE, (2, 0)))
     first.settle(Sums())
-    leave(second)
+    withdraw(second)
     assert only[0].totals() == (Sums(), Sums())
 
 
@@ -169,7 +169,7 @@ _ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("reserve"), st.integers(1, 4), st.integers(0, 3)),
         st.tuples(st.just("settle"), st.integers(0, 9), st.integers(0, 4)),
-        st.tuples(st.just("leave"), st.integers(0, 9), st.just(0)),
+        st.tuples(st.just("withdraw"), st.integers(0, 9), st.just(0)),
     ),
     max_size=40,
 )
@@ -192,14 +192,14 @@ def test_ledger_never_exceeds_its_limits(actions: list[tuple[str, int, int]], li
                 waiting.append((outcome, first))
         elif action == "settle" and under_way:
             held, need = under_way.pop(first % len(under_way))
-            accounts = [taken for taken, _ in held._tickets]
+            accounts = [taken for taken, _ in held.tickets]
             used = min(second, need)
             held.settle(Sums(0, used))
             for taken in accounts:
                 charged[taken] += used
-        elif action == "leave" and waiting:
+        elif action == "withdraw" and waiting:
             future, _ = waiting.pop(first % len(waiting))
-            leave(future)
+            withdraw(future)
         granted = [(future, need) for future, need in waiting if future.done() and not future.exception()]
         under_way += [(future.result(), need) for future, need in granted]
         waiting = [entry for entry in waiting if not entry[0].done()]
@@ -208,7 +208,7 @@ def test_ledger_never_exceeds_its_limits(actions: list[tuple[str, int, int]], li
             assert spent.tokens == charged[taken]
             assert spent.tokens + reserved.tokens <= limits[place]
             assert reserved.tokens == sum(
-                need for held, need in under_way if any(one is taken for one, _ in held._tickets)
+                need for held, need in under_way if any(one is taken for one, _ in held.tickets)
             )
     for held, _ in under_way:
         held.settle(Sums())
@@ -256,7 +256,7 @@ def path(tmp_path: Path) -> str:
 
 def test_file_ledger_is_shared_and_goes_on(path: str) -> None:
     first, second = FileLedger(path), FileLedger(path)
-    ticket = first.take(ONE, Limits(calls=2), (1, 0))
+    ticket = first.take(ONE, BudgetLimits(calls=2), (1, 0))
     assert not isinstance(ticket, Refusal)
     assert second.totals() == (Sums(), ONE)
     second.settle(ticket, Sums(1, 30, units(0.25)))
@@ -287,16 +287,16 @@ def test_reservation_of_another_boot_counts_as_spent(path: str) -> None:
     import sqlite3
 
     ledger = FileLedger(path)
-    ledger.take(Sums(1, 500), Limits(), (1, 0))
+    ledger.take(Sums(1, 500), BudgetLimits(), (1, 0))
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE reserved SET process = 'another-boot 1 5'")
-    assert ledger.check(ONE, Limits(calls=2), (1, 0)) is None
+    assert ledger.check(ONE, BudgetLimits(calls=2), (1, 0)) is None
     assert ledger.totals() == (Sums(1, 500, estimated=1), Sums())
 
 
-def test_settling_a_file_that_is_gone_raises_nothing() -> None:
+def test_settling_a_missing_file_raises_nothing() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = FileLedger(f"{folder}/b.sqlite3")
-        ticket = ledger.take(ONE, Limits(), (1, 0))
+        ticket = ledger.take(ONE, BudgetLimits(), (1, 0))
     assert not isinstance(ticket, Refusal)
     ledger.settle(ticket, ONE)

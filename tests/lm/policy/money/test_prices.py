@@ -60,7 +60,7 @@ def test_first_source_that_knows_counts(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @pytest.mark.parametrize("text", ["[]", "no JSON", '{"a/b": {"input": "1", "output": 1}}', '{"a/b": 5}'])
-def test_broken_file_of_prices_is_an_error_that_names_it(
+def test_broken_file_of_prices_is_an_error_that_names_the_file(
     text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "prices.json"
@@ -136,8 +136,8 @@ def test_response_costs_the_price_of_its_model() -> None:
         lm = sigwire.LM("openai/m", base_url=provider.url("openai"), api_key="any", price=Price(input=1, output=2))
         response = lm.respond(ASK)
         other = lm.copy(price=Price(input=2, output=4)).respond(ASK)
-        assert lm.copy(model="openai/other")._price is None
-        assert lm.copy(temperature=1.0)._price == Price(input=1, output=2)
+        assert lm.copy(temperature=1.0).respond(ASK).cost == response.cost
+        assert lm.copy(model="openai/no-such-model").respond(ASK).cost is None
     assert response.cost == pytest.approx(Price(input=1, output=2).cost(response.usage))
     assert response.usage.cost is None
     assert other.cost == pytest.approx(2 * (response.cost or 0.0))
