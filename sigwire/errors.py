@@ -164,16 +164,13 @@ class OverrideError(CallerError, TypeError):
 class BudgetSpent(CallerError):
     """A call does not fit into what is left of a budget; nothing was sent. Never retried.
 
-    Attributes: ``part`` ("calls", "tokens", "money" in dollars); of this part ``spent``, ``limit``, and ``needed``, the upper
-    bound of the call; ``attempts``, the exchanges of the call before.
+    Attributes: ``part`` ("calls", "tokens", "money"); ``spent``, ``limit`` and ``needed`` of it, the upper bound of the call;
+    ``attempts``, the exchanges of the call before.
     """
 
-    attempts: tuple[Any, ...] = ()
-
-    def __init__(
-        self, message: str, *, spent: float = 0, limit: float = 0, needed: float = 0, part: str = "money"
-    ) -> None:
-        self.spent, self.limit, self.needed, self.part = spent, limit, needed, part
+    def __init__(self, message: str, *, part: str = "", spent: float = 0, limit: float = 0, needed: float = 0) -> None:
+        self.part, self.spent, self.limit, self.needed = part, spent, limit, needed
+        self.attempts: tuple[Any, ...] = ()
         super().__init__(message)
 
 
