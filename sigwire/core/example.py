@@ -330,10 +330,11 @@ class CallReport:
     @property
     def cost(self) -> float | None:
         """The cost of all exchanges in US dollars; ``None`` if that of one is unknown."""
-        from sigwire.core.response import Attempt, cost_of_attempts
+        if self.usage.cost is not None and len(self.attempts) <= 1:
+            return self.usage.cost
+        from sigwire.core.response import cost_of_attempts
 
-        response = () if self.response is None else (Attempt(model=self.response.model, usage=self.response.usage),)
-        return cost_of_attempts(self.attempts or response)
+        return cost_of_attempts(self.attempts) if self.attempts or self.response is None else self.response.cost
 
 
 class Completions:

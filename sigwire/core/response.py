@@ -191,6 +191,8 @@ class Response(Value):
     @property
     def cost(self) -> float | None:
         """The cost of all exchanges in US dollars; ``None`` if that of one is not known. The first read may load prices."""
+        if self.usage.cost is not None and len(self.attempts) <= 1:
+            return self.usage.cost
         return cost_of_attempts(self.attempts or (Attempt(model=self.model, usage=self.usage),))
 
     def with_attempts(self, attempts: Iterable[Attempt]) -> Response:

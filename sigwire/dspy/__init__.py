@@ -34,6 +34,18 @@ if TYPE_CHECKING:
         ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult, ToolWarning,
         Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__, configure_cache, deadline,
         ensure_signature, inspect_history, is_retryable_lm_error, limits, make_signature, outputs_of, track_usage,
+        AdapterParseError, AgentStopped, AskStart, Audio, BaseCallback, BatchRun, Budget, BudgetSpent, CallReport,
+        CallerError, Capabilities, Choice, Code, Completions, ConfigurationError, ContentFiltered,
+        ContextWindowExceededError, DemoWarning, EmptyResponse, EventLoopError, Example, FakeLM, FieldDelta, FieldEnd,
+        FieldPartial, File, Finished, History, Image, InputError, InputField, LMAuthenticationError, LMBillingError,
+        LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError, LMServerError, LMTimeoutError,
+        LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning, LanguageModel, MalformedToolCall,
+        Message, ModelError, OutputField, OutputTruncated, Prediction, Price, ProgramEvent, ReActStep, Reasoned,
+        Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat, RetryPolicy, RetryTool,
+        Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall,
+        ToolCallDelta, ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolResult,
+        ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__, deadline,
+        ensure_signature, inspect_history, is_retryable_lm_error, make_signature, outputs_of, prices, track_usage,
     )  # fmt: skip
     from sigwire.dspy import streaming
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
@@ -72,6 +84,23 @@ __all__ = [
     "WebSearch", "Where", "XMLAdapter", "__version__", "apply_sync_streaming", "cache", "configure", "configure_cache",
     "context", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits", "make_signature",
     "outputs_of", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "track_usage",
+    "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter",
+    "Choice", "Code", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
+    "DemoWarning", "DummyLM", "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd",
+    "FieldPartial", "File", "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter",
+    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
+    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "LMUnsupportedModelError", "LMWarning", "LanguageModel", "MalformedToolCall", "Message", "ModelError", "Module",
+    "OutputField", "OutputTruncated", "Predict", "Prediction", "Price", "ProgramEvent", "ReAct", "ReActStep",
+    "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat",
+    "RetryPolicy", "RetryTool", "SendStream", "Signature", "SignatureError", "SigwireError", "StateError",
+    "StatusMessage", "StatusMessageProvider", "StreamCancelled", "StreamListener", "StreamResponse", "TextDelta",
+    "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice",
+    "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter",
+    "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__",
+    "apply_sync_streaming", "configure", "context", "deadline", "ensure_signature", "inspect_history",
+    "is_retryable_lm_error", "make_signature", "outputs_of", "prices", "settings", "streamify", "streaming",
+    "streaming_response", "sync_send_to_stream", "track_usage",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
