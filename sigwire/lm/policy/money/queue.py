@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from sigwire.lm.policy.money.ledger import Ledger, Owner, Ticket
+from sigwire.lm.policy.money.ledger import Ledger, Ticket
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
 __all__ = ["BudgetAccount", "Held", "is_awaited", "reserve", "withdraw"]
@@ -59,7 +59,7 @@ class Held:
 class _Waiter:
     number: int
     need: Sums
-    owner: Owner
+    own: Sequence[Held]
     future: Future[Held]
 
 
@@ -83,7 +83,7 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 
 def reserve(
-    accounts: tuple[BudgetAccount, ...], need: Sums, owner: Owner, *, waits: bool = True
+    accounts: tuple[BudgetAccount, ...], need: Sums, own: Sequence[Held], *, waits: bool = True
 ) -> Held | Future[Held] | Refusal:
     """Reserve ``need`` in all accounts. Returns a future if it does not fit now, and a refusal if it never fits.
 
@@ -92,12 +92,12 @@ def reserve(
     with _state.lock:
         waits = waits and not any(account.ledger.shared for account in accounts)
         is_first = not waits or accounts not in _state.queues
-        outcome = _take(accounts, need, owner) if is_first else _refusal(accounts, need, owner)
+        outcome = _take(accounts, need, own) if is_first else _refusal(accounts, need, own)
         if isinstance(outcome, Held) or (outcome is not None and (outcome.final or not waits)):
             return outcome
         _state.numbers += 1
         future: Future[Held] = Future()
-        _state.queues.setdefault(accounts, deque()).append(_Waiter(_state.numbers, need, owner, future))
+        _state.queues.setdefault(accounts, deque()).append(_Waiter(_state.numbers, need, own, future))
         return future
 
 
@@ -123,7 +123,7 @@ def _wake() -> None:
         queue = _state.queues[accounts]
         while queue and blocked.isdisjoint(accounts):
             waiter = queue[0]
-            outcome = None if waiter.future.cancelled() else _take(accounts, waiter.need, waiter.owner)
+            outcome = None if waiter.future.cancelled() else _take(accounts, waiter.need, waiter.own)
             if isinstance(outcome, Refusal) and not outcome.final:
                 blocked.update(accounts)
             else:
@@ -148,12 +148,12 @@ def _resolve(future: Future[Held], outcome: Held | Refusal | None) -> None:
         outcome.settle_locked(Sums())
 
 
-def _take(accounts: Sequence[BudgetAccount], need: Sums, owner: Owner) -> Held | Refusal:
-    if (refusal := _refusal(accounts, need, owner)) is not None:
+def _take(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held]) -> Held | Refusal:
+    if (refusal := _refusal(accounts, need, own)) is not None:
         return refusal
     tickets: list[tuple[BudgetAccount, Ticket]] = []
     for account in accounts:
-        outcome = account.ledger.take(need, account.limits, owner)
+        outcome = account.ledger.take(need, account.limits, _tickets(own, account))
         if isinstance(outcome, Refusal):  # another process was faster
             Held(tickets).settle_locked(Sums())
             return outcome
@@ -161,8 +161,12 @@ def _take(accounts: Sequence[BudgetAccount], need: Sums, owner: Owner) -> Held |
     return Held(tickets)
 
 
-def _refusal(accounts: Sequence[BudgetAccount], need: Sums, owner: Owner) -> Refusal | None:
+def _refusal(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held]) -> Refusal | None:
     """Return why ``need`` does not fit: a final reason, else that of the outermost account."""
-    refusals = [account.ledger.check(need, account.limits, owner) for account in accounts]
+    refusals = [account.ledger.check(need, account.limits, _tickets(own, account)) for account in accounts]
     found = [refusal for refusal in refusals if refusal is not None]
     return next((refusal for refusal in found if refusal.final), found[0] if found else None)
+
+
+def _tickets(own: Sequence[Held], account: BudgetAccount) -> list[Ticket]:
+    return [ticket for held in own for place, ticket in held.tickets if place is account]

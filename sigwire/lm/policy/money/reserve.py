@@ -7,6 +7,7 @@ the limiter, so a call that does not fit a budget does not queue, and inside ret
 from __future__ import annotations
 
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,7 +19,6 @@ from sigwire.lm.policy.call import Call, Exchange, Layer
 from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.policy.money import catalogs
 from sigwire.lm.policy.money.estimates import input_bound, output_bound, usage_of_partial
-from sigwire.lm.policy.money.ledger import running_owner
 from sigwire.lm.policy.money.opened import OpenBudget
 from sigwire.lm.policy.money.prices import Price, cost_of
 from sigwire.lm.policy.money.queue import BudgetAccount, Held, reserve, withdraw
@@ -77,6 +77,7 @@ class Reserve:
         except BudgetSpent as error:
             error.attempts = tuple(call.log)
             raise
+        _holding.set((*_still_held(), held))
         charge = bound.sums
         try:
             result = yield from inner()
@@ -86,6 +87,7 @@ class Reserve:
             raise
         finally:
             held.settle(charge)
+            _holding.set(_still_held())
         return result
 
     def _set_deadline(self, call: Call) -> None:
@@ -172,7 +174,7 @@ def _response_of(result: object) -> Response:
 def _reserved(call: Call, accounts: tuple[BudgetAccount, ...], need: Sums) -> Steps[Held]:
     """Return the reservation, after a wait if reservations of others may come back."""
     while True:
-        outcome = reserve(accounts, need, running_owner())
+        outcome = reserve(accounts, need, _still_held())
         if isinstance(outcome, Held):
             return outcome
         if isinstance(outcome, Future):
@@ -181,12 +183,35 @@ def _reserved(call: Call, accounts: tuple[BudgetAccount, ...], need: Sums) -> St
         if outcome.final:
             raise outcome.error()
         call.remaining()
-        yield Sleep(_POLL_SECONDS)
+        yield _PollEffect(outcome)
+
+
+def _still_held() -> tuple[Held, ...]:
+    """Return the reservations of calls that wait for the running code: streams that it reads, here or in an outer task."""
+    return tuple(held for held in _holding.get() if held.tickets)
+
+
+_holding: ContextVar[tuple[Held, ...]] = ContextVar("sigwire_reservations", default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _PollEffect:
+    """Effect: wait a moment for another process to give back a reservation."""
+
+    refusal: Refusal
+
+    def run(self) -> None:
+        if has_blocked_loop():
+            raise self.refusal.error()
+        Sleep(_POLL_SECONDS).run()
+
+    async def arun(self) -> None:
+        await Sleep(_POLL_SECONDS).arun()
 
 
 @dataclass(frozen=True, slots=True)
 class _QueueEffect:
-    """Effect: wait for a reservation. Leaving the wait leaves the queue."""
+    """Effect: wait for a reservation. A wait that ends early withdraws from the queue."""
 
     future: Future[Held]
     deadline: float | None
@@ -196,7 +221,7 @@ class _QueueEffect:
     def run(self) -> Held:
         if has_blocked_loop():  # calls on the blocked event loop cannot end while this thread waits for them
             withdraw(self.future)
-            outcome = reserve(self.accounts, self.need, running_owner(), waits=False)
+            outcome = reserve(self.accounts, self.need, _still_held(), waits=False)
             if isinstance(outcome, Refusal):
                 raise outcome.error()
             assert isinstance(outcome, Held)

@@ -11,12 +11,12 @@ import functools
 import os
 import sqlite3
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.policy.money.ledger import Owner, Ticket
+from sigwire.lm.policy.money.ledger import Ticket
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
 __all__ = ["FileLedger"]
@@ -26,7 +26,7 @@ _FORMAT = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS spent (calls INTEGER, tokens INTEGER, money INTEGER, unpriced INTEGER, estimated INTEGER);
 CREATE TABLE IF NOT EXISTS reserved (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT, thread INTEGER, task INTEGER,
+  number INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT,
   calls INTEGER, tokens INTEGER, money INTEGER, unpriced INTEGER, estimated INTEGER
 );
 INSERT INTO spent SELECT 0, 0, 0, 0, 0 WHERE NOT EXISTS (SELECT * FROM spent);
@@ -41,7 +41,7 @@ class FileLedger:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = FileLedger(f"{folder}/budget.sqlite3")
-    ...     ticket = ledger.take(Sums(calls=1), BudgetLimits(calls=5), (0, 0))
+    ...     ticket = ledger.take(Sums(calls=1), BudgetLimits(calls=5), ())
     ...     ledger.settle(ticket, Sums(calls=1, tokens=30))
     ...     FileLedger(f"{folder}/budget.sqlite3").totals()[0]
     Sums(calls=1, tokens=30, money=0, unpriced=0, estimated=0)
@@ -65,18 +65,17 @@ class FileLedger:
         with self._transaction() as database:
             return _totals(database)
 
-    def check(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Refusal | None:
+    def check(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Refusal | None:
         with self._transaction() as database:
-            return _check(database, need, limits, owner)
+            return _check(database, need, limits, own)
 
-    def take(self, need: Sums, limits: BudgetLimits, owner: Owner) -> Ticket | Refusal:
+    def take(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Ticket | Refusal:
         with self._transaction() as database:
-            if (refusal := _check(database, need, limits, owner)) is not None:
+            if (refusal := _check(database, need, limits, own)) is not None:
                 return refusal
             row = database.execute(
-                "INSERT INTO reserved (process, thread, task, calls, tokens, money, unpriced, estimated) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (_process_name(os.getpid()), *owner, *need),
+                "INSERT INTO reserved (process, calls, tokens, money, unpriced, estimated) VALUES (?, ?, ?, ?, ?, ?)",
+                (_process_name(os.getpid()), *need),
             )
             return Ticket(row.lastrowid or 0, os.getpid())
 
@@ -109,12 +108,13 @@ def _create_private(path: str) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def _check(database: sqlite3.Connection, need: Sums, limits: BudgetLimits, owner: Owner) -> Refusal | None:
+def _check(database: sqlite3.Connection, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Refusal | None:
     _charge_ended_processes(database)
     spent, reserved = _totals(database)
-    mine = (_process_name(os.getpid()), *owner)
-    own = _sums(database.execute(f"{_SUM} WHERE process = ? AND thread = ? AND task = ?", mine))
-    return limits.refusal(need, spent, reserved, own)
+    mine = Sums()
+    for ticket in own:
+        mine = mine.plus(_sums(database.execute(f"{_SUM} WHERE number = ?", (ticket.number,))))
+    return limits.refusal(need, spent, reserved, mine)
 
 
 def _totals(database: sqlite3.Connection) -> tuple[Sums, Sums]:

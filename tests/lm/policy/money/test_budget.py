@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -36,9 +37,18 @@ def provider() -> Iterator[FakeProvider]:
         yield running
 
 
-def lm_of(provider: FakeProvider, **options: object) -> sigwire.LM:
-    given: dict[str, object] = {"price": PRICE, "max_tokens": 100, **options}
-    return sigwire.LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="any", **given)  # type: ignore[arg-type]
+def lm_of(provider: FakeProvider, place: str = "openai", **options: object) -> sigwire.LM:
+    given: dict[str, object] = {"price": PRICE, "max_tokens": 100, **PLACES[place][1], **options}
+    return sigwire.LM(PLACES[place][0], base_url=provider.url(place), api_key="any", **given)  # type: ignore[arg-type]
+
+
+PLACES: dict[str, tuple[str, dict[str, object]]] = {
+    "openai": ("openai/gpt-4o-mini", {}),
+    "openai-responses": ("openai/gpt-4o-mini", {"wire": "responses"}),
+    "anthropic": ("anthropic/claude-sonnet-4-5", {}),
+    "gemini": ("gemini/gemini-2.5-flash", {}),
+    "ollama": ("ollama/qwen3", {}),
+}
 
 
 # --- the arguments
@@ -226,8 +236,9 @@ def _count(outcomes: list[object]) -> tuple[int, int]:
     return sum(1 for one in outcomes if isinstance(one, str)), sum(1 for one in outcomes if one is BudgetSpent)
 
 
-def test_64_threads_get_exactly_the_calls_of_the_budget(provider: FakeProvider) -> None:
-    lm, outcomes = lm_of(provider), list[object]()
+@pytest.mark.parametrize("place", PLACES)
+def test_64_threads_get_exactly_the_calls_of_the_budget(provider: FakeProvider, place: str) -> None:
+    lm, outcomes = lm_of(provider, place), list[object]()
 
     def work() -> None:
         for number in range(5):
@@ -252,8 +263,9 @@ def _streamed(lm: sigwire.LM) -> str:
     return "".join(event.text for event in lm.stream(ASK) if isinstance(event, TextDelta))
 
 
-async def test_64_tasks_get_exactly_the_calls_of_the_budget(provider: FakeProvider) -> None:
-    lm, outcomes = lm_of(provider), list[object]()
+@pytest.mark.parametrize("place", PLACES)
+async def test_64_tasks_get_exactly_the_calls_of_the_budget(provider: FakeProvider, place: str) -> None:
+    lm, outcomes = lm_of(provider, place), list[object]()
 
     async def work() -> None:
         for number in range(5):
@@ -329,7 +341,7 @@ def test_call_waits_for_the_reservation_of_another_and_gets_the_rest() -> None:
 
 async def test_cancelled_waiting_task_withdraws_from_the_queue(provider: FakeProvider) -> None:
     with Budget(calls=1) as budget:
-        held = reserve((budget.account,), Sums(calls=1), (-1, 0))
+        held = reserve((budget.account,), Sums(calls=1), ())
         assert isinstance(held, Held)
         task = asyncio.ensure_future(lm_of(provider).arespond(ASK))
         await asyncio.sleep(0.05)
@@ -367,6 +379,35 @@ def test_call_inside_the_loop_over_a_stream_never_waits_for_that_stream(provider
             with pytest.raises(BudgetSpent):
                 lm.respond(ASK)
     assert (budget.spent.calls, budget.reserved.calls) == (1, 0)
+
+
+async def test_task_inside_the_loop_over_a_stream_never_waits_for_that_stream(provider: FakeProvider) -> None:
+    lm = lm_of(provider)
+    with Budget(calls=1) as budget:
+        async for _ in lm.astream(ASK):
+            outcomes = await asyncio.wait_for(
+                asyncio.gather(lm.arespond(ASK), lm.arespond(ASK), return_exceptions=True), 5
+            )
+            assert [type(outcome) for outcome in outcomes] == [BudgetSpent, BudgetSpent]
+    assert (budget.spent.calls, budget.reserved.calls) == (1, 0)
+
+
+async def test_call_waits_for_another_process_and_a_blocking_call_on_the_loop_does_not(
+    provider: FakeProvider, tmp_path: Path
+) -> None:
+    lm, path = lm_of(provider), tmp_path / "budget.sqlite3"
+    elsewhere = Budget(calls=1, path=path)
+    held = reserve((elsewhere.account,), Sums(calls=1), ())
+    assert isinstance(held, Held)
+    with Budget(calls=1, path=path) as budget:
+        with pytest.raises(BudgetSpent):
+            lm.respond(ASK)
+        task = asyncio.ensure_future(lm.arespond(ASK))
+        await asyncio.sleep(0.1)
+        assert not task.done()
+        held.settle(Sums())
+        await asyncio.wait_for(task, 5)
+    assert (budget.spent.calls, elsewhere.spent.calls) == (1, 1)
 
 
 def test_seconds_are_a_deadline_for_every_call(provider: FakeProvider) -> None:

@@ -48,8 +48,8 @@ def test_units_round_up() -> None:
 
 def test_reservation_waits_while_the_rest_is_reserved() -> None:
     both = (account(calls=1),)
-    first = held_of(reserve(both, ONE, (1, 0)))
-    second = future_of(reserve(both, ONE, (2, 0)))
+    first = held_of(reserve(both, ONE, ()))
+    second = future_of(reserve(both, ONE, ()))
     assert not second.done()
     first.settle(Sums())
     assert second.done()
@@ -59,8 +59,8 @@ def test_reservation_waits_while_the_rest_is_reserved() -> None:
 
 def test_waiting_calls_get_budget_spent_when_the_budget_is_spent() -> None:
     only = (account(calls=1),)
-    first = held_of(reserve(only, ONE, (1, 0)))
-    waiting = [future_of(reserve(only, ONE, (number, 0))) for number in range(2, 5)]
+    first = held_of(reserve(only, ONE, ()))
+    waiting = [future_of(reserve(only, ONE, ())) for _ in range(3)]
     first.settle(ONE)
     for future in waiting:
         with pytest.raises(BudgetSpent, match="1 of 1 calls"):
@@ -69,49 +69,49 @@ def test_waiting_calls_get_budget_spent_when_the_budget_is_spent() -> None:
 
 def test_reservation_is_refused_at_once_when_it_never_fits() -> None:
     only = (account(tokens=100),)
-    refusal = refusal_of(reserve(only, Sums(1, 101), (1, 0)))
+    refusal = refusal_of(reserve(only, Sums(1, 101), ()))
     assert refusal == Refusal("tokens", 0, 100, 101, True)
 
 
-def test_reservation_is_refused_at_once_when_only_its_own_owner_holds_the_rest() -> None:
+def test_reservation_is_refused_at_once_when_the_caller_holds_the_rest() -> None:
     only = (account(calls=1),)
-    held_of(reserve(only, ONE, (1, 0)))
-    assert refusal_of(reserve(only, ONE, (1, 0))).final
-    future_of(reserve(only, ONE, (1, 7)))
+    held = held_of(reserve(only, ONE, ()))
+    assert refusal_of(reserve(only, ONE, (held,))).final
+    future_of(reserve(only, ONE, ()))
 
 
 def test_waiting_calls_are_served_in_order() -> None:
     only = (account(tokens=10),)
-    first = held_of(reserve(only, Sums(1, 8), (1, 0)))
-    large = future_of(reserve(only, Sums(1, 9), (2, 0)))
-    small = future_of(reserve(only, Sums(1, 1), (3, 0)))
+    first = held_of(reserve(only, Sums(1, 8), ()))
+    large = future_of(reserve(only, Sums(1, 9), ()))
+    small = future_of(reserve(only, Sums(1, 1), ()))
     assert not small.done()
-    first.settle(Sums(1, 0))
+    first.settle(Sums())
     assert large.done()
     assert small.done()
 
 
 def test_nested_accounts_are_taken_all_or_none() -> None:
     outer, inner = account(calls=5), account(calls=1)
-    held_of(reserve((outer, inner), ONE, (1, 0))).settle(ONE)
-    assert refusal_of(reserve((outer, inner), ONE, (1, 0))).limit == 1
+    held_of(reserve((outer, inner), ONE, ())).settle(ONE)
+    assert refusal_of(reserve((outer, inner), ONE, ())).limit == 1
     assert outer.totals() == (ONE, Sums())
-    future_of_outer = held_of(reserve((outer,), ONE, (1, 0)))
+    future_of_outer = held_of(reserve((outer,), ONE, ()))
     future_of_outer.settle(ONE)
     assert outer.totals()[0].calls == 2
 
 
 def test_final_refusal_of_an_inner_account_comes_before_a_wait_for_the_outer() -> None:
     outer, inner = account(calls=1), account(calls=0)
-    held_of(reserve((outer,), ONE, (1, 0)))
-    assert refusal_of(reserve((outer, inner), ONE, (2, 0))).final
+    held_of(reserve((outer,), ONE, ()))
+    assert refusal_of(reserve((outer, inner), ONE, ())).final
 
 
 def test_blocked_queue_blocks_later_queues_that_share_an_account() -> None:
     outer, inner = account(tokens=10), account(tokens=100)
-    first = held_of(reserve((outer,), Sums(1, 6), (1, 0)))
-    large = future_of(reserve((outer, inner), Sums(1, 9), (2, 0)))
-    other = held_of(reserve((outer,), Sums(1, 4), (3, 0)))
+    first = held_of(reserve((outer,), Sums(1, 6), ()))
+    large = future_of(reserve((outer, inner), Sums(1, 9), ()))
+    other = held_of(reserve((outer,), Sums(1, 4), ()))
     first.settle(Sums())
     assert not large.done()
     other.settle(Sums())
@@ -120,9 +120,9 @@ def test_blocked_queue_blocks_later_queues_that_share_an_account() -> None:
 
 def test_withdrawing_from_the_queue_lets_the_next_call_pass() -> None:
     only = (account(tokens=10),)
-    held_of(reserve(only, Sums(1, 5), (1, 0)))
-    large = future_of(reserve(only, Sums(1, 9), (2, 0)))
-    small = future_of(reserve(only, Sums(1, 5), (3, 0)))
+    held_of(reserve(only, Sums(1, 5), ()))
+    large = future_of(reserve(only, Sums(1, 9), ()))
+    small = future_of(reserve(only, Sums(1, 5), ()))
     withdraw(large)
     assert large.cancelled()
     assert small.done()
@@ -130,8 +130,8 @@ def test_withdrawing_from_the_queue_lets_the_next_call_pass() -> None:
 
 def test_withdrawing_gives_back_a_reservation_that_was_just_made() -> None:
     only = (account(calls=1),)
-    first = held_of(reserve(only, ONE, (1, 0)))
-    second = future_of(reserve(only, ONE, (2, 0)))
+    first = held_of(reserve(only, ONE, ()))
+    second = future_of(reserve(only, ONE, ()))
     first.settle(Sums())
     withdraw(second)
     assert only[0].totals() == (Sums(), Sums())
@@ -139,7 +139,7 @@ def test_withdrawing_gives_back_a_reservation_that_was_just_made() -> None:
 
 def test_second_settlement_changes_nothing() -> None:
     only = (account(calls=3),)
-    held = held_of(reserve(only, ONE, (1, 0)))
+    held = held_of(reserve(only, ONE, ()))
     held.settle(ONE)
     held.settle(ONE)
     assert only[0].totals() == (ONE, Sums())
@@ -148,15 +148,15 @@ def test_second_settlement_changes_nothing() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 def test_forked_child_forgets_reservations_and_queues_of_its_parent() -> None:
     only = (account(calls=2),)
-    held_of(reserve(only, ONE, (1, 0))).settle(ONE)
-    held = held_of(reserve(only, ONE, (1, 0)))
-    future_of(reserve(only, ONE, (2, 0)))
+    held_of(reserve(only, ONE, ())).settle(ONE)
+    held = held_of(reserve(only, ONE, ()))
+    future_of(reserve(only, ONE, ()))
     child = os.fork()
     if child == 0:
         good = False
         with contextlib.suppress(BaseException):
             held.settle(ONE)  # the parent's, left in a generator of the child
-            good = only[0].totals() == (ONE, Sums()) and isinstance(reserve(only, ONE, (9, 0)), Held)
+            good = only[0].totals() == (ONE, Sums()) and isinstance(reserve(only, ONE, ()), Held)
         os._exit(0 if good else 1)
     assert os.waitpid(child, 0)[1] == 0
     held.settle(Sums())
@@ -183,9 +183,9 @@ def test_ledger_never_exceeds_its_limits(actions: list[tuple[str, int, int]], li
     under_way: list[tuple[Held, int]] = []
     waiting: list[tuple[Future[Held], int]] = []
     charged = {outer: 0, inner: 0}
-    for owners, (action, first, second) in enumerate(actions):
+    for action, first, second in actions:
         if action == "reserve":
-            outcome = reserve(chains[second], Sums(0, first), (owners, 0))
+            outcome = reserve(chains[second], Sums(0, first), ())
             if isinstance(outcome, Held):
                 under_way.append((outcome, first))
             elif isinstance(outcome, Future):
@@ -225,7 +225,7 @@ def test_threads_never_exceed_a_limit() -> None:
 
     def work(number: int) -> None:
         for _ in range(20):
-            outcome = reserve(only, ONE, (number, 0))
+            outcome = reserve(only, ONE, ())
             if isinstance(outcome, Refusal):
                 counts.append("refused")
                 continue
@@ -256,11 +256,21 @@ def path(tmp_path: Path) -> str:
 
 def test_file_ledger_is_shared_and_goes_on(path: str) -> None:
     first, second = FileLedger(path), FileLedger(path)
-    ticket = first.take(ONE, BudgetLimits(calls=2), (1, 0))
+    ticket = first.take(ONE, BudgetLimits(calls=2), ())
     assert not isinstance(ticket, Refusal)
     assert second.totals() == (Sums(), ONE)
     second.settle(ticket, Sums(1, 30, units(0.25)))
     assert FileLedger(path).totals() == (Sums(1, 30, units(0.25)), Sums())
+
+
+def test_file_ledger_refuses_a_reservation_when_the_caller_holds_the_rest(path: str) -> None:
+    ledger = FileLedger(path)
+    ticket = ledger.take(ONE, BudgetLimits(calls=1), ())
+    assert not isinstance(ticket, Refusal)
+    for own, final in (((), False), ((ticket,), True)):
+        refusal = ledger.check(ONE, BudgetLimits(calls=1), own)
+        assert refusal is not None
+        assert refusal.final == final
 
 
 def test_file_ledger_is_readable_by_its_owner_only(path: str) -> None:
@@ -287,16 +297,16 @@ def test_reservation_of_another_boot_counts_as_spent(path: str) -> None:
     import sqlite3
 
     ledger = FileLedger(path)
-    ledger.take(Sums(1, 500), BudgetLimits(), (1, 0))
+    ledger.take(Sums(1, 500), BudgetLimits(), ())
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE reserved SET process = 'another-boot 1 5'")
-    assert ledger.check(ONE, BudgetLimits(calls=2), (1, 0)) is None
+    assert ledger.check(ONE, BudgetLimits(calls=2), ()) is None
     assert ledger.totals() == (Sums(1, 500, estimated=1), Sums())
 
 
 def test_settling_a_missing_file_raises_nothing() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ledger = FileLedger(f"{folder}/b.sqlite3")
-        ticket = ledger.take(ONE, BudgetLimits(), (1, 0))
+        ticket = ledger.take(ONE, BudgetLimits(), ())
     assert not isinstance(ticket, Refusal)
     ledger.settle(ticket, ONE)
