@@ -72,4 +72,8 @@ class Wait(Generic[T]):
         """Cancel the future and raise; or return or raise what the future has got at the same moment."""
         if not self.future.cancel():
             return self.future.result()
-        raise LMTimeoutError("The timeout of the call has passed (waiting to send). Raise timeout.") from None
+        error = LMTimeoutError(
+            "The deadline of the call has passed (waiting to send). Raise timeout, or that of deadline()."
+        )
+        error.retryable = False
+        raise error from None

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sigwire.effects.emitting import Emit
 from sigwire.effects.loops import blocked_threads
 from sigwire.effects.steps import Steps
-from sigwire.errors import LMError, LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError
+from sigwire.errors import LMError, LMRateLimitError, LMTimeoutError, LMTransportError
 from sigwire.lm.policy.limits.buckets import Buckets
 from sigwire.lm.policy.limits.limit import Limit, LimitState
 from sigwire.lm.policy.limits.pace import Pace, Slots
@@ -277,10 +277,8 @@ class Limiter:
 
 
 def _is_overload(error: LMError) -> bool:
-    if isinstance(error, LMServerError):
-        return error.status in (503, 529)
     is_refused = isinstance(error, LMTransportError) and isinstance(error.__cause__, ConnectionRefusedError)
-    return is_refused or isinstance(error, LMTimeoutError)
+    return error.overload or error.status == 503 or is_refused or isinstance(error, LMTimeoutError)
 
 
 def _current_task() -> object:

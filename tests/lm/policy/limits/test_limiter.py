@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, LMInvalidRequestError, LMRateLimitError, LMServerError, LMTimeoutError
 from sigwire.lm.client import LM
 from sigwire.lm.policy.call import Call, TargetKey
+from sigwire.lm.policy.deadlines import deadline
 from sigwire.lm.policy.limits.limit import Limit
 from sigwire.lm.policy.limits.limiter import Limiter
 from sigwire.lm.policy.limits.registry import limiter_of, limits
@@ -33,8 +35,9 @@ from sigwire.lm.policy.waiting import Wait
 TARGET = TargetKey("acme", None, None, "acme/m")
 
 
-def new_call(*, streamed: bool = False, timeout: float | None = None) -> Call:
-    return Call(Request(), TARGET, streamed=streamed, timeout=timeout)
+def new_call(*, streamed: bool = False, seconds: float | None = None) -> Call:
+    with deadline(seconds) if seconds is not None else nullcontext():
+        return Call(Request(), TARGET, streamed=streamed)
 
 
 @dataclass
@@ -226,7 +229,7 @@ def test_call_raises_a_timeout_error_when_its_deadline_passes_in_the_queue() -> 
     wait_until(lambda: state(limiter) == (1, 0))
     begin = time.monotonic()
     with pytest.raises(LMTimeoutError, match="waiting to send"):
-        run(ask(limiter, timeout=0.05))
+        run(ask(limiter, seconds=0.05))
     assert time.monotonic() - begin < 1
     assert state(limiter) == (1, 0)
     gate.set_result("held")
@@ -261,14 +264,14 @@ def test_refusal_sets_the_rate_of_later_sends() -> None:
 def test_overload_takes_slots_and_sets_no_rate() -> None:
     limiter = Limiter()
     with pytest.raises(LMServerError):
-        run(ask(limiter, failing(LMServerError(status=529))))
+        run(ask(limiter, failing(LMServerError(status=503))))
     found = limiter.state("acme", "m")
     assert (found.concurrency, found.rate) == (25, None)
 
 
 def test_limiter_that_does_not_adapt_keeps_to_the_stated_limit() -> None:
     limiter = Limiter(Limit(requests=600, concurrency=7, adaptive=False))
-    for error in (LMRateLimitError(), LMServerError(status=529)):
+    for error in (LMRateLimitError(), LMServerError(status=503)):
         with pytest.raises(type(error)):
             run(ask(limiter, failing(error)))
     found = limiter.state("acme", "m")
@@ -282,7 +285,7 @@ async def test_call_fails_at_once_when_its_turn_is_past_its_deadline() -> None:
         await arun(ask(limiter))
     waiting = [asyncio.ensure_future(arun(ask(limiter))) for _ in range(142)]
     await asyncio.sleep(0)
-    call = new_call(timeout=5.0)
+    call = new_call(seconds=5.0)
     with pytest.raises(LMTimeoutError, match=r"142 before it at 20/s") as caught:
         await arun(RetryPolicy().around(call, lambda: limiter.around(call, exchange)))
     assert not caught.value.retryable

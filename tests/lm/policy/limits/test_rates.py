@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from sigwire.lm.client import LM
-from sigwire.lm.policy.retry import RetryPolicy
 from tests.lm.policy.limits.server import Hint, RateLimitedServer
 
 HINTS: tuple[Hint, ...] = ("none", "one", "exact", "headers")
 
 
 def model(server: RateLimitedServer) -> LM:
-    return LM("openai/gpt-5-mini", base_url=server.url, api_key="k", retry=RetryPolicy(1000, first_wait=0.0))
+    return LM("openai/gpt-5-mini", base_url=server.url, api_key="k")
 
 
 def texts(answers: list[Any]) -> list[str]:
