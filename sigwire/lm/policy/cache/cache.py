@@ -8,6 +8,7 @@ file by processes; a forked child keeps the memory, and opens the file again.
 from __future__ import annotations
 
 import os
+import threading
 import time
 import warnings
 from collections import Counter
@@ -74,6 +75,7 @@ class ResponseCache:
         self._disk: DiskStore | None = None
         self._ttl: float | None = None
         self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()  # of the counts
 
     def set_up(
         self,
@@ -106,7 +108,8 @@ class ResponseCache:
         found = None if self.memory is None else self.memory.get(key, oldest)
         if found is None and self._disk is not None:
             found = self._read(self._disk, key, oldest)
-        self._counts["misses" if found is None else "hits"] += 1
+        with self._lock:
+            self._counts["misses" if found is None else "hits"] += 1
         return found
 
     def peek(self, key: bytes) -> Response | None:
@@ -171,8 +174,7 @@ class ResponseCache:
 
     def after_fork(self) -> None:
         """Drop locks, flights and the open file of the parent, in a forked child."""
-        joined, self.flights = self.flights.joined, SingleFlight()
-        self.flights.joined = joined
+        self.flights, self._lock = SingleFlight(), threading.Lock()
         if self.memory is not None:
             self.memory.forget_lock()
         if self._disk is not None:

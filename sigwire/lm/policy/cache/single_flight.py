@@ -150,7 +150,8 @@ class SingleFlight:
 
     def _joined(self, call: Call, outcome: Response | _Failure, began: float) -> Response:
         """Return the leader's answer, or raise its error, with the wait in the log of the follower."""
-        self.joined += 1
+        with self._lock:
+            self.joined += 1
         error = outcome.error if isinstance(outcome, _Failure) else None
         call.log.append(
             Attempt(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,19 @@ def test_hit_in_a_new_process_is_from_the_file(folder: Path, provider: FakeProvi
     assert (hit.cache, hit.choices, hit.cached_usage, hit.attempts) == ("hit", first.choices, first.usage, ())
     assert lm_of().respond(HELLO) is hit  # from memory now
     assert len(provider.requests) == 1
+
+
+def test_damaged_row_is_asked_for_again_and_replaced(folder: Path, provider: FakeProvider, lm_of: MakeLM) -> None:
+    lm_of()("hello")
+    connection = sqlite3.connect(folder / "cache-1.sqlite3")
+    connection.execute("UPDATE answers SET value = zeroblob(60)")
+    connection.commit()
+    connection.close()
+    configure_cache(disk_cache_dir=folder)
+    again = lm_of().respond(HELLO)
+    assert (again.cache, [attempt.purpose for attempt in again.attempts]) == ("miss", ["ask"])
+    configure_cache(disk_cache_dir=folder)
+    assert lm_of()("hello") == ["answer 2"]
 
 
 @HOWS
