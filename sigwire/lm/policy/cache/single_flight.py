@@ -14,7 +14,6 @@ import copy
 import threading
 import time
 from collections import deque
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -25,6 +24,8 @@ from sigwire.lm.policy.cache.answers import as_hit
 from sigwire.lm.policy.waiting import Wait
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from sigwire.effects.steps import Steps
     from sigwire.lm.policy.call import Call, Exchange
 
@@ -87,6 +88,8 @@ class SingleFlight:
         if flight is None:
             flight = self._flights[key] = _Flight(call)
             return flight, None
+        from concurrent.futures import Future  # loads logging: not before a call waits
+
         future: _Future = Future()
         flight.followers.append(future)
         return flight, future
