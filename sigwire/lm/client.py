@@ -151,7 +151,8 @@ class LM(BaseLM):
         identity: Callable[[Request], bytes | None] | None = getattr(self._backend, "identity", None)
         if choice.cache is False or identity is None or is_off():
             return ()
-        from sigwire.lm.policy.cache.cache import CacheLayer, cache  # not before a call that uses it
+        from sigwire.lm.policy.cache.cache import cache  # not before a call that uses it
+        from sigwire.lm.policy.cache.layer import CacheLayer
 
         return (CacheLayer(cache, identity, choice),)
 

@@ -1,8 +1,7 @@
-"""``sigwire.cache``: the cache of responses of this process, and ``CacheLayer``, the layer around a call.
+"""``sigwire.cache``: the cache of responses of this process.
 
-A look-up is in memory, then on disk; a miss asks the model, one exchange for equal calls at once, and stores a complete
-answer. Nothing of the cache raises into a call. The memory is shared by the threads, tasks and event loops of a process, the
-file by processes; a forked child keeps the memory, and opens the file again.
+A look-up is in memory, then on disk. Nothing of the cache raises into a call. The memory is shared by the threads, tasks and
+event loops of a process, the file by processes; a forked child keeps the memory, and opens the file again.
 """
 
 from __future__ import annotations
@@ -14,26 +13,20 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.effects.emitting import Emit
 from sigwire.errors import ConfigurationError
-from sigwire.lm.policy.cache.answers import as_hit, as_miss, decode_response, encode_response, is_complete
-from sigwire.lm.policy.cache.choice import CacheChoice, set_off, wants_fresh
-from sigwire.lm.policy.cache.keys import changes_with_time, request_key
+from sigwire.lm.policy.cache.answers import as_hit, decode_response, encode_response, is_complete
+from sigwire.lm.policy.cache.choice import set_off
 from sigwire.lm.policy.cache.memory import MemoryStore
 from sigwire.lm.policy.cache.single_flight import SingleFlight
 
 if TYPE_CHECKING:
-    from sigwire.effects.steps import Steps
     from sigwire.lm.policy.cache.store import DiskStore
-    from sigwire.lm.policy.call import Call, Exchange
 
-__all__ = ["CacheLayer", "CacheStats", "ResponseCache", "cache", "configure_cache", "read_environment"]
+__all__ = ["CacheStats", "ResponseCache", "cache", "configure_cache", "read_environment"]
 
 _LIMIT = 2 << 30  # bytes on disk
 
@@ -179,50 +172,6 @@ class ResponseCache:
             self.memory.forget_lock()
         if self._disk is not None:
             self._disk.forget_connection()
-
-
-class CacheLayer:
-    """The layer around a call: a hit ends it; a miss asks, once for equal calls at once.
-
-    ``identity`` returns what decides an answer beside the request, ``None`` if answers must not be kept.
-    """
-
-    __slots__ = ("_cache", "_choice", "_identity")
-
-    def __init__(self, of: ResponseCache, identity: Callable[[Request], bytes | None], choice: CacheChoice) -> None:
-        self._cache, self._identity, self._choice = of, identity, choice
-
-    def around(self, call: Call, inner: Exchange[Any]) -> Steps[Any]:
-        cache, choice = self._cache, self._choice
-        key = self._key(call.request)
-        if key is None:
-            return (yield from inner())
-        if wants_fresh(choice):
-            return (yield from self._ask(key, inner))
-        answer = cache.find(key)
-        if answer is None:
-            answer = yield from cache.flights.fly(key, call, partial(self._ask_unless_known, key, inner))
-        if call.streamed and answer.cache == "hit":
-            from sigwire.core.events import events_of  # only streams need events
-
-            yield Emit(*events_of(answer))
-        return answer
-
-    def _key(self, request: Request) -> bytes | None:
-        if self._choice.cache != "on" and changes_with_time(request):
-            return None
-        identity = self._identity(request)
-        return None if identity is None else request_key(identity, request, self._choice.rollout_id)
-
-    def _ask(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
-        response = yield from inner()
-        self._cache.store(key, response)
-        return as_miss(response)
-
-    def _ask_unless_known(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
-        """Ask, unless the answer came between the look-up and this call."""
-        answer = self._cache.peek(key)
-        return (yield from self._ask(key, inner)) if answer is None else answer
 
 
 # --- the process
