@@ -171,6 +171,14 @@ def test_failure_before_the_first_event_is_retried(wire: str, read: Read) -> Non
 
 
 @pytest.mark.parametrize("wire", MODELS)
+def test_error_as_the_first_event_is_retried_like_an_error_status(wire: str, read: Read) -> None:
+    with FakeProvider([Streamed(fault=Fault("overloaded")), Streamed(fault=Fault("server")), "Hello"]) as provider:
+        response = collect(read(model(provider, wire), HI))
+    assert response.choices[0].text == "Hello"
+    assert [attempt.error for attempt in response.attempts] == ["server", "server", None]
+
+
+@pytest.mark.parametrize("wire", MODELS)
 def test_broken_stream_raises_with_the_partial_answer(wire: str, read: Read) -> None:
     with FakeProvider([Streamed("one two three four five six", stop_after=5), "never asked"]) as provider:
         with pytest.raises(LMTransportError) as caught:

@@ -203,9 +203,10 @@ class _Failures:
         else:
             number, most = self._failed, policy.retries
             self._failed += 1
-            self._empty += _is_empty(error)
+            self._empty += error.empty
             throttled = throttle_failure(call.target) if call.began is not None else None
-        if number >= most or (self._empty > 1 and _is_empty(error)):
+        # One success without an answer may be a broken reply, the second is how this server answers.
+        if number >= most or (self._empty > 1 and error.empty):
             return None, None
         seconds = policy.wait(error, number)
         if seconds is None:
@@ -213,10 +214,3 @@ class _Failures:
         if not call.has_time_for(seconds):
             return "no time left", None
         return throttled, None if throttled else seconds
-
-
-def _is_empty(error: LMError) -> bool:
-    """Return True for a success without an answer: one may be a broken reply, the second is how this server answers."""
-    # A success that names an error by its code is that error, and one that is no JSON was damaged in transit.
-    succeeded = error.status is not None and 200 <= error.status < 300
-    return succeeded and error.provider_code is None and not isinstance(error, LMTransportError)

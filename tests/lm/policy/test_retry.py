@@ -148,17 +148,24 @@ def test_error_marked_retryable_is_retried() -> None:
     assert run(retried(policy(), new_call(), scripted(error, "done"))) == "done"
 
 
+def no_choices() -> LMServerError:
+    error = LMServerError("no choices", status=200)
+    error.empty = True
+    return error
+
+
 @pytest.mark.parametrize("retries", [0, 1, 5])
 def test_success_without_an_answer_is_retried_once_at_most(retries: int) -> None:
-    errors = [LMServerError("no choices", status=200) for _ in range(3)]
+    errors = [no_choices() for _ in range(3)]
     call = new_call()
     with pytest.raises(LMServerError):
         run(retried(policy(retries=retries), call, scripted(*errors)))
     assert len(call.log) == min(retries, 1) + 1
 
 
-def test_error_code_in_a_success_is_retried_like_any_error() -> None:
-    errors = [LMServerError("slow down", status=200, provider_code="rate_limit_exceeded") for _ in range(3)]
+@pytest.mark.parametrize("code", ["rate_limit_exceeded", None])
+def test_error_in_a_success_is_retried_like_any_error(code: str | None) -> None:
+    errors = [LMServerError("slow down", status=200, provider_code=code) for _ in range(3)]
     call = new_call()
     with pytest.raises(LMServerError):
         run(retried(policy(retries=2), call, scripted(*errors)))
@@ -166,7 +173,7 @@ def test_error_code_in_a_success_is_retried_like_any_error() -> None:
 
 
 def test_success_without_an_answer_is_counted_apart_from_other_failures() -> None:
-    empty, clock = [LMServerError("no choices", status=200) for _ in range(2)], Clock()
+    empty, clock = [no_choices(), no_choices()], Clock()
     exchange = scripted(LMServerError("busy", status=500), empty[0], LMServerError("busy", status=500), "done")
     assert run(retried(policy(clock), new_call(), exchange)) == "done"
     with pytest.raises(LMServerError) as caught:

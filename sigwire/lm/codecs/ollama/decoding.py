@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, LMWarning, Response
@@ -16,7 +15,7 @@ from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.ollama.context import truncation_warning
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaProfile
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
-from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
+from sigwire.lm.codecs.shared.errors import empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of
 
@@ -43,10 +42,9 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile])
 
 def error_in_success(body: JsonValue, target: Target[OllamaProfile]) -> LMError:
     """Return the error in a reply with status 200."""
-    fault = read_error_body(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
-        return lm_error(fault, ERRORS, target)
-    return lm_error(replace(fault, message=f"The reply holds no message: {dumps(body)[:200]}"), ERRORS, target)
+        return lm_error(read_error_body(200, {}, body), ERRORS, target)
+    return empty_reply_error("message", body, target)
 
 
 def _decode_choice(

@@ -187,8 +187,10 @@ def empty_reply_error(missing: str, body: JsonValue, target: Target[WireProfile]
     """
     message = f"The reply holds no {missing}: {read_error_body(200, {}, body).message or dumps(body)[:200]}"
     is_text = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
-    error = LMUnexpectedError if is_text else LMServerError
-    return error(message, model=target.model, provider=target.provider, status=200)
+    kind = LMUnexpectedError if is_text else LMServerError
+    error = kind(message, model=target.model, provider=target.provider, status=200)
+    error.empty = True
+    return error
 
 
 def damaged_reply_error(error: LMError, text: str, headers: Mapping[str, str]) -> LMTransportError:
