@@ -214,7 +214,7 @@ class LMError(SigwireError):
     Attributes: ``message``, ``code`` (short name of the class), ``model``, ``provider``,
     ``provider_code``, ``status`` (HTTP), ``request_id``, ``retry_after`` (seconds); each ``None`` when unknown.
     ``attempts`` are the exchanges of the call; ``partial`` is the partial ``Response`` of a failed stream. ``overload``:
-    whether the provider states that it is overloaded. ``empty``: whether a success has neither an answer nor an error.
+    whether the provider states that it is overloaded. ``empty``: whether a success has no answer and no error.
 
     >>> error = LMRateLimitError("slow down", provider="openai", retry_after=2.0)
     >>> error.retryable, error.code, error.retry_after
