@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sigwire.lm.policy.limits.limit import Limit
-from sigwire.lm.policy.limits.pace import Bucket
+from sigwire.lm.policy.limits.pace import TokenBucket
 from sigwire.lm.policy.limits.queue import Ticket
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class Buckets:
 
     def __init__(self, limit: Limit, now: float) -> None:
         stated = {"requests": limit.requests, "tokens": limit.tokens}
-        self._stated = {name: Bucket(most, limit.per, now) for name, most in stated.items() if most is not None}
-        self._mirrored: dict[str, Bucket] = {}
+        self._stated = {name: TokenBucket(most, limit.per, now) for name, most in stated.items() if most is not None}
+        self._mirrored: dict[str, TokenBucket] = {}
         self._mean_output = 0.0
 
     def __bool__(self) -> bool:
@@ -78,7 +78,7 @@ class Buckets:
         for resource, limit, remaining, reset in found:
             bucket = self._mirrored.get(resource)
             if bucket is None:
-                bucket = self._mirrored[resource] = Bucket(limit, 60.0, now)
+                bucket = self._mirrored[resource] = TokenBucket(limit, 60.0, now)
             taken = (ticket.taken or {}).get(resource, bucket.taken)
             bucket.mirror(limit, remaining, reset, taken=taken, sent=ticket.sent)
         return bool(found)
@@ -103,7 +103,7 @@ class Buckets:
             levels[name] = min(bucket.level(now), levels.get(name, math.inf))
         return levels.get("requests"), levels.get("tokens")
 
-    def _all(self) -> Iterable[tuple[str, Bucket]]:
+    def _all(self) -> Iterable[tuple[str, TokenBucket]]:
         yield from self._stated.items()
         yield from self._mirrored.items()
 

@@ -1,7 +1,7 @@
 """The controls of a limiter, each moved by one signal: slots by overload, the rate of sends by refusals, buckets by numbers.
 
 Pure: every method has the time as an argument, in seconds of one clock. ``Slots`` bounds the exchanges at once. ``Pace`` bounds
-the exchanges a second, once the provider has refused one (429). ``Bucket`` keeps a limit that the caller or a reply's headers
+the exchanges a second, once the provider has refused one (429). ``TokenBucket`` keeps a limit that the caller or a reply's headers
 state. The constants come from a simulation (docs/decisions/0036); a test runs it.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-__all__ = ["Bucket", "Pace", "Slots"]
+__all__ = ["Pace", "Slots", "TokenBucket"]
 
 
 class Slots:
@@ -175,12 +175,12 @@ _LEAST_FIRST_RATE, _LEAST_RATE, _MOST_RATE, _MOST_CUT = 20.0, 1 / 60, 1e6, 0.7
 _FIRST_PROBE, _LONGEST_PROBE, _PROBE_SECONDS = 0.5, 8.0, 2.0
 
 
-class Bucket:
+class TokenBucket:
     """A stated limit: ``limit`` units, refilled evenly over ``per`` seconds, full at the start.
 
     ``mirror`` takes over the numbers of a provider's reply.
 
-    >>> bucket = Bucket(limit=10, per=60.0, now=0.0)
+    >>> bucket = TokenBucket(limit=10, per=60.0, now=0.0)
     >>> bucket.take(10, 0.0)
     >>> bucket.wait(2, 0.0)
     12.0

@@ -12,10 +12,10 @@ from typing import NamedTuple, Protocol
 
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
-__all__ = ["Ledger", "MemoryLedger", "Ticket"]
+__all__ = ["Ledger", "MemoryLedger", "Reserved"]
 
 
-class Ticket(NamedTuple):
+class Reserved(NamedTuple):
     """A reservation in a ledger, of a process."""
 
     number: int
@@ -34,15 +34,15 @@ class Ledger(Protocol):
         """Return what is spent and what is reserved."""
         ...
 
-    def check(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Refusal | None:
+    def check(self, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Refusal | None:
         """Return the reason why ``need`` does not fit; ``None`` if it fits. ``own``: the caller's reservations."""
         ...
 
-    def take(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Ticket | Refusal:
+    def take(self, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Reserved | Refusal:
         """Reserve ``need`` if it fits."""
         ...
 
-    def settle(self, ticket: Ticket, charge: Sums) -> None:
+    def settle(self, ticket: Reserved, charge: Sums) -> None:
         """Replace a reservation by what its call has used."""
         ...
 
@@ -61,7 +61,7 @@ class MemoryLedger:
         self._forget_after_fork()
         return self._spent, self._reserved
 
-    def check(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Refusal | None:
+    def check(self, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Refusal | None:
         spent, reserved = self.totals()
         refusal = limits.refusal(need, spent, reserved, Sums())
         if refusal is None or refusal.final:
@@ -71,15 +71,15 @@ class MemoryLedger:
             mine = mine.plus(self._held.get(ticket.number, Sums()))
         return limits.refusal(need, spent, reserved, mine)
 
-    def take(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Ticket | Refusal:
+    def take(self, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Reserved | Refusal:
         if (refusal := self.check(need, limits, own)) is not None:
             return refusal
         self._numbers += 1
         self._held[self._numbers] = need
         self._reserved = self._reserved.plus(need)
-        return Ticket(self._numbers, self._pid)
+        return Reserved(self._numbers, self._pid)
 
-    def settle(self, ticket: Ticket, charge: Sums) -> None:
+    def settle(self, ticket: Reserved, charge: Sums) -> None:
         self._forget_after_fork()
         held = self._held.pop(ticket.number, None) if ticket.pid == self._pid else None
         if held is not None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from sigwire.lm.policy.money.ledger import Ledger, Ticket
+from sigwire.lm.policy.money.ledger import Ledger, Reserved
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
 __all__ = ["BudgetAccount", "Held", "is_awaited", "reserve", "withdraw"]
@@ -38,7 +38,7 @@ class Held:
 
     __slots__ = ("tickets",)
 
-    def __init__(self, tickets: Sequence[tuple[BudgetAccount, Ticket]]) -> None:
+    def __init__(self, tickets: Sequence[tuple[BudgetAccount, Reserved]]) -> None:
         self.tickets = tickets
 
     def settle(self, charge: Sums) -> None:
@@ -151,7 +151,7 @@ def _resolve(future: Future[Held], outcome: Held | Refusal | None) -> None:
 def _take(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held]) -> Held | Refusal:
     if (refusal := _refusal(accounts, need, own)) is not None:
         return refusal
-    tickets: list[tuple[BudgetAccount, Ticket]] = []
+    tickets: list[tuple[BudgetAccount, Reserved]] = []
     for account in accounts:
         outcome = account.ledger.take(need, account.limits, _tickets(own, account))
         if isinstance(outcome, Refusal):  # another process was faster
@@ -168,5 +168,5 @@ def _refusal(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held])
     return next((refusal for refusal in found if refusal.final), found[0] if found else None)
 
 
-def _tickets(own: Sequence[Held], account: BudgetAccount) -> list[Ticket]:
+def _tickets(own: Sequence[Held], account: BudgetAccount) -> list[Reserved]:
     return [ticket for held in own for place, ticket in held.tickets if place is account]

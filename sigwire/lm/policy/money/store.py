@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.policy.money.ledger import Ticket
+from sigwire.lm.policy.money.ledger import Reserved
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
 __all__ = ["FileLedger"]
@@ -65,11 +65,11 @@ class FileLedger:
         with self._transaction() as database:
             return _totals(database)
 
-    def check(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Refusal | None:
+    def check(self, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Refusal | None:
         with self._transaction() as database:
             return _check(database, need, limits, own)
 
-    def take(self, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Ticket | Refusal:
+    def take(self, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Reserved | Refusal:
         with self._transaction() as database:
             if (refusal := _check(database, need, limits, own)) is not None:
                 return refusal
@@ -77,9 +77,9 @@ class FileLedger:
                 "INSERT INTO reserved (process, calls, tokens, money, unpriced, estimated) VALUES (?, ?, ?, ?, ?, ?)",
                 (_process_name(os.getpid()), *need),
             )
-            return Ticket(row.lastrowid or 0, os.getpid())
+            return Reserved(row.lastrowid or 0, os.getpid())
 
-    def settle(self, ticket: Ticket, charge: Sums) -> None:
+    def settle(self, ticket: Reserved, charge: Sums) -> None:
         # Called in ``finally``: a failure must not replace the error of the call. The row then stays, at its upper bound.
         with suppress(ConfigurationError):
             if ticket.pid == os.getpid():
@@ -108,7 +108,7 @@ def _create_private(path: str) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def _check(database: sqlite3.Connection, need: Sums, limits: BudgetLimits, own: Iterable[Ticket]) -> Refusal | None:
+def _check(database: sqlite3.Connection, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Refusal | None:
     _charge_ended_processes(database)
     spent, reserved = _totals(database)
     mine = Sums()
