@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         OutputTruncated, Refused, RetryTool, SignatureError, SigwireError, StateError, ToolDefinitionError,
         ToolFailed, ToolWarning, UnsupportedFeature, Where, is_retryable_lm_error,
     )  # fmt: skip
+    from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, RunIsLive, ToolInterrupted
+    from sigwire.journal.journal import Journal
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.retry import RetryPolicy
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
+    from sigwire.modules.agents.running_call import current_call
     from sigwire.modules.agents.toolbox import Toolbox
     from sigwire.modules.ask import inspect_history
     from sigwire.modules.batch import BatchRun
@@ -67,22 +70,23 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "AskStart", "Audio", "BaseCallback", "BaseLM",
-    "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter",
-    "Choice", "Code", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
-    "DemoWarning", "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
-    "File", "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter", "LMAuthenticationError",
-    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
-    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel",
-    "Limit", "LimitState", "MalformedToolCall", "Message", "ModelError", "Module", "OutputField", "OutputTruncated",
-    "Predict", "Prediction", "Price", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
-    "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Signature",
-    "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
-    "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
-    "ToolFailed", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
+    "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart", "Audio",
+    "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities",
+    "ChainOfThought", "ChatAdapter", "Choice", "Code", "Completions", "ConfigurationError", "ContentFiltered",
+    "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta",
+    "FieldEnd", "FieldPartial", "File", "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter",
+    "Journal", "JournalDivergence", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
+    "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "LMUnsupportedModelError", "LMWarning", "LanguageModel", "Limit", "LimitState", "MalformedToolCall", "Message",
+    "ModelError", "Module", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price",
+    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request",
+    "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Signature", "SignatureError",
+    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
+    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
+    "ToolInterrupted", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
     "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "cache", "configure", "configure_cache",
-    "context", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits", "make_signature",
-    "outputs_of", "prices", "settings", "track_usage",
+    "context", "current_call", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits",
+    "make_signature", "outputs_of", "prices", "settings", "track_usage",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -112,6 +116,8 @@ _NAMES_BY_MODULE = {
         "SignatureError SigwireError StateError ToolDefinitionError ToolFailed ToolWarning UnsupportedFeature Where "
         "is_retryable_lm_error"
     ),
+    "sigwire.journal.errors": "ApprovalNeeded JournalDivergence PendingCall RunIsLive ToolInterrupted",
+    "sigwire.journal.journal": "Journal",
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
@@ -129,6 +135,7 @@ _NAMES_BY_MODULE = {
     "sigwire.modules.predict": "Predict",
     "sigwire.modules.agents.react": "ReAct",
     "sigwire.modules.agents.run": "AgentRun ReActStep",
+    "sigwire.modules.agents.running_call": "current_call",
     "sigwire.modules.agents.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",

@@ -35,7 +35,7 @@ from sigwire.effects.cancellation import (
     set_scope,
 )
 from sigwire.effects.loops import has_running_loop
-from sigwire.effects.steps import Effect, Steps, drive, run
+from sigwire.effects.steps import Effect, Steps, drive_unscoped, run
 
 __all__ = ["Emit", "Returned", "StreamCancelled", "astream", "in_stream", "on_cancel", "stream"]
 
@@ -200,7 +200,7 @@ async def _astream_steps(
                 else:
                     value = await (effect.arun() if scope is None else run_cancellable(scope, effect.arun()))
             except GeneratorExit:
-                await drive(_cancel(steps, cancelled, on_cancelled))
+                await drive_unscoped(_cancel(steps, cancelled, on_cancelled))
                 raise
             except BaseException as error:
                 if not isinstance(error, Exception):  # the steps are being cancelled: their cleanup must not be

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from sigwire.effects.cancellation import CoroutineOf, merge_partial
 from sigwire.effects.loops import marking_loop_blocked
-from sigwire.effects.steps import Steps, arun, drive, run
+from sigwire.effects.performing import in_parts
+from sigwire.effects.steps import Steps, arun, drive_unscoped, run
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,7 +48,7 @@ class Gather(Generic[T]):
     nests = True  # steps run inside: see ``emitting``
 
     def __init__(self, steps: Sequence[Steps[T]], *, limit: int | None = None) -> None:
-        self._steps = list(steps)
+        self._steps = in_parts(steps)
         self._limit = max(1, min(limit or len(self._steps), max(1, len(self._steps))))
 
     def run(self) -> list[T]:
@@ -71,7 +72,7 @@ class Gather(Generic[T]):
         import asyncio
 
         queue = _GatherQueue(self._steps)
-        tasks = [asyncio.ensure_future(drive(queue.worker())) for _ in range(self._limit)]
+        tasks = [asyncio.ensure_future(drive_unscoped(queue.worker())) for _ in range(self._limit)]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError as error:

@@ -20,7 +20,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from sigwire.effects.cancellation import CancelScope, CoroutineOf, current_scope, run_cancellable
 
-__all__ = ["Effect", "FunctionEffect", "Steps", "arun", "drive", "run"]
+__all__ = ["Effect", "FunctionEffect", "Steps", "arun", "drive_unscoped", "run"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -67,14 +67,14 @@ def arun(steps: Steps[T]) -> CoroutineOf[T]:
     ``asyncio.run`` inside a streamed program ends with the stream.
     """
     scope = current_scope()
-    return drive(steps) if scope is None else _run_in_scope(scope, steps)
+    return drive_unscoped(steps) if scope is None else _run_in_scope(scope, steps)
 
 
 async def _run_in_scope(scope: CancelScope, steps: Steps[T]) -> T:
-    return await run_cancellable(scope, drive(steps))
+    return await run_cancellable(scope, drive_unscoped(steps))
 
 
-async def drive(steps: Steps[T]) -> T:
+async def drive_unscoped(steps: Steps[T]) -> T:
     """``arun`` without the cancel scope of the context."""
     try:
         effect = steps.send(None)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
+from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
-from sigwire.core.response import Response
+from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit, in_stream
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
-from sigwire.errors import ConfigurationError, LMNotConfigured
+from sigwire.errors import (
+    ConfigurationError,
+    ContextWindowExceededError,
+    LMContentFilteredError,
+    LMError,
+    LMInvalidRequestError,
+    LMNotConfigured,
+)
 from sigwire.keywords import check_keywords
 from sigwire.lm.option_aliases import OPTION_NAMES
+from sigwire.lm.secrets import storable_options
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.usage import UsageTracker, record_usage, track_usage
 from sigwire.settings import Settings, current
@@ -46,6 +55,8 @@ class Ask:
     """
 
     __slots__ = ("lm", "reader_factory", "request")
+
+    kind = "ask"
 
     def __init__(self, lm: LanguageModel, request: Request, reader_factory: EventReaderFactory | None = None) -> None:
         self.lm = lm
@@ -84,6 +95,34 @@ class Ask:
             yield Emit(*events)
         return self._record_call(response)
 
+    # --- recorded by a journal ---
+
+    def fingerprint(self) -> JsonObject:
+        """Return the model and the request as JSON, without secrets and cache marks."""
+        request = self.request.to_json()
+        request.pop("repeated", None)
+        return {"model": self.lm.model, **request, "options": storable_options(self.request.options)}
+
+    def dump(self, value: Response) -> JsonObject:
+        """Return a response as JSON."""
+        return {"response": value.to_json()}
+
+    def dump_error(self, error: Exception) -> JsonObject | None:
+        """Return an error as JSON; ``None`` if a repetition of the request may succeed."""
+        if not isinstance(error, LMError) or _FINAL_ERRORS.get(error.code) is not type(error):
+            return None
+        facts: JsonObject = {name: getattr(error, name) for name in _ERROR_FACTS}
+        return {"error": error.code, "facts": facts, "attempts": [each.to_json() for each in error.attempts]}
+
+    def load(self, data: Mapping[str, Any]) -> Ask:
+        """Return an ``Ask`` that gives a dumped response, or raises a dumped error, without a call."""
+        if "error" not in data:
+            outcome: Response | LMError = Response.from_json(data["response"])
+        else:
+            outcome = _FINAL_ERRORS[data["error"]](**data["facts"])
+            outcome.attempts = tuple(map(Attempt.from_json, data["attempts"]))
+        return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
+
     def _record_call(self, response: Response) -> Response:
         if response.cache != "hit":
             record_usage(self.lm.model, response.usage, response.attempts)
@@ -94,6 +133,27 @@ class Ask:
             for log in logs:
                 log.add(record)
         return response
+
+
+_FINAL_ERRORS: Mapping[str, type[LMError]] = {
+    error.code: error for error in (LMInvalidRequestError, ContextWindowExceededError, LMContentFilteredError)
+}
+_ERROR_FACTS = ("message", "model", "provider", "provider_code", "status", "request_id")
+
+
+class _RecordedModel:
+    """A model that gives one recorded outcome."""
+
+    def __init__(self, lm: LanguageModel, outcome: Response | LMError) -> None:
+        self.model, self.capabilities, self._outcome = lm.model, lm.capabilities, outcome
+
+    def respond(self, request: Request) -> Response:
+        if isinstance(self._outcome, LMError):
+            raise self._outcome
+        return self._outcome
+
+    async def arespond(self, request: Request) -> Response:
+        return self.respond(request)
 
 
 class EventReaderFactory(Protocol):

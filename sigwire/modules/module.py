@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar,
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
@@ -136,6 +137,11 @@ class Module(ChecksKeywords, Walkable):
 
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""
+        if (frame := current_frame()) is not None:
+            return frame.program(type(self).__name__, self._called_steps, args, kwargs)
+        return self._called_steps(args, kwargs)
+
+    def _called_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[Any]:
         values = current()
         if self.callbacks or values.callbacks or values.track_usage or values.max_history_size:
             return self._watched_steps(values, args, kwargs)

@@ -21,6 +21,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
+from sigwire.effects.performing import performed
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
@@ -337,7 +338,7 @@ def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purp
     """Ask until the response can be parsed or all re-asks are used. Each re-ask has only the last failure."""
     checks_calls, asked = reasks > 0, request
     while True:
-        response = yield Ask(context.lm, asked, context)
+        response = yield performed(Ask(context.lm, asked, context))
         context.add_attempts(response, purpose)
         response = context.normalize(response, checks_calls)
         readings = [context.read(number, choice) for number, choice in enumerate(response.choices or (Choice(),))]

@@ -51,8 +51,11 @@ def mcp_definition(
     description = definition.pop("description", None) or definition.get("title") or ""
     parameters = cast("JsonObject", definition.pop("inputSchema"))
     handler = _mcp_handler(session, name, OwnerLoop(loop), result_mode)
+    hints = definition.get("annotations")
+    may_rerun = is_mapping(hints) and any(hints.get(name) is True for name in ("readOnlyHint", "idempotentHint"))
     return {
         "name": name, "description": description, "metadata": definition, "parameters": parameters, "handler": handler,
+        "on_crash": "rerun" if may_rerun else "ask",
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from operator import is_
 from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, get_args
 
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.calls import WebSearch
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from sigwire.core.tools.inspection import UserFunction
     from sigwire.core.tools.mcp import McpSession, ResultMode
 
-__all__ = ["Tool", "are_same_tools", "check_limits"]
+__all__ = ["OnCrash", "Tool", "are_same_tools", "check_limits"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
+OnCrash: TypeAlias = Literal["ask", "rerun", "fail"]
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
@@ -42,9 +43,10 @@ class Tool(ChecksKeywords):
     (``Arguments``). ``handler`` is the function, sync or async, or ``None`` for a tool that the provider or caller runs.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
-    ``parallel=False`` forbids running the tool at the same time as other tools. ``config`` has the settings of a built-in
-    tool. ``metadata`` is JSON that models do not see, such as annotations of an MCP tool. Tools are immutable. Raises
-    ``ToolDefinitionError`` if name, schema or function cannot be offered.
+    ``parallel=False`` forbids running the tool at the same time as other tools. ``on_crash`` is for runs with a ``Journal``:
+    whether a call that a crash interrupted waits for a decision ("ask"), runs again ("rerun") or fails ("fail"). ``config``
+    has the settings of a built-in tool. ``metadata`` is JSON that models do not see, such as annotations of an MCP tool.
+    Tools are immutable. Raises ``ToolDefinitionError`` if name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     '''Add two numbers.
@@ -62,7 +64,7 @@ class Tool(ChecksKeywords):
 
     __slots__ = (
         "_arguments", "_bind", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
-        "metadata", "name", "parallel", "timeout",
+        "metadata", "name", "on_crash", "parallel", "timeout",
     )  # fmt: skip
 
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
@@ -75,6 +77,7 @@ class Tool(ChecksKeywords):
     timeout: float | None
     max_output: int | None
     parallel: bool
+    on_crash: OnCrash
     metadata: JsonObject
     is_async: bool
     _arguments: Arguments | None
@@ -94,6 +97,7 @@ class Tool(ChecksKeywords):
         timeout: float | None = None,
         max_output: int | None = None,
         parallel: bool = True,
+        on_crash: OnCrash = "ask",
         metadata: JsonObject | None = None,
     ) -> None:
         from sigwire.core.tools.inspection import is_async_function  # lazy: a program without tools must not load it
@@ -105,6 +109,8 @@ class Tool(ChecksKeywords):
         description = _handler_description(handler, read) if description is None else description
         _check_tool(name, handler, None if arguments else parameters)
         check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output)
+        if on_crash not in (known := get_args(OnCrash)):
+            raise ToolDefinitionError(f"on_crash is one of {', '.join(known)}, not {on_crash!r} (the tool {name!r}).")
         keep = partial(object.__setattr__, self)
         keep("name", name)
         keep("description", description)
@@ -113,6 +119,7 @@ class Tool(ChecksKeywords):
         keep("timeout", timeout)
         keep("max_output", max_output)
         keep("parallel", parallel)
+        keep("on_crash", on_crash)
         keep("is_async", handler is not None and is_async_function(handler))
         keep("metadata", dict(metadata or {}))
         keep("_arguments", arguments)
@@ -288,6 +295,7 @@ class Tool(ChecksKeywords):
             "timeout": self.timeout,
             "max_output": self.max_output,
             "parallel": None if self.parallel else False,
+            "on_crash": None if self.on_crash == "ask" else self.on_crash,
             "metadata": self.metadata or None,
         }
         return data | {name: value for name, value in more.items() if value is not None}
@@ -301,7 +309,9 @@ class Tool(ChecksKeywords):
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
         parameters = None if config else data.get("parameters", _NO_PARAMETERS)
-        options = {name: data[name] for name in ("timeout", "max_output", "parallel", "metadata") if name in data}
+        options = {
+            name: data[name] for name in ("timeout", "max_output", "parallel", "on_crash", "metadata") if name in data
+        }
         options |= {"name": data["name"], "description": data.get("description", ""), "config": config}
         return cls(parameters=parameters, handler=handler, **options)
 
@@ -310,9 +320,8 @@ class Tool(ChecksKeywords):
             return True
         if not isinstance(other, Tool):
             return NotImplemented
-        return (self.handler, self.timeout, self.max_output, self.parallel, self.metadata, self.spec) == (
-            other.handler, other.timeout, other.max_output, other.parallel, other.metadata, other.spec,
-        )  # fmt: skip
+        names = ("handler", "timeout", "max_output", "parallel", "on_crash", "metadata", "spec")
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
         return hash(self.name)

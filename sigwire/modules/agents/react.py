@@ -36,6 +36,7 @@ from sigwire.core.response import Attempt, Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import Emit
+from sigwire.effects.performing import current_frame, in_frame
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
@@ -51,7 +52,15 @@ from sigwire.errors import (
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents import conversation
 from sigwire.modules.agents.react_signatures import AgentSignatures
-from sigwire.modules.agents.run import AgentRun, EmittingRecorder, RunState, Termination, TerminationReason, tool_done
+from sigwire.modules.agents.run import (
+    AgentRun,
+    EmittingRecorder,
+    ReActStep,
+    RunState,
+    Termination,
+    TerminationReason,
+    tool_done,
+)
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
 from sigwire.modules.ask import check_config, resolve_lm
@@ -135,6 +144,15 @@ class ReAct(StepsModule, Generic[P, S]):
         """The tools by name, including the submit tool."""
         return {**self.toolbox.tools, self._submit.name: self._submit.tool}
 
+    def load_result(self, data: FieldValues) -> Prediction:
+        """Decode the JSON of a result of this agent (``prediction.to_json()``), the run included."""
+        prediction = Prediction.from_json(data, signature=self.signature)
+        fields = prediction.__dict__
+        for name, load in _RUN_FIELDS.items():
+            name = f"run_{name}" if name in self._output_names else name
+            fields[name] = load(fields[name])
+        return prediction
+
     if TYPE_CHECKING:
 
         @overload
@@ -190,11 +208,12 @@ class ReAct(StepsModule, Generic[P, S]):
             raise
 
     def _loop(self, state: RunState, limit: int) -> Steps[Termination]:
-        before, number = set_turn(None), 0
+        before, number, frame = set_turn(None), 0, current_frame()
+        turn = self._streamed_turn if is_streamed() else self._turn
         try:
             for number in range(limit):
                 set_turn(number)
-                end = yield from self._streamed_turn(state) if is_streamed() else self._turn(state)
+                end = yield from turn(state) if frame is None else in_frame(frame.child("turn"), turn, state)
                 if end is not None:
                     return end
         except Exception as error:
@@ -397,6 +416,13 @@ class ReAct(StepsModule, Generic[P, S]):
     def _run_fields(self, run: AgentRun) -> dict[str, object]:
         """Return the fields of a prediction that describe the run."""
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
+
+
+_RUN_FIELDS: Mapping[str, Callable[[Any], object]] = {
+    "steps": lambda steps: tuple(map(ReActStep.from_json, steps)),
+    "history": History.from_json,
+    "termination_reason": str,
+}
 
 
 def _has_layout(layout: Layout, text: str) -> bool:

@@ -28,20 +28,23 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Literal, NoReturn, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
-from sigwire.core.json import JsonValue, Value
+from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.parts import MediaPart
 from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.tool import Tool, check_limits
+from sigwire.core.tools.tool import OnCrash, Tool, check_limits
 from sigwire.effects.cancellation import CoroutineOf, merge_partial
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
-from sigwire.effects.steps import Steps, arun, run
+from sigwire.effects.performing import performed
+from sigwire.effects.steps import Effect, Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
+from sigwire.journal.errors import JournalDivergence
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.deadlines import remaining_seconds, shorter
+from sigwire.modules.agents.running_call import running_call
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
@@ -159,18 +162,18 @@ class Toolbox(ChecksKeywords):
         """Return the steps that run calls. ``record`` receives each finished run, also those before an interrupt."""
         items = [self._prepare(call, record) for call in calls]
         if len(items) == 1:
-            return ((yield items[0]),)
+            return ((yield _effect_of(items[0])),)
         done: list[ToolRun | None] = [None] * len(items)
         for group in self._groups(items):
             if len(group) == 1:
-                done[group[0]] = yield items[group[0]]
+                done[group[0]] = yield _effect_of(items[group[0]])
                 continue
-            runs = yield Gather([_one_run(items[at]) for at in group], limit=self.parallel)
+            runs = yield Gather([_one_run(_effect_of(items[at])) for at in group], limit=self.parallel)
             for at, finished in zip(group, runs, strict=True):
                 done[at] = finished
         return tuple(cast("list[ToolRun]", done))
 
-    def _prepare(self, call: ToolCall, record: RunRecorder | None) -> _ToolRunEffect | _RejectedRun:
+    def _prepare(self, call: ToolCall, record: RunRecorder | None) -> _ToolRunEffect | _KnownRun:
         tool = self.tools.get(call.name)
         error: Exception | None = None
         if call.error is not None and call.error.code != "unknown_tool":
@@ -188,7 +191,7 @@ class Toolbox(ChecksKeywords):
                 is_expected = isinstance(fault, ValueError) and str(fault)
                 problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
         done = partial(_tool_run, self, call, tool, problem, 0.0, is_error=True, exception=error)
-        return _RejectedRun(tool, done, record)
+        return _KnownRun(tool, done, record)
 
     def warn(self, name: str, tool: Tool | None, error: Exception) -> LMWarning:
         """Return the warning of an exception of a tool; also emit a ``ToolWarning``, once for each line of a tool."""
@@ -198,7 +201,7 @@ class Toolbox(ChecksKeywords):
             warnings.warn_explicit(text, ToolWarning, file, line)
         return LMWarning("tool", text)
 
-    def _groups(self, items: Sequence[_ToolRunEffect | _RejectedRun]) -> Sequence[list[int]]:
+    def _groups(self, items: Sequence[_ToolRunEffect | _KnownRun]) -> Sequence[list[int]]:
         """Return the indexes of calls that run together: neighbours in parallel. A tool with ``parallel=False`` runs alone."""
         groups: list[list[int]] = []
         together: list[int] = []
@@ -219,8 +222,12 @@ class RunRecorder(Protocol):
     def append(self, done: ToolRun, /) -> None: ...
 
 
-def _one_run(item: _ToolRunEffect | _RejectedRun) -> Steps[ToolRun]:
-    done: ToolRun = yield item
+def _effect_of(item: _ToolRunEffect | _KnownRun) -> Effect[ToolRun]:
+    return performed(item) if isinstance(item, _ToolRunEffect) else item
+
+
+def _one_run(effect: Effect[ToolRun]) -> Steps[ToolRun]:
+    done: ToolRun = yield effect
     return done
 
 
@@ -246,8 +253,8 @@ class _ToolTimeout(Exception):
     """A tool exceeded its time limit."""
 
 
-class _RejectedRun:
-    """The effect of a call that cannot be run: its result is an error."""
+class _KnownRun:
+    """The effect of a call that is not run: it is invalid and its result an error, or its run is recorded."""
 
     __slots__ = ("_make", "_record", "tool")
 
@@ -271,6 +278,7 @@ class _ToolRunEffect:
 
     __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "tool")
 
+    kind = "tool"
     nests = True  # a tool may run programs
 
     def __init__(
@@ -288,7 +296,7 @@ class _ToolRunEffect:
     def run(self) -> ToolRun:
         started = perf_counter()
         try:
-            with watched_call("tool", self.tool, self._inputs) as end:
+            with running_call(self._call), watched_call("tool", self.tool, self._inputs) as end:
                 value, done = self._run_blocking(started)
                 end(value)
         except Exception as error:
@@ -298,12 +306,37 @@ class _ToolRunEffect:
     async def arun(self) -> ToolRun:
         started = perf_counter()
         try:
-            with watched_call("tool", self.tool, self._inputs) as end:
+            with running_call(self._call), watched_call("tool", self.tool, self._inputs) as end:
                 value, done = await self._run_awaited(started)
                 end(value)
         except Exception as error:
             done = self._failed_run(error, perf_counter() - started)
         return self._record_run(done)
+
+    # --- recorded by a journal ---
+
+    @property
+    def on_crash(self) -> OnCrash:
+        return self.tool.on_crash
+
+    def fingerprint(self) -> JsonObject:
+        return {"name": self._call.name, "arguments": self._call.arguments}
+
+    def dump(self, value: ToolRun) -> JsonObject:
+        return value.to_json()
+
+    def dump_error(self, error: Exception) -> None:
+        """Return ``None``: an exception that ends the run is not recorded, and the tool runs again in the next run."""
+
+    def load(self, data: JsonObject) -> _KnownRun:
+        """Return the effect that gives a dumped run."""
+        return _KnownRun(self.tool, partial(ToolRun.from_json, data), self._record)
+
+    def settle(self, decision: Mapping[str, JsonValue]) -> ToolRun:
+        """Return the run of a call that a crash interrupted: ``{"result": value}`` or ``{"deny": "why"}``."""
+        if "result" in decision:
+            return _tool_run(self._box, self._call, self.tool, decision["result"], 0.0)
+        return self._error_run(f"The call was denied: {decision['deny']}", 0.0)
 
     # --- call the handler ---
 
@@ -377,8 +410,8 @@ class _ToolRunEffect:
         if isinstance(error, ToolSignal):
             return self._error_run(str(error) or type(error).__name__, seconds)
         # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
-        # An EventLoopError is a problem of the program, which the model cannot solve.
-        if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError):
+        # The others are problems of the program, which the model cannot solve.
+        if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError | JournalDivergence):
             locate(error, tool=self._call.name)
             raise error
         return self._error_run(f"The tool failed. {short_message(error)}", seconds, error)

@@ -1,0 +1,6 @@
+"""Recorded runs: a program that was killed goes on where it was, and repeats no effect that it finished.
+
+journal   Journal, the public face     session   one run: records and replays effects     errors     pending calls, divergence
+store     the SQLite file              packing   values as bytes                          lock       one owner for each run
+records   rows as values               divergence  the difference of two fingerprints     results    results as JSON
+"""

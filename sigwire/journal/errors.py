@@ -1,0 +1,82 @@
+"""The errors of recorded runs, and ``PendingCall``, a call that waits for a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from sigwire.core.json import JsonObject
+from sigwire.errors import AgentStopped, CallerError, StateError
+
+__all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunIsLive", "ToolInterrupted"]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """A tool call that waits for a decision. ``id`` is its key among the decisions: the place of the call in the run.
+
+    ``kind`` is "crash": the process ended while the tool ran, so its effect may have happened, wholly or in part.
+    """
+
+    id: str
+    name: str
+    arguments: JsonObject
+    why: str
+    kind: Literal["crash"] = "crash"
+
+
+class ApprovalNeeded(AgentStopped):
+    """A run waits for decisions about tool calls. ``pending`` has the calls; ``state`` is JSON that names the run.
+
+    Decide with ``journal.resume(program, run, {call.id: "rerun"})``, ``{"result": value}`` or ``{"deny": "why"}``.
+    """
+
+    def __init__(self, run: str, pending: Sequence[PendingCall]) -> None:
+        self.pending = tuple(pending)
+        self.state: JsonObject = {"format": 1, "run": run, "pending": [asdict(call) for call in pending]}
+        calls = "; ".join(f"{call.name} at {call.id}" for call in pending)
+        super().__init__(
+            f"The run {run!r} ended while tools ran, and their effects may have happened: {calls} (starting the run). Decide "
+            'with journal.resume(program, run, {id: "rerun"}), {"result": value} or {"deny": "why"} for each id in '
+            "error.pending.",
+            reason="approval",
+        )
+
+
+class ToolInterrupted(AgentStopped):
+    """A process ended while a tool with ``on_crash="fail"`` ran. ``pending`` has the calls."""
+
+    def __init__(self, run: str, pending: Sequence[PendingCall]) -> None:
+        self.pending = tuple(pending)
+        calls = "; ".join(f"{call.name} at {call.id}" for call in pending)
+        super().__init__(
+            f"The run {run!r} ended while tools ran that must not run again: {calls} (starting the run). Begin another run, "
+            "or decide with journal.resume as for ApprovalNeeded.",
+            reason="interrupted",
+        )
+
+
+class RunIsLive(CallerError, RuntimeError):
+    """Another process or thread is running this run. Attributes: its ``pid``, and ``since`` (seconds of ``time.time()``)."""
+
+    def __init__(self, run: str, pid: int | None, since: float | None) -> None:
+        self.run, self.pid, self.since = run, pid, since
+        owner = "another process" if pid is None else f"process {pid}"
+        super().__init__(
+            f"The run {run!r} is going on in {owner} (starting the run). Wait for its end, or end the process."
+        )
+
+
+class JournalDivergence(StateError):
+    """A program does something else at a place than its recorded run did.
+
+    Attributes: ``place``, ``recorded`` and ``now`` (fingerprints as JSON), ``diff`` (a text).
+    """
+
+    def __init__(self, place: str, recorded: JsonObject, now: JsonObject, what: str, diff: str) -> None:
+        self.place, self.recorded, self.now, self.diff = place, recorded, now, diff
+        super().__init__(
+            f"{what} (replaying {place}). The program or its inputs changed since the run was recorded. Undo the change, begin "
+            f'another run, or continue as a new run with on_change="fork".\n{diff}'.rstrip()
+        )

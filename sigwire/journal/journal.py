@@ -1,0 +1,239 @@
+"""Journal: runs of programs that survive the death of their process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self, TypeAlias, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_mapping
+from sigwire.core.record import to_plain
+from sigwire.effects.performing import performing
+from sigwire.errors import ConfigurationError, InputError
+from sigwire.journal.errors import RunIsLive
+from sigwire.journal.lock import RunLock
+from sigwire.journal.packing import pack, unpack
+from sigwire.journal.records import RunInfo, StoredEffect
+from sigwire.journal.results import dump_inputs, load_inputs
+from sigwire.journal.session import OnChange, Redact, Session, pending_calls, read_key
+from sigwire.journal.store import Store
+from sigwire.keywords import ChecksKeywords
+
+__all__ = ["Decision", "Journal", "JournaledProgram"]
+
+Decision: TypeAlias = Literal["rerun"] | Mapping[str, object]
+"""``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``."""
+
+
+class JournaledProgram(Protocol):
+    """A module of sigwire."""
+
+    def __call__(self, *args: Any, **inputs: Any) -> Any: ...
+    def acall(self, *args: Any, **inputs: Any) -> Any: ...
+    def stream(self, *args: Any, **inputs: Any) -> Any: ...
+    def astream(self, *args: Any, **inputs: Any) -> Any: ...
+    def call_steps(self, *args: Any, **inputs: Any) -> Any: ...
+
+
+class Journal(ChecksKeywords):
+    """A SQLite file that records the runs of programs: each answer of a model and each result of a tool.
+
+    A run that was killed goes on when it is started again with its name: recorded effects are not made again. A tool that
+    ran at the moment of the kill follows its ``on_crash``. A finished run returns its result. Inputs and effects must have a
+    JSON form, and the program must decide by them and by ``sigwire.durable`` alone (time, random numbers).
+
+    Many runs and processes may share the file, on one machine. Every run has one owner at a time (``RunIsLive``). The file
+    has prompts and answers, but no keys. ``redact`` gets each JSON value before it is written and returns the value to write;
+    an answer that it changed is replayed as changed.
+
+    >>> import tempfile
+    >>> from sigwire.lm.fake import FakeLM
+    >>> from sigwire.modules.predict import Predict
+    >>> predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    >>> with tempfile.TemporaryDirectory() as folder, Journal(f"{folder}/runs.sqlite3") as journal:
+    ...     first = journal.run(predict, run="sum-1", question="2+2?")
+    ...     again = journal.run(predict, run="sum-1", question="2+2?")  # the model has no second answer
+    ...     [(effect.place, effect.state) for effect in journal.effects("sum-1")]
+    [('Predict.0/ask.0', 'done')]
+    >>> first.answer, again.answer
+    ('4', '4')
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, redact: Redact | None = None) -> None:
+        self.path = Path(path).absolute()
+        self._redact = redact
+        self._store = Store(self.path)
+        self._locks = self.path.with_name(f"{self.path.name}.locks")
+
+    # --- runs ----------------------------------------------------------------------------------------
+
+    def run(self, program: JournaledProgram, run: str, *, on_change: OnChange = "raise", **inputs: Any) -> Any:
+        """Run a program, or continue its run of this name, blocking; return its result.
+
+        Without inputs, a run that exists continues with its recorded inputs. Raises ``InputError`` for other inputs than the
+        recorded ones, ``RunIsLive``, ``ApprovalNeeded`` and ``ToolInterrupted`` for calls that a crash interrupted, and
+        ``JournalDivergence`` if the program changed. ``on_change="fork"`` continues a changed program as the run ``name~1``,
+        which has the effects until the change.
+        """
+        session, given = self._session(program, run, inputs, on_change)
+        with performing(session.frame()):
+            return program(**given)
+
+    async def arun(self, program: JournaledProgram, run: str, *, on_change: OnChange = "raise", **inputs: Any) -> Any:
+        """``run``, awaited."""
+        session, given = self._session(program, run, inputs, on_change)
+        with performing(session.frame()):
+            return await program.acall(**given)
+
+    def stream(self, program: JournaledProgram, run: str, *, on_change: OnChange = "raise", **inputs: Any) -> Any:
+        """``run`` as ``program.stream``: recorded answers and results emit their events at once."""
+        session, given = self._session(program, run, inputs, on_change, replays=True)
+        with performing(session.frame()):
+            return program.stream(**given)
+
+    def astream(self, program: JournaledProgram, run: str, *, on_change: OnChange = "raise", **inputs: Any) -> Any:
+        """``stream``, awaited."""
+        session, given = self._session(program, run, inputs, on_change, replays=True)
+        with performing(session.frame()):
+            return program.astream(**given)
+
+    def resume(
+        self, program: JournaledProgram, run: str, decisions: Mapping[str, Decision] | None = None, **inputs: Any
+    ) -> Any:
+        """Decide about the pending calls of a run, and continue it; without inputs, with its recorded inputs."""
+        self.decide(run, decisions or {})
+        return self.run(program, run, **inputs)
+
+    async def aresume(
+        self, program: JournaledProgram, run: str, decisions: Mapping[str, Decision] | None = None, **inputs: Any
+    ) -> Any:
+        """``resume``, awaited."""
+        self.decide(run, decisions or {})
+        return await self.arun(program, run, **inputs)
+
+    def decide(self, run: str, decisions: Mapping[str, Decision]) -> None:
+        """Record a decision for every pending call of a run: ``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``.
+
+        Nothing runs. Raises ``InputError`` for an id that is missing or unknown.
+        """
+        self._known_inputs(run)
+        lock = RunLock.acquire(self._locks, run)
+        try:
+            pending = {call.id for _, call in pending_calls(self._store, self._store.rows(run))}
+            if wrong := sorted(pending ^ decisions.keys()):
+                raise InputError(
+                    f"The run {run!r} needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); "
+                    f"missing or unknown: {', '.join(wrong)}."
+                )
+            texts: dict[str, bytes] = {}
+            self._store.decide(run, {place: _packed(decision, texts) for place, decision in decisions.items()}, texts)
+        finally:
+            lock.release()
+
+    def _session(
+        self, program: JournaledProgram, run: str, inputs: dict[str, Any], on_change: OnChange, replays: bool = False
+    ) -> tuple[Session, dict[str, Any]]:
+        """Return the session, and the inputs for the program."""
+        if not hasattr(program, "call_steps"):
+            raise ConfigurationError(
+                f"A Journal runs modules of sigwire, not {type(program).__name__} (starting the run). Write a Module whose "
+                "forward does the work."
+            )
+        if on_change not in ("raise", "fork"):
+            raise ConfigurationError(f'on_change is "raise" or "fork", not {on_change!r} (starting the run).')
+        given: JsonObject | None = dump_inputs(inputs)
+        if not inputs and self._store.head(run) is not None:
+            given, inputs = None, load_inputs(program, self._known_inputs(run))
+        session = Session(
+            self._store, self._locks, program, run, given, redact=self._redact, on_change=on_change, replays=replays
+        )
+        return session, inputs
+
+    def _known_inputs(self, run: str) -> Any:
+        head = self._store.head(run)
+        if head is None:
+            raise InputError(f"The journal has no run {run!r}. journal.runs() lists the runs.")
+        return unpack(head.inputs, self._store.text)
+
+    # --- the file ------------------------------------------------------------------------------------
+
+    def runs(self) -> list[RunInfo]:
+        """Return the runs, oldest first."""
+        return [
+            RunInfo(
+                head.run,
+                head.state,
+                str(unpack(head.header, self._store.text)["program"]),
+                unpack(head.inputs, self._store.text),
+                head.error,
+                head.started,
+                head.updated,
+            )
+            for head in self._store.heads()
+        ]
+
+    def effects(self, run: str) -> list[StoredEffect]:
+        """Return the recorded effects of a run, in the order in which they began."""
+        return [
+            StoredEffect(
+                row.place,
+                row.kind,
+                row.state,
+                row.attempt,
+                read_key(self._store, row.key),
+                None if row.value is None else unpack(row.value, self._store.text),
+                row.started,
+                row.ended,
+            )
+            for row in self._store.rows(run)
+        ]
+
+    def prune(self, older_than: float | timedelta, *, unfinished: bool = False) -> int:
+        """Delete finished runs that ended more than ``older_than`` (seconds) ago; return their number.
+
+        ``unfinished=True`` deletes killed, failed and waiting runs too; a run that is live is kept.
+        """
+        seconds = older_than.total_seconds() if isinstance(older_than, timedelta) else older_than
+        pruned = 0
+        for head in self._store.heads():
+            if head.updated > time.time() - seconds or not (unfinished or head.state == "done"):
+                continue
+            with suppress(RunIsLive):
+                lock = RunLock.acquire(self._locks, head.run)
+                try:
+                    self._store.remove(head.run)
+                finally:
+                    lock.release()
+                pruned += 1
+        self._store.remove_unused_texts()
+        return pruned
+
+    def close(self) -> None:
+        """Close the file. The next use opens it again."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Journal({str(self.path)!r})"
+
+
+def _packed(decision: Decision, texts: dict[str, bytes]) -> bytes:
+    is_known = decision == "rerun" or (
+        is_mapping(decision) and len(decision) == 1 and decision.keys() <= {"result", "deny"}
+    )
+    if not is_known:
+        raise InputError(f'A decision is "rerun", {{"result": value}} or {{"deny": "why"}}, not {decision!r:.80}.')
+    return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
