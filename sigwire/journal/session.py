@@ -118,7 +118,7 @@ class Session:
         before, now = unpack(head.header, self._store.text), _header(self._program)
         if {**before, "sigwire": ""} != {**now, "sigwire": ""}:
             warn_user(
-                f"The run {self._run!r} was begun by another program: {before}, now {now}. Recorded effects are used where "
+                f"The run {self._run!r} is of another program: {before}, now {now} (starting the run). Recorded effects are used where "
                 "place and request are equal.",
                 RuntimeWarning,
             )

@@ -138,10 +138,7 @@ class Module(ChecksKeywords, Walkable):
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""
         if (frame := current_frame()) is not None:
-            return frame.program(type(self).__name__, self._called_steps, args, kwargs)
-        return self._called_steps(args, kwargs)
-
-    def _called_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[Any]:
+            return frame.program(type(self).__name__, self._watched_steps, current(), args, kwargs)
         values = current()
         if self.callbacks or values.callbacks or values.track_usage or values.max_history_size:
             return self._watched_steps(values, args, kwargs)
