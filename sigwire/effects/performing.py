@@ -1,7 +1,7 @@
 """Perform effects in another way than by ``run``: the seam of the journal and of engines for durable work.
 
 Most effects are performed by the driver of their steps. A *recordable* effect (a question to a model, a tool run, a clock) is
-yielded as ``performed(effect)``: inside ``performing(frame)`` the frame performs the effect, and without a frame its own ``run`` does.
+yielded as ``performed(effect)``: a frame, if ``performing`` set one, performs the effect; otherwise its own ``run`` does.
 
 Each performed effect has a *place*: its path in the tree of programs, such as ``ReAct.0/turn.2/tool.1``. Names are counted
 within their parent. Programs that run at once have frames of their own (the children of ``Gather`` by position), so a place

@@ -32,7 +32,8 @@ class RunLock:
             import fcntl
         except ImportError as error:
             raise ConfigurationError("A Journal needs flock, which Windows lacks (locking the run).") from error
-        folder.mkdir(mode=0o700, exist_ok=True)
+        for missing in (folder.parent, folder):
+            missing.mkdir(mode=0o700, exist_ok=True)
         path = folder / sha256(run.encode()).hexdigest()[:32]
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

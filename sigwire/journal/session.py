@@ -18,7 +18,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
 from sigwire.effects.loops import to_thread
 from sigwire.effects.performing import Frame, Recordable
-from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.effects.steps import Effect, FunctionEffect, Steps
 from sigwire.errors import InputError, StateError, warn_user
 from sigwire.journal.divergence import divergence
 from sigwire.journal.errors import ApprovalNeeded, PendingCall, ToolInterrupted
@@ -118,8 +118,8 @@ class Session:
         before, now = unpack(head.header, self._store.text), _header(self._program)
         if {**before, "sigwire": ""} != {**now, "sigwire": ""}:
             warn_user(
-                f"The run {self._run!r} is of another program: {before}, now {now} (starting the run). Recorded effects are used where "
-                "place and request are equal.",
+                f"The run {self._run!r} is of another program: {before}, now {now} (starting the run). Recorded effects are "
+                "used where place and request are equal.",
                 RuntimeWarning,
             )
 
@@ -147,7 +147,7 @@ class Session:
         row = self._recorded(place, fingerprint, key)
         if row is not None and row.value is not None:
             self._done.append(place)
-            return (yield effect.load(unpack(row.value, self._store.text)))
+            return (yield self._replayed(effect, row.value))
         write = self._writer(effect, place, fingerprint, key, 1 if row is None else row.attempt + 1)
         decision = None if row is None or row.decision is None else unpack(row.decision, self._store.text)
         if decision is not None and decision != "rerun":
@@ -166,6 +166,13 @@ class Session:
             raise
         yield _stored(partial(write, "done", effect.dump(value)))
         return value
+
+    def _replayed(self, effect: Recordable[Any], packed: bytes) -> Effect[Any]:
+        data = unpack(packed, self._store.text)
+        try:
+            return effect.load(data)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise StateError(f"The journal holds an effect that cannot be read: {error!r:.200}.") from error
 
     def _recorded(self, place: str, fingerprint: str, key: JsonObject) -> Row | None:
         """Return the row of a place. If another effect is recorded there, raise ``JournalDivergence``, or fork the run."""

@@ -63,7 +63,9 @@ class Ledger:
         with sqlite3.connect(self.folder / "shop.sqlite", timeout=30) as connection:
             connection.execute("PRAGMA synchronous = OFF")  # the process is killed, not the machine
             connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (key TEXT, value TEXT)")
-            connection.execute(f"INSERT INTO {table} SELECT ?, ? WHERE ? NOT IN (SELECT key FROM {table})", (key, value, key))
+            connection.execute(
+                f"INSERT INTO {table} SELECT ?, ? WHERE ? NOT IN (SELECT key FROM {table})", (key, value, key)
+            )
         connection.close()
 
     def rows(self, table: str) -> list[tuple[str, str]]:

@@ -330,7 +330,8 @@ class _ToolRunEffect:
 
     def load(self, data: JsonObject) -> _KnownRun:
         """Return the effect that gives a dumped run."""
-        return _KnownRun(self.tool, partial(ToolRun.from_json, data), self._record)
+        done = ToolRun.from_json(data)
+        return _KnownRun(self.tool, lambda: done, self._record)
 
     def settle(self, decision: Mapping[str, JsonValue]) -> ToolRun:
         """Return the run of a call that a crash interrupted: ``{"result": value}`` or ``{"deny": "why"}``."""
