@@ -13,6 +13,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/quickstart.py
 	$(PYTHON) examples/stream_agent.py
+	$(PYTHON) examples/resume_agent.py
 
 test: $(VENV)/.installed-test
 	$(PYTHON) -m pytest -q --numprocesses auto --dist worksteal -m "not long"

@@ -1,4 +1,4 @@
-"""An agent whose answer is streamed: `python examples/stream_agent.py`, also the second half of `make demo`.
+"""An agent whose answer is streamed: `python examples/stream_agent.py`, also the second part of `make demo`.
 
 1. Native calls     the agent streamed over each provider's wire: partial calls, results, the answer
 2. Calls as text    over one wire, by a model without tools that writes its calls in three dialects, streamed as text

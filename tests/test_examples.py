@@ -1,4 +1,4 @@
-"""The quickstart and the streamed agent pass over every wire, and both fail if a run differs."""
+"""The quickstart and the streamed agent pass over every wire, the killed agent goes on, and each fails if a run differs."""
 
 from __future__ import annotations
 
@@ -159,3 +159,28 @@ def test_example_fails_when_a_streamed_agent_differs(
         agent.stream_all(lambda: iter(runs[1:]), shop, good)[1] == 2
     )  # another wire; tools that were offered natively
     assert "tools were offered natively" in capsys.readouterr().out
+
+
+# --- the killed agent ------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs flock")
+def test_killed_agent_pays_for_no_answer_and_runs_no_tool_twice(tmp_path: Path) -> None:
+    done = example("resume_agent.py", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    assert lines.count("in all: 3 answers paid, 2 tools run: as in one life") == 3
+    assert sum(line.endswith("; killed") for line in lines) == 2
+    assert any(line.startswith("pending: convert_weight") for line in lines)
+    assert "No answer was paid twice, no tool ran twice." in lines
+
+
+def test_example_fails_when_a_killed_agent_differs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    agent = importlib.import_module("resume_agent")
+    outcomes = iter([("36.817", 3, ["check_stock"]), ("36.817", 4, ["check_stock"]), ("36.817", 3, ["check_stock"])])
+    monkeypatch.setattr(agent, "lives", lambda folder, kills: next(outcomes))
+    assert agent.main() == 1
+    assert capsys.readouterr().out.count("FAILED") == 1

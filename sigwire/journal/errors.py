@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sigwire.core.json import JsonObject
 from sigwire.errors import AgentStopped, CallerError, StateError
 
-__all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunIsLive", "ToolInterrupted"]
+__all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunError", "RunIsLive", "ToolInterrupted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +80,7 @@ class JournalDivergence(StateError):
             f"{what} (replaying {place}). The program or its inputs changed since the run was recorded. Undo the change, begin "
             f'another run, or continue as a new run with on_change="fork".\n{diff}'.rstrip()
         )
+
+
+RunError: TypeAlias = ApprovalNeeded | JournalDivergence | RunIsLive | ToolInterrupted
+"""An error of the recorded run, not of the effect that raised it: never a result for a model."""

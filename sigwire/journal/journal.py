@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.narrow import is_mapping
+from sigwire.core.narrow import is_mapping, is_object
 from sigwire.core.record import to_plain
 from sigwire.effects.performing import performing
-from sigwire.errors import ConfigurationError, InputError
+from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.journal.errors import RunIsLive
 from sigwire.journal.lock import RunLock
 from sigwire.journal.packing import pack, unpack
@@ -155,11 +155,17 @@ class Journal(ChecksKeywords):
         )
         return session, inputs
 
-    def _known_inputs(self, run: str) -> Any:
+    def _known_inputs(self, run: str) -> JsonObject:
         head = self._store.head(run)
         if head is None:
             raise InputError(f"The journal has no run {run!r}. journal.runs() lists the runs.")
-        return unpack(head.inputs, self._store.text)
+        return self._object(head.inputs)
+
+    def _object(self, packed: bytes) -> JsonObject:
+        value = unpack(packed, self._store.text)
+        if not is_object(value):
+            raise StateError("The journal holds a value that cannot be read: it is no object (reading the journal).")
+        return value
 
     # --- the file ------------------------------------------------------------------------------------
 
@@ -169,8 +175,8 @@ class Journal(ChecksKeywords):
             RunInfo(
                 head.run,
                 head.state,
-                str(unpack(head.header, self._store.text)["program"]),
-                unpack(head.inputs, self._store.text),
+                str(self._object(head.header).get("program")),
+                self._object(head.inputs),
                 head.error,
                 head.started,
                 head.updated,

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
 from sigwire.effects.loops import to_thread
 from sigwire.effects.performing import Frame, Recordable
-from sigwire.effects.steps import Effect, FunctionEffect, Steps
+from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import InputError, StateError, warn_user
 from sigwire.journal.divergence import divergence
 from sigwire.journal.errors import ApprovalNeeded, PendingCall, ToolInterrupted
@@ -33,6 +33,7 @@ __all__ = ["OnChange", "Redact", "Session", "pending_calls", "read_key"]
 Redact: TypeAlias = Callable[[JsonValue], JsonValue]
 OnChange: TypeAlias = Literal["raise", "fork"]
 
+T = TypeVar("T")
 _WHY = "the process ended while the tool ran"
 _FORKED = re.compile(r"~(\d+)$")
 
@@ -147,11 +148,12 @@ class Session:
         row = self._recorded(place, fingerprint, key)
         if row is not None and row.value is not None:
             self._done.append(place)
-            return (yield self._replayed(effect, row.value))
+            data = unpack(row.value, self._store.text)
+            return (yield _reading(lambda: effect.load(data)))
         write = self._writer(effect, place, fingerprint, key, 1 if row is None else row.attempt + 1)
         decision = None if row is None or row.decision is None else unpack(row.decision, self._store.text)
         if decision is not None and decision != "rerun":
-            settled = effect.dump(cast(Any, effect).settle(decision))
+            settled = _reading(lambda: effect.dump(cast(Any, effect).settle(decision)))
             yield _stored(partial(write, "done", settled))
             return (yield effect.load(settled))
         on_crash = getattr(effect, "on_crash", None)
@@ -166,13 +168,6 @@ class Session:
             raise
         yield _stored(partial(write, "done", effect.dump(value)))
         return value
-
-    def _replayed(self, effect: Recordable[Any], packed: bytes) -> Effect[Any]:
-        data = unpack(packed, self._store.text)
-        try:
-            return effect.load(data)
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise StateError(f"The journal holds an effect that cannot be read: {error!r:.200}.") from error
 
     def _recorded(self, place: str, fingerprint: str, key: JsonObject) -> Row | None:
         """Return the row of a place. If another effect is recorded there, raise ``JournalDivergence``, or fork the run."""
@@ -237,13 +232,22 @@ class Session:
 
 def read_key(store: Store, packed: bytes) -> JsonObject:
     """Return the fingerprint of a packed key."""
-    try:
+
+    def read() -> JsonObject:
         key, lists = unpack(packed, store.text)
         for name in lists:
             key[name] = [unpack(store.text(digest), store.text) for digest in key[name]]
-    except (ValueError, TypeError, LookupError) as error:
+        return dict(key)
+
+    return _reading(read)
+
+
+def _reading(read: Callable[[], T]) -> T:
+    """Return the value of ``read``, which decodes what a file holds. Raises ``StateError`` if it does not fit."""
+    try:
+        return read()
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise StateError(f"The journal holds an effect that cannot be read: {error!r:.200}.") from error
-    return cast(JsonObject, key)
 
 
 def pending_calls(store: Store, rows: Any) -> list[tuple[Row, PendingCall]]:

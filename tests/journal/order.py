@@ -186,7 +186,7 @@ def weigh_with(ledger: Ledger) -> Callable[..., int]:
 
 
 def start(ledger: Ledger, mode: str, on_crash: str = "ask") -> Any:
-    """Run the order, or continue it, in one of ``MODES``; decide as a person who looks into the database."""
+    """Run the order, or continue it, in one of ``MODES``; decide by the rows of the database."""
     with Journal(ledger.folder / "runs.sqlite3") as journal:
         program = Order(ledger, on_crash)
         while True:

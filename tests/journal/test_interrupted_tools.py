@@ -219,7 +219,7 @@ def test_error_that_the_model_sees_is_a_recorded_result(journal: Journal, error:
 # --- current_call -----------------------------------------------------------------------------------------
 
 
-def test_idempotency_key_is_the_same_in_a_rerun_and_different_elsewhere(journal: Journal) -> None:
+def test_idempotency_key_is_the_same_in_a_rerun_and_different_at_other_places(journal: Journal) -> None:
     payments = Payments(on_crash="rerun", calls=2)
     payments.agent.set_lm(FakeLM([[payments.calls[0], ToolCall("same", "pay", {"cents": 1})]]))
     payments.agent.toolbox.parallel = 1

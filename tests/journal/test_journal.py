@@ -151,7 +151,7 @@ async def test_streamed_replay_emits_the_events_of_the_first_run(journal: Journa
     assert {event.path for event in second} == {event.path for event in first}
 
 
-async def test_closed_stream_leaves_a_run_that_goes_on(journal: Journal) -> None:
+async def test_run_goes_on_after_its_stream_was_closed(journal: Journal) -> None:
     ran: list[Any] = []
     agent = adding_agent(script(), ran)
     with journal.stream(agent, "one", question="?") as stream:

@@ -41,7 +41,7 @@ from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.performing import performed
 from sigwire.effects.steps import Effect, Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
-from sigwire.journal.errors import JournalDivergence
+from sigwire.journal.errors import RunError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.deadlines import remaining_seconds, shorter
 from sigwire.modules.agents.running_call import running_call
@@ -412,7 +412,7 @@ class _ToolRunEffect:
             return self._error_run(str(error) or type(error).__name__, seconds)
         # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
         # The others are problems of the program, which the model cannot solve.
-        if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError | JournalDivergence):
+        if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError | RunError):
             locate(error, tool=self._call.name)
             raise error
         return self._error_run(f"The tool failed. {short_message(error)}", seconds, error)
