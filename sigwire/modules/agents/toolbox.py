@@ -34,7 +34,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.tool import OnCrash, Tool, check_limits
+from sigwire.core.tools.tool import Tool, check_limits
 from sigwire.effects.cancellation import CoroutineOf, merge_partial
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
@@ -161,14 +161,15 @@ class Toolbox(ChecksKeywords):
     def run(self, calls: Iterable[ToolCall], *, record: RunRecorder | None = None) -> Steps[tuple[ToolRun, ...]]:
         """Return the steps that run calls. ``record`` receives each finished run, also those before an interrupt."""
         items = [self._prepare(call, record) for call in calls]
+        effects = [performed(item) if isinstance(item, _ToolRunEffect) else item for item in items]
         if len(items) == 1:
-            return ((yield _effect_of(items[0])),)
+            return ((yield effects[0]),)
         done: list[ToolRun | None] = [None] * len(items)
         for group in self._groups(items):
             if len(group) == 1:
-                done[group[0]] = yield _effect_of(items[group[0]])
+                done[group[0]] = yield effects[group[0]]
                 continue
-            runs = yield Gather([_one_run(_effect_of(items[at])) for at in group], limit=self.parallel)
+            runs = yield Gather([_one_run(effects[at]) for at in group], limit=self.parallel)
             for at, finished in zip(group, runs, strict=True):
                 done[at] = finished
         return tuple(cast("list[ToolRun]", done))
@@ -222,10 +223,6 @@ class RunRecorder(Protocol):
     def append(self, done: ToolRun, /) -> None: ...
 
 
-def _effect_of(item: _ToolRunEffect | _KnownRun) -> Effect[ToolRun]:
-    return performed(item) if isinstance(item, _ToolRunEffect) else item
-
-
 def _one_run(effect: Effect[ToolRun]) -> Steps[ToolRun]:
     done: ToolRun = yield effect
     return done
@@ -276,7 +273,7 @@ class _KnownRun:
 class _ToolRunEffect:
     """The effect of a valid call: run the tool."""
 
-    __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "tool")
+    __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "on_crash", "tool")
 
     kind = "tool"
     nests = True  # a tool may run programs
@@ -291,7 +288,7 @@ class _ToolRunEffect:
         record: RunRecorder | None,
     ) -> None:
         self._box, self._call, self.tool, self._record = box, call, tool, record
-        self._handler, self._bound = handler, bound
+        self._handler, self._bound, self.on_crash = handler, bound, tool.on_crash
 
     def run(self) -> ToolRun:
         started = perf_counter()
@@ -314,10 +311,6 @@ class _ToolRunEffect:
         return self._record_run(done)
 
     # --- recorded by a journal ---
-
-    @property
-    def on_crash(self) -> OnCrash:
-        return self.tool.on_crash
 
     def fingerprint(self) -> JsonObject:
         return {"name": self._call.name, "arguments": self._call.arguments}
