@@ -10,20 +10,37 @@ from typing import Any
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.performing import current_frame
 
-__all__ = ["CurrentCall", "current_call", "running_call"]
+__all__ = ["CurrentCall", "current_call"]
 
 
 class CurrentCall:
-    """A running call of a model: the name of the tool, the arguments, and the place of the call in a recorded run.
+    """A running call of a model. As a context manager, the call that ``current_call`` returns inside the block."""
 
-    ``run`` and ``place`` are empty outside a run that a ``Journal`` records.
-    """
+    __slots__ = ("_before", "_call", "_frame", "_key")
+    _before: CurrentCall | None
 
-    __slots__ = ("_key", "arguments", "name", "place", "run")
+    def __init__(self, call: ToolCall | None) -> None:
+        self._call, self._frame, self._key = call, current_frame(), ""
 
-    def __init__(self, name: str, arguments: Mapping[str, Any], run: str, place: str) -> None:
-        self.name, self.arguments, self.run, self.place = name, arguments, run, place
-        self._key = ""
+    @property
+    def name(self) -> str:
+        """The name of the tool; empty if no model called it."""
+        return self._call.name if self._call is not None else ""
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments of the model."""
+        return (self._call and self._call.arguments) or {}
+
+    @property
+    def run(self) -> str:
+        """The name of the recorded run; empty without a ``Journal``."""
+        return self._frame.run if self._frame is not None else ""
+
+    @property
+    def place(self) -> str:
+        """The place of the call in the recorded run; empty without a ``Journal``."""
+        return self._frame.path if self._frame is not None else ""
 
     @property
     def idempotency_key(self) -> str:
@@ -46,6 +63,15 @@ class CurrentCall:
         text = json.dumps([self.run, self.place, self.name, self.arguments], sort_keys=True)
         return sha256(text.encode()).hexdigest()[:32]
 
+    def __enter__(self) -> None:
+        self._before = _current.get()
+        _current.set(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _current.set(self._before)
+
 
 def current_call() -> CurrentCall:
     """Return the running call of the tool whose code calls this; an empty one if no model called the tool.
@@ -53,28 +79,7 @@ def current_call() -> CurrentCall:
     >>> current_call().name
     ''
     """
-    return _current.get() or CurrentCall("", {}, "", "")
+    return _current.get() or CurrentCall(None)
 
 
 _current: ContextVar[CurrentCall | None] = ContextVar("sigwire_running_call", default=None)
-
-
-class running_call:  # noqa: N801  # a context manager; a generator would cost each call twice as much
-    """Inside the block, ``current_call`` returns this call."""
-
-    __slots__ = ("_before", "_call")
-    _before: CurrentCall | None
-
-    def __init__(self, call: ToolCall) -> None:
-        frame = current_frame()
-        run, place = ("", "") if frame is None else (frame.run, frame.path)
-        self._call = CurrentCall(call.name, call.arguments or {}, run, place)
-
-    def __enter__(self) -> None:
-        self._before = _current.get()
-        _current.set(self._call)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _current.set(self._before)

@@ -44,7 +44,7 @@ from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionErr
 from sigwire.journal.errors import RunError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.deadlines import remaining_seconds, shorter
-from sigwire.modules.agents.running_call import running_call
+from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
@@ -293,7 +293,7 @@ class _ToolRunEffect:
     def run(self) -> ToolRun:
         started = perf_counter()
         try:
-            with running_call(self._call), watched_call("tool", self.tool, self._inputs) as end:
+            with CurrentCall(self._call), watched_call("tool", self.tool, self._inputs) as end:
                 value, done = self._run_blocking(started)
                 end(value)
         except Exception as error:
@@ -303,7 +303,7 @@ class _ToolRunEffect:
     async def arun(self) -> ToolRun:
         started = perf_counter()
         try:
-            with running_call(self._call), watched_call("tool", self.tool, self._inputs) as end:
+            with CurrentCall(self._call), watched_call("tool", self.tool, self._inputs) as end:
                 value, done = await self._run_awaited(started)
                 end(value)
         except Exception as error:
