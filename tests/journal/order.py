@@ -12,6 +12,7 @@ import os
 import signal
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,13 +61,12 @@ class Ledger:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def insert(self, table: str, key: str, value: str) -> None:
-        with sqlite3.connect(self.folder / "shop.sqlite", timeout=30) as connection:
+        with closing(sqlite3.connect(self.folder / "shop.sqlite", timeout=30)) as connection, connection:
             connection.execute("PRAGMA synchronous = OFF")  # the process is killed, not the machine
             connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (key TEXT, value TEXT)")
             connection.execute(
                 f"INSERT INTO {table} SELECT ?, ? WHERE ? NOT IN (SELECT key FROM {table})", (key, value, key)
             )
-        connection.close()
 
     def rows(self, table: str) -> list[tuple[str, str]]:
         connection = sqlite3.connect(self.folder / "shop.sqlite", timeout=30)

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ ROOT = Path(__file__).resolve().parents[2]
 def journal(tmp_path: Path) -> Iterator[Journal]:
     with Journal(tmp_path / "runs.sqlite3") as journal:
         yield journal
+
+
+def sql(path: Path, *statements: str, value: object = None) -> list[Any]:
+    """Execute statements; return the rows of the last."""
+    with closing(sqlite3.connect(path)) as file, file:
+        return [file.execute(statement, () if value is None else (value,)).fetchall() for statement in statements][-1]
 
 
 async def run(mode: str, journal: Journal, program: Any, name: str = "one", **inputs: Any) -> Any:
@@ -104,7 +111,7 @@ async def test_result_of_a_finished_run_is_typed_and_needs_no_replay(journal: Jo
         lm=FakeLM([{"city": {"name": "Ulm", "people": 3}}]),
     )
     journal.run(predict, "one", text="Ulm")
-    sqlite3.connect(journal.path).execute("DELETE FROM effects").connection.commit()
+    sql(journal.path, "DELETE FROM effects")
     assert journal.run(predict, "one", text="Ulm").city == City(name="Ulm", people=3)
 
 
@@ -247,8 +254,7 @@ async def test_calls_at_once_have_places_by_position(journal: Journal, mode: str
         return {"b": request.messages[-1].text.splitlines()[1] + "!"}
 
     assert await run(mode, journal, Many(FakeLM([answer] * 3)), count=3) == ["0!", "1!", "2!"]
-    with sqlite3.connect(journal.path) as file:
-        file.execute("UPDATE runs SET result = NULL")
+    sql(journal.path, "UPDATE runs SET result = NULL")
     assert await run(mode, journal, Many(FakeLM()), count=3) == ["0!", "1!", "2!"]
 
 
@@ -258,8 +264,7 @@ def test_time_and_chance_are_recorded(journal: Journal) -> None:
             return f"{durable.now()} {durable.random()} {durable.uuid()} {durable.random()}"
 
     rolled = journal.run(Dice(), "one")
-    with sqlite3.connect(journal.path) as file:
-        file.execute("UPDATE runs SET result = NULL")
+    sql(journal.path, "UPDATE runs SET result = NULL")
     assert journal.run(Dice(), "one") == rolled
     assert journal.run(Dice(), "two") != rolled
     assert [effect.kind for effect in journal.effects("one")] == ["now", "random", "uuid", "random"]
@@ -381,8 +386,7 @@ async def test_fork_continues_a_changed_program_as_another_run(journal: Journal,
 
     first = Two("Do it.", FakeLM([{"b": "2"}, {"c": "3"}]))
     await run(mode, journal, first, a="1")
-    with sqlite3.connect(journal.path) as file:
-        file.execute("UPDATE runs SET result = NULL, state = 'failed'")
+    sql(journal.path, "UPDATE runs SET result = NULL, state = 'failed'")
     assert await forked("one", "Do it well.", FakeLM([{"c": "4"}])) == "4"
     assert await forked("one", "Do it well.", FakeLM()) == "4"
     assert await forked("one", "Do it best.", FakeLM([{"c": "5"}])) == "5"
@@ -392,8 +396,7 @@ async def test_fork_continues_a_changed_program_as_another_run(journal: Journal,
 
 def test_another_program_under_the_name_of_a_run_warns(journal: Journal) -> None:
     journal.run(Predict("a -> b", lm=FakeLM([{"b": "2"}])), "one", a="1")
-    with sqlite3.connect(journal.path) as file:
-        file.execute("UPDATE runs SET result = NULL")
+    sql(journal.path, "UPDATE runs SET result = NULL")
     with pytest.warns(RuntimeWarning, match="is of another program"), pytest.raises(JournalDivergence):
         journal.run(Predict("a -> c", lm=FakeLM()), "one", a="1")
 
@@ -409,8 +412,7 @@ def test_divergence_inside_a_nested_agent_is_no_result_of_its_tool(journal: Jour
 
     with pytest.raises(sigwire.SigwireError):
         journal.run(outer("Do.", FakeLM([{"b": "2"}])), "one", q="?")
-    with sqlite3.connect(journal.path) as file:
-        file.execute("UPDATE effects SET state = 'started', value = NULL WHERE kind = 'tool'")
+    sql(journal.path, "UPDATE effects SET state = 'started', value = NULL WHERE kind = 'tool'")
     with pytest.raises(JournalDivergence):
         journal.run(outer("Do well.", FakeLM()), "one", q="?")
 
@@ -457,9 +459,8 @@ def test_messages_of_a_long_run_are_stored_once(journal: Journal) -> None:
     turns: list[Any] = [ToolCall(f"c{at}", "add", {"a": at, "b": 1}) for at in range(20)]
     agent = adding_agent(FakeLM([*turns, ToolCall("s", "submit", {"answer": 1})]), [], max_iters=30)
     journal.run(agent, "one", question="?" * 2000)
-    with sqlite3.connect(journal.path) as file:
-        (messages,) = file.execute("SELECT count(*) FROM texts").fetchone()
-        (keys,) = file.execute("SELECT sum(length(key)) FROM effects").fetchone()
+    ((messages,),) = sql(journal.path, "SELECT count(*) FROM texts")
+    ((keys,),) = sql(journal.path, "SELECT sum(length(key)) FROM effects")
     assert messages == 2 + 2 * 20 + 2  # instructions and task, call and result of each turn, two tools
     assert keys < 30_000
 
@@ -482,17 +483,15 @@ def test_prune_deletes_finished_runs_and_their_texts(journal: Journal) -> None:
     assert journal.prune(older_than=-1) == 1
     assert [info.run for info in journal.runs()] == ["two"]
     assert journal.prune(older_than=-1, unfinished=True) == 1
-    with sqlite3.connect(journal.path) as file:
-        assert file.execute("SELECT count(*) FROM texts").fetchone() == (0,)
+    assert sql(journal.path, "SELECT count(*) FROM texts") == [(0,)]
 
 
 @pytest.mark.parametrize("data", [b"j{", b"x", b"z123", b"", b'j[1,[[["a"],"d"]]]', "text", 7, b"j" + b"[" * 100_000])
 def test_corrupt_value_raises_state_error(journal: Journal, data: object) -> None:
     predict = Predict("a -> b", lm=FakeLM([{"b": "2"}]))
     journal.run(predict, "one", a="1")
-    with sqlite3.connect(journal.path) as file:
-        file.execute("UPDATE runs SET result = NULL")
-        file.execute("UPDATE effects SET value = ?", (data,))
+    sql(journal.path, "UPDATE runs SET result = NULL")
+    sql(journal.path, "UPDATE effects SET value = ?", value=data)
     with pytest.raises(StateError, match="cannot be read"):
         journal.run(predict, "one", a="1")
 
@@ -503,9 +502,8 @@ def test_corrupt_value_raises_state_error(journal: Journal, data: object) -> Non
 def test_value_of_another_shape_raises_state_error(journal: Journal, value: str) -> None:
     predict = Predict("a -> b", lm=FakeLM([{"b": "2"}]))
     journal.run(predict, "one", a="1")
-    with sqlite3.connect(journal.path) as file:
-        file.execute("UPDATE runs SET result = NULL")
-        file.execute("UPDATE effects SET value = ?", (f"j[{value},[]]".encode(),))
+    sql(journal.path, "UPDATE runs SET result = NULL")
+    sql(journal.path, "UPDATE effects SET value = ?", value=f"j[{value},[]]".encode())
     with pytest.raises(StateError, match="cannot be read"):
         journal.run(predict, "one", a="1")
 
@@ -513,21 +511,18 @@ def test_value_of_another_shape_raises_state_error(journal: Journal, value: str)
 def test_other_file_is_refused_and_not_changed(tmp_path: Path) -> None:
     text, database = tmp_path / "notes.txt", tmp_path / "shop.sqlite"
     text.write_text("no database " * 100)
-    with sqlite3.connect(database) as file:
-        file.execute("CREATE TABLE stock (a)")
+    sql(database, "CREATE TABLE stock (a)")
     for path in (text, database):
         with pytest.raises(StateError, match=r"not a journal|another kind"):
             Journal(path).runs()
     assert text.read_text().startswith("no database")
-    with sqlite3.connect(database) as file:
-        assert [name for (name,) in file.execute("SELECT name FROM sqlite_master")] == ["stock"]
+    assert sql(database, "SELECT name FROM sqlite_master") == [("stock",)]
 
 
 def test_journal_of_a_later_format_is_refused(journal: Journal) -> None:
     journal.runs()
     journal.close()
-    with sqlite3.connect(journal.path) as file:
-        file.execute("PRAGMA user_version = 2")
+    sql(journal.path, "PRAGMA user_version = 2")
     with pytest.raises(StateError, match="format 2"):
         journal.runs()
 
