@@ -155,8 +155,8 @@ NO_OPTIONS = {
     "keywords are options of the user's own model": "BaseLM",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun AskStart BaseCallback BatchRun CallReport Choice Completions FieldDelta FieldEnd FieldPartial Finished "
-        "LMWarning LanguageModel LimitState Message PendingCall ReActStep Reasoned Reasoning ReasoningDelta Repair Request Response "
-        "TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Where"
+        "LMWarning LanguageModel LimitState Message PendingCall ReActStep Reasoned Reasoning ReasoningDelta Repair Request "
+        "Response TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Where"
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {
@@ -258,7 +258,7 @@ MOST_FILES_OVER_500_LINES = 0
 MOST_CLASS_NAMES_IN_TWO_FILES = 0
 MOST_COMPLEX_FUNCTIONS = 0.015
 MOST_ANY_PER_THOUSAND = 30
-MOST_LINES = 49_664
+MOST_LINES = 49_943
 """Only new behaviour that CHANGELOG.md lists may raise this bound. It was 46,500 before errors named their place, secrets were
 masked by type, and unknown keywords, overrides and forms of tools were checked; 49,144 before results had a cost."""
 

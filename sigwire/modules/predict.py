@@ -311,8 +311,7 @@ class _CallContext:
         """Parse a choice of the last response; return its fields, a second request, or the error."""
         plan, reader = self.plan, self._field_reader
         try:
-            follow_up = plan.follow_up(choice)
-            if follow_up is not None:
+            if (follow_up := plan.follow_up(choice)) is not None:
                 return follow_up
             with watched_call(
                 "adapter_parse", plan.adapter, lambda: {"signature": plan.signature, "choice": choice}

@@ -1,8 +1,8 @@
 """The controls of a limiter, each moved by one signal: slots by overload, the rate of sends by refusals, buckets by numbers.
 
 Pure: every method has the time as an argument, in seconds of one clock. ``Slots`` bounds the exchanges at once. ``Pace`` bounds
-the exchanges a second, once the provider has refused one (429). ``TokenBucket`` keeps a limit that the caller or a reply's headers
-state. The constants come from a simulation (docs/decisions/0036); a test runs it.
+the exchanges a second, once the provider has refused one (429). ``TokenBucket`` keeps a limit that the caller or a reply
+states. The constants come from a simulation (docs/decisions/0036); a test runs it.
 """
 
 from __future__ import annotations
