@@ -156,7 +156,8 @@ NO_OPTIONS = {
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun AskStart BaseCallback BatchRun CallReport Choice Completions FieldDelta FieldEnd FieldPartial Finished "
         "LMWarning LanguageModel LimitState Message PendingCall ReActStep Reasoned Reasoning ReasoningDelta Repair Request "
-        "Response TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Where"
+        "Response TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage "
+        "UsageUpdate Where"
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {

@@ -60,7 +60,9 @@ async def answer(driver: str, lm: LM) -> Response:
 
 def model(wire: str, url: str, clock: Clock | None = None, retries: int = 3, **rest: Any) -> LM:
     name, options = MODELS[wire]
-    return LM(name, base_url=url, **{"api_key": KEY, "retry": patient(clock, retries), **options, **rest})
+    # No limiter: it waits on the clock of the machine after a refusal, and has tests of its own.
+    own = {"api_key": KEY, "retry": patient(clock, retries), "limit": False}
+    return LM(name, base_url=url, **{**own, **options, **rest})
 
 
 def kinds(attempts: Any) -> list[tuple[str, str | None]]:
