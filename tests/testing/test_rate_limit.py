@@ -50,7 +50,7 @@ def waits(faults: Sequence[Fault | None]) -> list[float | None]:
 
 def model(provider: FakeProvider, wire: str = "openai", **options: Any) -> LM:
     named: Any = {"wire": "responses"} if wire == "openai-responses" else {}
-    given = {"api_key": "any", "num_retries": 0, **named, **options}
+    given = {"api_key": "any", "num_retries": 0, "limit": False, **named, **options}
     return LM(MODELS[wire], base_url=provider.url(wire), **given)
 
 

