@@ -179,7 +179,7 @@ def has_blocked_loop() -> bool:
     >>> has_blocked_loop()
     False
     """
-    return bool(_blocked.get()) or has_running_loop()
+    return bool(_blocked.get(_NONE_BLOCKED)) or has_running_loop()
 
 
 class OwnerLoop:
