@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -69,9 +70,25 @@ class BareLM(StubbedLM):
 
 
 def jobs() -> Iterator[Job]:
-    """Yield l1."""
-    bare, layered = (kind("openai/gpt-5-mini", api_key="benchmark") for kind in (BareLM, StubbedLM))
-    yield Job("l1", "a call, its layers by default", "≤ + 3 µs", {FLOOR: called(bare), SIGWIRE: called(layered)})
+    """Yield l1, l2 and l3."""
+    bare = made(BareLM)
+    yield Job(
+        "l1", "a call, its layers by default", "≤ + 3 µs", {FLOOR: called(bare), SIGWIRE: called(made(StubbedLM))}
+    )
+    retried = called(made(StubbedLM, limit=False))
+    yield Job("l2", "the same without a limiter", "", {FLOOR: called(bare), SIGWIRE: retried})
+    charged = copy_context()
+    charged.run(sigwire.Budget(calls=10**9).__enter__)
+    yield Job(
+        "l3",
+        "l1 inside a Budget",
+        "",
+        {FLOOR: partial(charged.run, called(bare)), SIGWIRE: partial(charged.run, called(made(StubbedLM)))},
+    )
+
+
+def made(kind: type[sigwire.LM], **options: Any) -> sigwire.LM:
+    return kind("openai/gpt-5-mini", api_key="benchmark", cache=False, **options)
 
 
 def called(lm: sigwire.LM) -> Contestant:

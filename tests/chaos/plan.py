@@ -90,8 +90,6 @@ KINDS: dict[str, Kind] = {
     "late": Kind(lambda good: Delivered(good, after=0.1), "good", "good"),
     "small packets": Kind(lambda good: Streamed(good, packets=40), "good", "good"),
 }
-# A silence costs the timeout of an exchange.
-_WEIGHTS = [0.25 if name == "silence" else 1.0 for name in KINDS]
 
 
 class Expected(NamedTuple):
@@ -103,15 +101,20 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The faults of a run: ``share`` of all exchanges fail, by ``seed``."""
+    """The faults of a run: ``share`` of all exchanges fail, by ``seed``.
+
+    ``silence``: its weight among the faults; each costs the timeout of an exchange.
+    """
 
     seed: int
+    silence: float = 0.25
     share: float = 0.1
 
     def kind(self, number: int, exchange: int) -> str | None:
         """Return the name of the fault of an exchange (from 0), ``None`` for none."""
         chance = random.Random(f"{self.seed}.{number}.{exchange}")
-        return chance.choices([*KINDS], _WEIGHTS)[0] if chance.random() < self.share else None
+        weights = [self.silence if name == "silence" else 1.0 for name in KINDS]
+        return chance.choices([*KINDS], weights)[0] if chance.random() < self.share else None
 
     def answer(self, number: int, exchange: int) -> Answer:
         """Return what the provider sends."""

@@ -1,4 +1,4 @@
-"""The provider of a chaos run, in a process of its own: ``python -m tests.chaos.provider SEED SHARE``.
+"""The provider of a chaos run, in a process of its own: ``python -m tests.chaos.provider SEED SILENCE``.
 
 Each key has a rate limit, apart from the plan: a provider does not refuse by chance. It prints the base URLs of the wires as
 JSON. After a line on its input it prints the number of exchanges by call, and the number of requests that it still answers.
@@ -46,7 +46,7 @@ class ChaosProvider:
 @contextmanager
 def providing(plan: Plan) -> Generator[ChaosProvider]:
     """Run a provider that follows the plan."""
-    command = [sys.executable, "-m", "tests.chaos.provider", str(plan.seed), str(plan.share)]
+    command = [sys.executable, "-m", "tests.chaos.provider", str(plan.seed), str(plan.silence)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     with process:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ class QuickClock:
 def make_models(urls: Mapping[str, str], **options: Any) -> dict[str, LM]:
     """Return a model of each wire, which retries on a quick clock."""
     retry = RetryPolicy(RETRIES, clock=QuickClock())
-    given = {"retry": retry, **options}
+    given = {"retry": retry, "cache": True, **options}
     responses = {"openai-responses": {"wire": "responses"}}
     return {
         wire: LM(
@@ -60,16 +61,19 @@ class Run:
     def __init__(self, plan: Plan, models: Mapping[str, LM], calls: int) -> None:
         self.plan, self.models = plan, models
         self.problems: list[str] = []
-        self.failed = self.answered = 0
+        self.failed = self.answered = self.hits = 0
         self.logged, self.redials = bytearray(calls), bytearray(calls)
         self._lock = threading.Lock()
 
     def make(self, numbers: Sequence[int]) -> None:
         """Make the calls, in their modes, at once."""
-        loop = threading.Thread(target=asyncio.run, args=(self._tasks([n for n in numbers if "task" in mode_of(n)]),))
+        tasks = self._tasks([number for number in numbers if "task" in mode_of(number)])
+        loop = threading.Thread(target=contextvars.copy_context().run, args=(asyncio.run, tasks))
         loop.start()
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(self._in_thread, [n for n in numbers if "thread" in mode_of(n)]))
+            for number in numbers:
+                if "thread" in mode_of(number):
+                    pool.submit(contextvars.copy_context().run, self._in_thread, number)
         loop.join()
 
     def _in_thread(self, number: int) -> None:
@@ -110,7 +114,11 @@ class Run:
 
     def _compare(self, number: int, response: Response, streamed: str | None) -> None:
         text, outcome = response.choices[0].text, self.plan.expected(number, RETRIES).outcome
-        self._log(number, response.attempts, "answered")
+        if not response.attempts:  # a hit: the events of an awaited stream have its log, and no mark
+            with self._lock:
+                self.hits += 1
+        else:
+            self._log(number, response.attempts, "answered")
         if text != text_of(number) or (streamed is not None and streamed != text):
             self._report(number, f"wrong answer {text!r}, streamed as {streamed!r}")
         elif outcome == "final":
