@@ -8,6 +8,7 @@ timing     rounds, medians, the table        stub      a model that answers at o
 predict    a call in process (b1 b2 b3)      growth    more fields, demos, turns, tools (j1 to j4)
 tools      schemas, one call (e1 e2)         parsing   a large nested answer (f)
 cached     a call whose answer is stored (h1 h2)
+layers     the policies around a call (l1 to l3), loops and threads (m1)
 imports    import and first class (a1)       memory    20,000 calls (i2)
 peers      dspy, pydantic-ai and langchain, if installed
 """
