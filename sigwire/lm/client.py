@@ -314,7 +314,7 @@ def _check_arguments(retry: object, capabilities: object) -> None:
 def _limit(limit: object) -> Limit | Literal[False] | None:
     """Return the limit; a list has the values of a saved one."""
     if isinstance(limit, list):
-        limit = Limit(*limit)
+        limit = Limit(*limit)  # pyright: ignore[reportUnknownArgumentType]
     if limit is not None and limit is not False and not isinstance(limit, Limit):
         raise ConfigurationError(
             f"limit is a Limit, or False for no limiter, not {limit!r:.80} (making an LM). Try limit=Limit(requests=500)."

@@ -1,7 +1,7 @@
 """``wake_at``: one daemon thread that wakes limiters when their next send is due.
 
-Waiting calls cannot do it: the loop of the first one may be blocked, and its pace is that of all. The thread starts with the
-first call that waits for a time; a forked child starts its own.
+Waiting calls cannot do it: the loop of the first one may be blocked, and its pace is that of all. The thread starts when a call
+waits for a time, and ends a second after the last one; a forked child starts its own.
 """
 
 from __future__ import annotations
@@ -32,22 +32,26 @@ class _Alarm:
             self._changed.notify()
 
     def _serve(self) -> None:
-        while True:
-            for wake in self._next():
+        while due := self._next():
+            for wake in due:
                 wake()
 
     def _next(self) -> list[Callable[[], object]]:
-        """Wait until calls are due and return them."""
+        """Wait until calls are due and return them; none if the thread ends."""
         with self._changed:
-            while True:
+            while self._due or self._changed.wait(_IDLE_SECONDS) or self._due:
                 now = time.monotonic()
                 if due := [wake for wake, at in self._due.items() if at <= now]:
                     for wake in due:
                         del self._due[wake]
                     return due
-                self._changed.wait(min(self._due.values()) - now if self._due else None)
+                if self._due:
+                    self._changed.wait(min(self._due.values()) - now)
+            self._thread = None
+        return []
 
 
+_IDLE_SECONDS = 1.0
 _alarm = _Alarm()
 
 

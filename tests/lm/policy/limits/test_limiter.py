@@ -304,6 +304,14 @@ def test_calls_wait_for_the_stated_rate_on_the_alarm() -> None:
     assert time.monotonic() - begin >= 0.09
 
 
+def test_thread_of_the_alarm_ends_after_the_last_wait_and_starts_again() -> None:
+    for _ in range(2):
+        limiter = Limiter(Limit(requests=1, per=0.01))
+        for _ in range(2):
+            run(ask(limiter))
+        wait_until(lambda: "sigwire-limits" not in [thread.name for thread in threading.enumerate()])
+
+
 def test_seconds_in_the_queue_are_counted() -> None:
     limiter = Limiter(Limit(requests=1, per=0.05))
     run(ask(limiter))
