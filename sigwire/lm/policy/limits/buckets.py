@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sigwire.lm.policy.limits.limit import Limit
-from sigwire.lm.policy.limits.pace import TokenBucket
+from sigwire.lm.policy.limits.pace import RefillBucket
 from sigwire.lm.policy.limits.queue import Ticket
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class Buckets:
 
     def __init__(self, limit: Limit, now: float) -> None:
         stated = {"requests": limit.requests, "tokens": limit.tokens}
-        self._stated = {name: TokenBucket(most, limit.per, now) for name, most in stated.items() if most is not None}
-        self._mirrored: dict[str, TokenBucket] = {}
+        self._stated = {name: RefillBucket(most, limit.per, now) for name, most in stated.items() if most is not None}
+        self._mirrored: dict[str, RefillBucket] = {}
         self._mean_output = 0.0
 
     def __bool__(self) -> bool:
@@ -78,7 +78,7 @@ class Buckets:
         for resource, limit, remaining, reset in found:
             bucket = self._mirrored.get(resource)
             if bucket is None:
-                bucket = self._mirrored[resource] = TokenBucket(limit, 60.0, now)
+                bucket = self._mirrored[resource] = RefillBucket(limit, 60.0, now)
             taken = (ticket.taken or {}).get(resource, bucket.taken)
             bucket.mirror(limit, remaining, reset, taken=taken, sent=ticket.sent)
         return bool(found)
@@ -96,14 +96,14 @@ class Buckets:
         for name, bucket in self._stated.items():
             bucket.take(_units(name, tokens) - _units(name, ticket.tokens), now)
 
-    def left(self, now: float) -> tuple[float | None, float | None]:
+    def remaining(self, now: float) -> tuple[float | None, float | None]:
         """Return the requests and the tokens that are left; ``None`` if unknown."""
         levels: dict[str, float] = {}
         for name, bucket in self._all():
             levels[name] = min(bucket.level(now), levels.get(name, math.inf))
         return levels.get("requests"), levels.get("tokens")
 
-    def _all(self) -> Iterable[tuple[str, TokenBucket]]:
+    def _all(self) -> Iterable[tuple[str, RefillBucket]]:
         yield from self._stated.items()
         yield from self._mirrored.items()
 

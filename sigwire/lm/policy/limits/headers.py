@@ -1,9 +1,9 @@
-"""Read the allowance that a reply's headers state: of which resource, how much is left, and when it is full again.
+"""Read the allowance that a reply's headers state: of which resource, how much remains, and when it is full again.
 
     x-ratelimit-{limit,remaining,reset}-{requests,tokens}                     OpenAI and hosts like it; reset: "6m0s", "120ms"
     anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{...}    Anthropic; reset: an RFC 3339 time
 
-Headers are data of a stranger: what is incomplete, no number or out of range is ignored. Pure, no clock: a time is measured
+Headers are foreign data: one that is incomplete, no number or out of range is ignored. Pure, no clock: a time is measured
 against the ``date`` header of the reply.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["Allowance", "allowances", "duration"]
 
 
 class Allowance(NamedTuple):
-    """What a provider still takes: ``remaining`` of ``limit``, which is full again after ``reset`` seconds."""
+    """The allowance of a provider: ``remaining`` of ``limit``, which is full again after ``reset`` seconds."""
 
     resource: str
     limit: float

@@ -48,7 +48,7 @@ class LimitState:
     """A limiter at one moment.
 
     ``concurrency``: the most exchanges at once; ``in_flight`` of them are under way, ``queued`` calls wait. ``rate``: sends a
-    second, ``None`` while the provider has refused none. ``requests_left`` and ``tokens_left``: what is left of the stated or
+    second, ``None`` while the provider has refused none. ``requests_remaining`` and ``tokens_remaining`` are of the stated or
     the provider's allowance, ``None`` if unknown.
     """
 
@@ -58,5 +58,5 @@ class LimitState:
     in_flight: int
     queued: int
     rate: float | None = None
-    requests_left: float | None = None
-    tokens_left: float | None = None
+    requests_remaining: float | None = None
+    tokens_remaining: float | None = None

@@ -1,10 +1,10 @@
 """``Limiter``: the layer that lets exchanges go at the rate and in the number that a provider takes.
 
 One limiter for each target and ``Limit``, shared by all threads, tasks and event loops of the process. Processes do not
-share it; a forked child begins anew. A call waits on the way in: for a slot, the pace and the buckets. The way out never
-waits: it is a lock and counters, so it works in ``finally``, on cancellation and in a closed generator.
+share it; a forked child starts with empty ones. A call waits on the way in: for a slot, the pace and the buckets. The way out
+never waits: it is a lock and counters, so it works in ``finally``, on cancellation and in a closed generator.
 
-Three waits would never end, and are not begun (``_Queued``, ``_lend``): of a blocking call on a thread whose event loop runs
+Three waits would never end, and do not start (``_Queued``, ``_lend``): of a blocking call on a thread whose event loop runs
 a holder; of a stream's reader that calls the same model; of calls behind a stream that its reader has left.
 """
 
@@ -86,9 +86,9 @@ class Limiter:
         try:
             result = yield from _watched(inner(), ticket, self._clock) if call.streamed else inner()
         except BaseException as error:
-            self._leave(call, ticket, error, None)
+            self._end(call, ticket, error, None)
             raise
-        self._leave(call, ticket, None, result)
+        self._end(call, ticket, None, result)
         return result
 
     def _enter(self, call: Call, ticket: Ticket) -> bool:
@@ -223,7 +223,7 @@ class Limiter:
 
     # --- after the exchange
 
-    def _leave(self, call: Call, ticket: Ticket, error: BaseException | None, result: object) -> None:
+    def _end(self, call: Call, ticket: Ticket, error: BaseException | None, result: object) -> None:
         """Give the slot back, and learn from the outcome."""
         with self._lock:
             now = self._clock()
@@ -274,7 +274,7 @@ class Limiter:
             now, rate = self._clock(), self._rate()
             return LimitState(
                 provider, model, int(min(self._slots.limit, 1e9)), len(self._holders), len(self._queue),
-                None if rate == math.inf else rate, *self._buckets.left(now),
+                None if rate == math.inf else rate, *self._buckets.remaining(now),
             )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """The controls of a limiter, each moved by one signal: slots by overload, the rate of sends by refusals, buckets by numbers.
 
-Pure: every method has the time as an argument, in seconds of one clock. ``Slots`` bounds the exchanges at once. ``Pace`` bounds
-the exchanges a second, once the provider has refused one (429). ``TokenBucket`` keeps a limit that the caller or a reply
-states. The constants come from a simulation (docs/decisions/0036); a test runs it.
+Pure: every method has the time as an argument, in seconds of one clock. ``Slots`` bounds the exchanges at once. ``Pace``
+bounds the exchanges a second, once the provider has refused one (429). ``RefillBucket`` keeps a limit that the caller or a
+reply's headers state. The constants come from a simulation (docs/decisions/0036); a test runs it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import deque
 
-__all__ = ["Pace", "Slots", "TokenBucket"]
+__all__ = ["Pace", "RefillBucket", "Slots"]
 
 
 class Slots:
-    """The number of exchanges at once. It doubles each round trip until the first overload, then moves in small steps.
+    """The number of exchanges at once. It doubles each round until the first overload, then moves in small steps.
 
     A refusal for the rate (429) does not move it: 20 exchanges a second of 20 ms each are less than one at once.
 
@@ -45,7 +45,7 @@ class Slots:
         self._round_at, self._was_used = now, False
 
     def overload(self, sent: float, now: float) -> None:
-        """Remove a fifth of the slots, at most once a round trip and once in two seconds."""
+        """Remove a fifth of the slots, at most once a round and once in two seconds."""
         if self.adaptive and sent >= self._cut_at and now >= self._cut_at + 2:
             self.limit = max(1.0, self.limit * 0.8)
             self._round_at, self._cut_at, self._was_used = now, now, False
@@ -175,12 +175,12 @@ _LEAST_FIRST_RATE, _LEAST_RATE, _MOST_RATE, _MOST_CUT = 20.0, 1 / 60, 1e6, 0.7
 _FIRST_PROBE, _LONGEST_PROBE, _PROBE_SECONDS = 0.5, 8.0, 2.0
 
 
-class TokenBucket:
+class RefillBucket:
     """A stated limit: ``limit`` units, refilled evenly over ``per`` seconds, full at the start.
 
     ``mirror`` takes over the numbers of a provider's reply.
 
-    >>> bucket = TokenBucket(limit=10, per=60.0, now=0.0)
+    >>> bucket = RefillBucket(limit=10, per=60.0, now=0.0)
     >>> bucket.take(10, 0.0)
     >>> bucket.wait(2, 0.0)
     12.0

@@ -173,7 +173,7 @@ def test_stream_passes_its_events_and_value() -> None:
 # --- leaving the queue
 
 
-async def test_call_leaves_the_queue_at_once_when_its_task_is_cancelled() -> None:
+async def test_queue_drops_a_call_at_once_when_its_task_is_cancelled() -> None:
     limiter, gate = one_slot(), Future[str]()
     holder = asyncio.ensure_future(arun(ask(limiter, held(gate))))
     await asyncio.sleep(0)
@@ -206,7 +206,7 @@ async def test_slot_is_passed_on_when_a_task_is_cancelled_at_the_moment_of_its_t
     assert state(limiter) == (0, 0)
 
 
-def test_call_leaves_the_queue_when_a_stream_around_it_is_closed() -> None:
+def test_queue_drops_a_call_when_a_stream_around_it_is_closed() -> None:
     limiter, gate = one_slot(), Future[str]()
 
     def program() -> Steps[list[Any]]:
@@ -324,13 +324,13 @@ def test_tokens_are_estimated_before_and_corrected_after() -> None:
     limiter = Limiter(Limit(tokens=1000), clock=Clock())
 
     def answered() -> Steps[Response]:
-        assert limiter.state("acme", "m").tokens_left == 900  # max_tokens
+        assert limiter.state("acme", "m").tokens_remaining == 900  # max_tokens
         return Response(usage=Usage(input_tokens=20, output_tokens=30))
         yield
 
     call = Call(Request(options={"max_tokens": 100}), TARGET)
     run(limiter.around(call, answered))
-    assert limiter.state("acme", "m").tokens_left == 950
+    assert limiter.state("acme", "m").tokens_remaining == 950
 
 
 def test_headers_of_a_reply_hold_the_next_call() -> None:
@@ -347,7 +347,7 @@ def test_headers_of_a_reply_hold_the_next_call() -> None:
         yield
 
     run(limiter.around(call, answered))
-    assert limiter.state("acme", "m").requests_left == 0
+    assert limiter.state("acme", "m").requests_remaining == 0
     waiting = ask(limiter)
     next(waiting)
     assert clock.due == [pytest.approx(1.0)]
@@ -393,7 +393,7 @@ async def test_blocking_call_goes_over_the_limit_when_its_own_loop_runs_the_hold
     assert state(limiter) == (0, 0)
 
 
-async def test_blocking_call_goes_over_the_limit_when_its_loop_runs_a_call_before_it() -> None:
+async def test_blocking_call_goes_over_the_limit_when_its_loop_runs_a_queued_call() -> None:
     limiter, gate = one_slot(), Future[str]()
     holder = threading.Thread(target=lambda: run(ask(limiter, held(gate))), daemon=True)
     holder.start()
@@ -608,7 +608,7 @@ def test_forked_child_begins_with_an_empty_limiter() -> None:
     assert state(limiter) == (0, 0)
 
 
-def test_closed_steps_of_a_queued_call_leave_the_queue() -> None:
+def test_queue_drops_a_call_when_its_steps_are_cancelled() -> None:
     limiter, _ = full_limiter()
     entered = ask(limiter)
     next(entered)

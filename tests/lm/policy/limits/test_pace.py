@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.lm.policy.limits.pace import Pace, Slots, TokenBucket
+from sigwire.lm.policy.limits.pace import Pace, RefillBucket, Slots
 
 
 class Simulation:
@@ -173,7 +173,7 @@ def test_slots_do_not_grow_when_less_than_half_is_used() -> None:
     assert slots.limit == 32
 
 
-def test_slots_fall_once_a_round_trip() -> None:
+def test_slots_fall_once_a_round() -> None:
     slots = Slots()
     for _ in range(20):
         slots.overload(0.0, 1.0)
@@ -197,7 +197,7 @@ def test_slots_stay_between_one_and_the_most(outcomes: list[bool]) -> None:
 
 
 def test_bucket_is_full_at_the_start_and_refills_evenly() -> None:
-    bucket = TokenBucket(60, 60.0, 0.0)
+    bucket = RefillBucket(60, 60.0, 0.0)
     bucket.take(60, 0.0)
     assert bucket.wait(1, 0.0) == pytest.approx(1.0)
     assert bucket.wait(1, 1.0) == 0
@@ -205,14 +205,14 @@ def test_bucket_is_full_at_the_start_and_refills_evenly() -> None:
 
 
 def test_bucket_lets_more_than_its_limit_pass_when_it_is_full() -> None:
-    bucket = TokenBucket(10, 10.0, 0.0)
+    bucket = RefillBucket(10, 10.0, 0.0)
     assert bucket.wait(50, 0.0) == 0
     bucket.take(50, 0.0)
     assert bucket.wait(1, 0.0) == pytest.approx(41.0)
 
 
 def test_bucket_mirrors_a_limit_of_a_minute_and_one_of_a_day() -> None:
-    bucket = TokenBucket(1, 1.0, 0.0)
+    bucket = RefillBucket(1, 1.0, 0.0)
     bucket.mirror(500, 499, 0.12, taken=0.0, sent=0.0)
     assert bucket.rate == pytest.approx(500 / 60)
     bucket.mirror(14400, 14399, 6.0, taken=0.0, sent=1.0)
@@ -220,7 +220,7 @@ def test_bucket_mirrors_a_limit_of_a_minute_and_one_of_a_day() -> None:
 
 
 def test_bucket_takes_off_what_was_sent_after_the_exchange_of_the_reply() -> None:
-    bucket = TokenBucket(100, 1000.0, 0.0)
+    bucket = RefillBucket(100, 1000.0, 0.0)
     bucket.take(1, 0.0)
     at_exchange = bucket.taken
     for _ in range(5):
