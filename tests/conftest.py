@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sigwire.lm.policy.cache import choice
+from sigwire.lm.policy.limits.registry import reset_limiters
 from sigwire.lm.policy.throttle import throttle_reset
 from sigwire.lm.providers import registry as providers
 
@@ -73,9 +74,10 @@ def no_providers_left_behind() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_failures_left_behind() -> Iterator[None]:
-    """Forget the failures of each test: tests share names of models, and so budgets of retries."""
+    """Forget the failures of each test: tests share names of models, and so limiters and budgets of retries."""
     yield
     throttle_reset()
+    reset_limiters()
 
 
 @pytest.fixture(autouse=True)

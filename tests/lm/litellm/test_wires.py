@@ -167,7 +167,7 @@ FAULTS: Mapping[str, tuple[Fault, type[LMError], int]] = {
 async def test_fault_is_an_lm_error_and_retried_by_sigwire_only(row: str, model: str, how: str) -> None:
     fault, kind, requests = FAULTS[row]
     with FakeProvider(lambda request: fault) as provider, pytest.raises(LMError) as caught:
-        await ask(how, model_at(provider, model, retry=patient(Clock(), 2)))
+        await ask(how, model_at(provider, model, limit=False, retry=patient(Clock(), 2)))
     assert type(caught.value) is kind
     assert len(provider.requests) == requests
 

@@ -12,7 +12,7 @@ from sigwire.lm.policy.limits.limiter import Limiter
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import TargetKey
 
-__all__ = ["limiter_of", "limits"]
+__all__ = ["limiter_of", "limits", "reset_limiters"]
 
 _lock = threading.Lock()
 _limiters: dict[tuple[object, ...], tuple[str, str, Limiter]] = {}
@@ -43,7 +43,8 @@ def limits() -> list[LimitState]:
     return [limiter.state(provider, name) for provider, name, limiter in known]
 
 
-def _reset_after_fork() -> None:
+def reset_limiters() -> None:
+    """Forget what the limiters learned, and their calls: for a forked child, and for tests that share names of models."""
     global _lock
     _lock = threading.Lock()
     for _, _, limiter in _limiters.values():
@@ -51,4 +52,4 @@ def _reset_after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_reset_after_fork)
+    os.register_at_fork(after_in_child=reset_limiters)
