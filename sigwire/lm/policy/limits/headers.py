@@ -1,7 +1,7 @@
 """Read the allowance that a reply's headers state: of which resource, how much remains, and when it is full again.
 
-    x-ratelimit-{limit,remaining,reset}-{requests,tokens}                     OpenAI and hosts like it; reset: "6m0s", "120ms"
-    anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{...}    Anthropic; reset: an RFC 3339 time
+    x-ratelimit-{limit,remaining,reset}-{requests,tokens}           most hosts; reset: "6m0s", "120ms", seconds
+    NAME-ratelimit-{requests,[input-,output-]tokens}-{limit,...}    with the name of the provider; reset: an RFC 3339 time
 
 Headers are foreign data: one that is incomplete, no number or out of range is ignored. Pure, no clock: a time is measured
 against the ``date`` header of the reply.
@@ -36,22 +36,18 @@ def allowances(headers: Mapping[str, str]) -> list[Allowance]:
     [Allowance(resource='requests', limit=500.0, remaining=499.0, reset=0.12)]
     """
     found: list[Allowance] = []
-    for resource, limit_name, remaining_name, reset_name in _NAMES:
-        if limit_name in headers:
-            limit, remaining = _number(headers[limit_name]), _number(headers.get(remaining_name))
-            reset = _reset(headers.get(reset_name), headers.get("date"))
+    for name in headers:
+        if match := _LIMIT.fullmatch(name):
+            resource = match[1] or match[2]
+            form = name.replace("limit-" + resource, "{}-" + resource) if match[1] else name[: -len("limit")] + "{}"
+            limit, remaining = _number(headers[name]), _number(headers.get(form.format("remaining")))
+            reset = _reset(headers.get(form.format("reset")), headers.get("date"))
             if limit and remaining is not None and remaining <= limit and reset is not None:
                 found.append(Allowance(resource, limit, remaining, reset))
     return found
 
 
-_NAMES = [
-    *((name, *(f"x-ratelimit-{part}-{name}" for part in ("limit", "remaining", "reset"))) for name in ("requests", "tokens")),
-    *(
-        (name, *(f"anthropic-ratelimit-{name}-{part}" for part in ("limit", "remaining", "reset")))
-        for name in ("requests", "tokens", "input-tokens", "output-tokens")
-    ),
-]  # fmt: skip
+_LIMIT = re.compile(r"x-ratelimit-limit-(requests|tokens)|[a-z]+-ratelimit-(requests|(?:input-|output-)?tokens)-limit")
 _MOST, _LONGEST = 1e12, 8 * 86400.0
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DIGITS = re.compile(r"\d{1,15}(?:\.\d{0,15})?", re.ASCII)
