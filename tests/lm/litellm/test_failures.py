@@ -41,7 +41,8 @@ def theirs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def model_at(url: str, model: str, clock: Clock | None = None, **options: Any) -> LM:
-    return LM(model, base_url=url, **{"api_key": KEY, "retry": patient(clock or Clock()), **options})
+    # No limiter: it would wait in real time.
+    return LM(model, base_url=url, **{"api_key": KEY, "limit": False, "retry": patient(clock or Clock()), **options})
 
 
 async def answer(driver: str, lm: LM) -> Response:
