@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from sigwire.core.response import Usage
 
-__all__ = ["LOCAL", "Cost", "is_loaded", "known_cost", "load", "output_limit"]
+__all__ = ["Cost", "is_loaded", "is_local", "known_cost", "load", "output_limit"]
 
-LOCAL = frozenset(
+_LOCAL = frozenset(
     {"foreman", "llamacpp", "lm_studio", "lmstudio", "hosted_vllm", "offline", "ollama", "ollama_chat", "vllm"}
 )
 """Prefixes of servers of the user, and of the embedded model: no token costs money."""
@@ -42,6 +42,11 @@ class Cost(NamedTuple):
 
     money: Decimal
     source: str
+
+
+def is_local(model: str) -> bool:
+    """Return True for a model on a server of the user, and for the embedded model."""
+    return model.removeprefix("litellm/").partition("/")[0] in _LOCAL
 
 
 def known_cost(model: str, usage: Usage) -> Cost | None:

@@ -19,7 +19,7 @@ from typing import cast
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.policy.money.catalogs import LOCAL, Cost, known_cost
+from sigwire.lm.policy.money.catalogs import Cost, is_local, known_cost
 
 __all__ = ["Price", "Prices", "cost_of", "prices"]
 
@@ -159,6 +159,6 @@ def cost_of(model: str, usage: Usage, price: Price | None = None, *, table: Pric
         return Cost(price.exact_cost(usage), "LM(price=)")
     if (row := table.find(model)) is not None:
         return Cost(row[0].exact_cost(usage), row[1])
-    if model.removeprefix("litellm/").partition("/")[0] in LOCAL:
+    if is_local(model):
         return Cost(Decimal(), "a server of the user")
     return known_cost(model, usage)
