@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class _ResolvedKey(NamedTuple):
 class _LastEndpoint:
     """An endpoint, and what it was made of: the values of environment variables, and the headers of the request."""
 
-    values: list[str | None]
+    values: list[object]
     headers: dict[str, str]
     endpoint: ServiceEndpoint
 
@@ -57,9 +57,10 @@ class EndpointResolver:
 
     def __init__(self, provider: Provider, name: str, connection: ConnectionOptions, model: str) -> None:
         self._provider, self._name, self._connection, self.model = provider, name, connection, model
-        self._variables: tuple[str, ...] | None = None
+        self._variables: _Variables | None = None
+        self._places: _Variables | None = None
         self._last: _LastEndpoint | None = None
-        self._last_location: tuple[list[str | None], str] | None = None
+        self._last_location: tuple[list[object], str] | None = None
 
     def base(self) -> tuple[str, bool]:
         """Return the base URL, its query included, and True if it was given in code."""
@@ -80,13 +81,14 @@ class EndpointResolver:
 
     def location(self) -> str:
         """Return where requests go, without secrets: base URL and variables. Reads the environment."""
-        given, variables = self._connection.base_url, self._provider.variables
-        names = [] if given else [*self._provider.base_variables]
-        names += [name for variable in variables.values() for name in variable.variables]
-        values = [os.environ.get(name) for name in names]
-        last = self._last_location
+        places = self._places
+        if places is None:
+            names = () if self._connection.base_url else self._provider.base_variables
+            named = [name for variable in self._provider.variables.values() for name in variable.variables]
+            places = self._places = _Variables((*names, *named))
+        values, last = places.values(), self._last_location
         if last is None or last[0] != values:
-            pairs = [f"{name}={self._find(name) or ''}" for name in sorted(variables)]
+            pairs = [f"{name}={self._find(name) or ''}" for name in sorted(self._provider.variables)]
             last = self._last_location = (values, " ".join([redact_url(self.base()[0]), *pairs]))
         return last[1]
 
@@ -132,14 +134,12 @@ class EndpointResolver:
         """Return the endpoint of a request with ``headers``. Reads the environment; calls the function that returns the key."""
         if callable(self._connection.api_key):
             return self._resolve(headers)
-        names = self._variables
-        if names is None:
-            names = self._variables = self._variable_names()
-        last = self._last
-        if last is None or last.values != [os.environ.get(name) for name in names] or last.headers != headers:
-            last = self._last = _LastEndpoint(
-                [os.environ.get(name) for name in names], {**headers}, self._resolve(headers)
-            )
+        variables = self._variables
+        if variables is None:
+            variables = self._variables = _Variables(self._variable_names())
+        values, last = variables.values(), self._last
+        if last is None or last.values != values or last.headers != headers:
+            last = self._last = _LastEndpoint(values, {**headers}, self._resolve(headers))
         return last.endpoint
 
     def _variable_names(self) -> tuple[str, ...]:
@@ -225,6 +225,23 @@ class EndpointResolver:
     def is_own_host(self, base: str) -> bool:
         """Return True if a URL is at one of the row's own hosts, over TLS or on this machine."""
         return any(_is_host(base, host) for host in self._provider.own_hosts)
+
+
+_encode_key = os.environ.encodekey
+
+
+class _Variables:
+    """Some environment variables. Their values, in the form of the platform, show if one has changed."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names, self._keys = names, [*map(_encode_key, names)]
+
+    def values(self) -> list[object]:
+        """Return the present values; ``None`` for a variable that is not set."""
+        # ``os.environ.get`` raises and catches a KeyError for each variable that is not set, which took a tenth of a call. Its
+        # dict has no public name; an object in its place (of a test) may have none.
+        data: dict[object, object] | None = getattr(os.environ, "_data", None)
+        return [*map(os.environ.get, self._names)] if data is None else [data.get(key) for key in self._keys]
 
 
 @functools.lru_cache(maxsize=256)
