@@ -90,8 +90,10 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
         return Usage()
     for name, path in paths.items():
         for first, rest in _split_paths(path):
-            value = value_at(data.get(first), rest) if rest else data.get(first)
-            if is_number(value):
+            value = data.get(first)
+            if value is not None and rest:
+                value = value_at(value, rest)
+            if value is not None and is_number(value):
                 counts[name] = value if name == "cost" else int(value)
                 break
     return Usage(**counts)

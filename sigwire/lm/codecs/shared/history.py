@@ -113,7 +113,11 @@ def _scan(
     warnings: list[LMWarning] = []
     is_normal, unanswered = True, _NO_CALLS
     for message in messages:
-        view = _PLAIN if _is_plain(message) else _view_of(message, rules)
+        if _is_plain(message):
+            turns.append(message)
+            is_normal, unanswered = is_normal and not unanswered, _NO_CALLS
+            continue
+        view = _view_of(message, rules)
         warnings += view.warnings
         if view.parts == ():
             continue
@@ -138,9 +142,6 @@ class _FamilyView(NamedTuple):
     answers: tuple[_CallKey, ...] = ()
     is_tidy: bool = True
     has_media: bool = False
-
-
-_PLAIN = _FamilyView()
 
 
 def _is_plain(message: Message) -> bool:

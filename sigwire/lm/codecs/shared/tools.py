@@ -164,6 +164,8 @@ def tool_name(tool: JsonObject) -> str:
 
 def name_map(tools: Sequence[JsonObject], called: frozenset[str], rules: NameRules) -> NameMap:
     """Map the names of offered tools and of past calls (``NormalizedHistory.call_names``) for the wire and back."""
+    if not tools:
+        return _cached_map(called - _NAMELESS, rules)
     names, offered = memoized(tools, _offered_names, rules)
     return offered if called <= names else _cached_map(called.union(names) - _NAMELESS, rules)
 
