@@ -7,6 +7,7 @@ access. A ``CallLog`` is bounded, so a long run does not grow.
 from __future__ import annotations
 
 import datetime
+import time
 import uuid
 from collections import deque
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ class CallRecord:
     ) -> None:
         self.model, self.model_type = model, model_type
         self.request, self.response, self.prompt = request, response, prompt
-        self.time = datetime.datetime.now(datetime.UTC)
+        self.time = time.time()
         self._entry: Entry | None = None
 
     def entry(self) -> Entry:
@@ -53,7 +54,7 @@ class CallRecord:
                 "outputs": encode_outputs(self.response),
                 "usage": usage.counts(),
                 "cost": usage.cost,
-                "timestamp": self.time.isoformat(),
+                "timestamp": datetime.datetime.fromtimestamp(self.time, datetime.UTC).isoformat(),
                 "uuid": str(uuid.uuid4()),
                 "model": self.model,
                 "response_model": self.response.model,

@@ -7,6 +7,7 @@ shown or stored. The row's backend answers.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
@@ -136,25 +137,20 @@ class LM(BaseLM):
         if not CACHE_OPTIONS.isdisjoint(request.options):
             options, choice = read_choice(request.options, self.cache)
             request = request.with_options(options)
-        call = Call(
-            request,
-            self._target,
-            streamed=streamed,
-            timeout=self._total,
-            layers=self._layers(),
-        )
+        call = Call(request, self._target, streamed=streamed, timeout=self._total)
         outer = self._outer_layers(choice)
-        return through(outer, call, partial(self._backend.answer, call)) if outer else self._backend.answer(call)
+        return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
+
+    def _answer(self, call: Call) -> Steps[Response]:
+        call.layers = self._layers()  # a hit needs none
+        return self._backend.answer(call)
 
     def _outer_layers(self, choice: CacheChoice) -> tuple[Layer, ...]:
         """Return the layers around a whole answer, the outermost first."""
         identity: Callable[[Request], bytes | None] | None = getattr(self._backend, "identity", None)
         if choice.cache is False or identity is None or is_off():
             return ()
-        from sigwire.lm.policy.cache.cache import cache  # not before a call that uses it
-        from sigwire.lm.policy.cache.layer import CacheLayer
-
-        return (CacheLayer(cache, identity, choice),)
+        return (_load_cache_layer()(identity, choice),)
 
     def _layers(self) -> tuple[Layer, ...]:
         """Return the layers around each exchange of an answer, the outermost first."""
@@ -175,7 +171,9 @@ class LM(BaseLM):
         defaults = {name: value for name, value in self.kwargs.items() if value is not None}
         if not (defaults or request.options):
             return request
-        options = {**canonical_options(defaults), **canonical_options(request.options)}
+        options = dict(canonical_options(defaults))
+        if request.options:
+            options |= canonical_options(request.options)
         if not _MODEL_OPTIONS.isdisjoint(options):
             name = min(options.keys() & _MODEL_OPTIONS)
             raise ConfigurationError(
@@ -303,6 +301,15 @@ _TRANSPORT_OPTIONS = frozenset(
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price"}) - {"wire"}
+
+
+@functools.cache
+def _load_cache_layer() -> Callable[[Callable[[Request], bytes | None], CacheChoice], Layer]:
+    """Import the cache, which no call without it needs. Return the constructor of its layer."""
+    from sigwire.lm.policy.cache.cache import cache
+    from sigwire.lm.policy.cache.layer import CacheLayer
+
+    return partial(CacheLayer, cache)
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:
