@@ -7,7 +7,6 @@ shown or stored. The row's backend answers.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
@@ -23,6 +22,7 @@ from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, is_off, read_choice
+from sigwire.lm.policy.cache.loading import load_cache_layer
 from sigwire.lm.policy.call import Call, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
 from sigwire.lm.policy.limits.limit import Limit
@@ -150,7 +150,7 @@ class LM(BaseLM):
         identity: Callable[[Request], bytes | None] | None = getattr(self._backend, "identity", None)
         if choice.cache is False or identity is None or is_off():
             return ()
-        return (_load_cache_layer()(identity, choice),)
+        return (load_cache_layer()(identity, choice),)
 
     def _layers(self) -> tuple[Layer, ...]:
         """Return the layers around each exchange of an answer, the outermost first."""
@@ -301,15 +301,6 @@ _TRANSPORT_OPTIONS = frozenset(
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price"}) - {"wire"}
-
-
-@functools.cache
-def _load_cache_layer() -> Callable[[Callable[[Request], bytes | None], CacheChoice], Layer]:
-    """Import the cache, which no call without it needs. Return the constructor of its layer."""
-    from sigwire.lm.policy.cache.cache import cache
-    from sigwire.lm.policy.cache.layer import CacheLayer
-
-    return partial(CacheLayer, cache)
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:

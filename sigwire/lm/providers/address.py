@@ -11,7 +11,6 @@ import functools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -43,23 +42,17 @@ class _ResolvedKey(NamedTuple):
     about: str = ""
 
 
-@dataclass(slots=True, repr=False)
-class _LastEndpoint:
-    """An endpoint, and what it was made of: the values of environment variables, and the headers of the request."""
-
-    values: list[object]
-    headers: dict[str, str]
-    endpoint: ServiceEndpoint
-
-
 class EndpointResolver:
     """Resolves the endpoint of one model of a row."""
 
     def __init__(self, provider: Provider, name: str, connection: ConnectionOptions, model: str) -> None:
         self._provider, self._name, self._connection, self.model = provider, name, connection, model
-        self._variables: _Variables | None = None
-        self._places: _Variables | None = None
-        self._last: _LastEndpoint | None = None
+        names = () if connection.base_url else provider.base_variables
+        named = [name for variable in provider.variables.values() for name in variable.variables]
+        self._location_keys = [*map(_encode_key, (*names, *named))]
+        self._keys: list[object] | None = None
+        # An endpoint behind what it was made of: the values of environment variables, and the headers of the request.
+        self._last: tuple[list[object], dict[str, str], ServiceEndpoint] | None = None
         self._last_location: tuple[list[object], str] | None = None
 
     def base(self) -> tuple[str, bool]:
@@ -81,12 +74,7 @@ class EndpointResolver:
 
     def location(self) -> str:
         """Return where requests go, without secrets: base URL and variables. Reads the environment."""
-        places = self._places
-        if places is None:
-            names = () if self._connection.base_url else self._provider.base_variables
-            named = [name for variable in self._provider.variables.values() for name in variable.variables]
-            places = self._places = _Variables((*names, *named))
-        values, last = places.values(), self._last_location
+        values, last = _raw_values(self._location_keys), self._last_location
         if last is None or last[0] != values:
             pairs = [f"{name}={self._find(name) or ''}" for name in sorted(self._provider.variables)]
             last = self._last_location = (values, " ".join([redact_url(self.base()[0]), *pairs]))
@@ -134,13 +122,13 @@ class EndpointResolver:
         """Return the endpoint of a request with ``headers``. Reads the environment; calls the function that returns the key."""
         if callable(self._connection.api_key):
             return self._resolve(headers)
-        variables = self._variables
-        if variables is None:
-            variables = self._variables = _Variables(self._variable_names())
-        values, last = variables.values(), self._last
-        if last is None or last.values != values or last.headers != headers:
-            last = self._last = _LastEndpoint(values, {**headers}, self._resolve(headers))
-        return last.endpoint
+        keys = self._keys
+        if keys is None:
+            keys = self._keys = [*map(_encode_key, self._variable_names())]
+        values, last = _raw_values(keys), self._last
+        if last is None or last[0] != values or last[1] != headers:
+            last = self._last = (values, {**headers}, self._resolve(headers))
+        return last[2]
 
     def _variable_names(self) -> tuple[str, ...]:
         """Return the environment variables that the endpoint depends on."""
@@ -230,18 +218,12 @@ class EndpointResolver:
 _encode_key = os.environ.encodekey
 
 
-class _Variables:
-    """Some environment variables. Their values, in the form of the platform, show if one has changed."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._keys = names, [*map(_encode_key, names)]
-
-    def values(self) -> list[object]:
-        """Return the present values; ``None`` for a variable that is not set."""
-        # ``os.environ.get`` raises and catches a KeyError for each variable that is not set, which took a tenth of a call. Its
-        # dict has no public name; an object in its place (of a test) may have none.
-        data: dict[object, object] | None = getattr(os.environ, "_data", None)
-        return [*map(os.environ.get, self._names)] if data is None else [data.get(key) for key in self._keys]
+def _raw_values(keys: Sequence[object]) -> list[object]:
+    """Return the values of environment variables as the platform has them; equal lists mean that none has changed."""
+    # ``os.environ.get`` raises and catches a KeyError for each variable that is not set: a tenth of a call. Its dict has no
+    # public name. An object in place of ``os.environ`` may have none, and its values count as changed.
+    data: dict[object, object] | None = getattr(os.environ, "_data", None)
+    return [object()] if data is None else [data.get(key) for key in keys]
 
 
 @functools.lru_cache(maxsize=256)

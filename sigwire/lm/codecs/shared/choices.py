@@ -53,11 +53,9 @@ def resolve_finish(
 
 
 def _missing_reason(reason: object) -> tuple[LMWarning, ...]:
-    return (
-        ()
-        if reason
-        else (LMWarning("finish_reason", "The provider gave no finish reason; the answer may be incomplete."),)
-    )
+    if reason:
+        return ()
+    return (LMWarning("finish_reason", "The provider gave no finish reason; the answer may be incomplete."),)
 
 
 def number_parts(parts: Sequence[Part], taken: Iterable[str]) -> tuple[list[Part], tuple[ToolCall, ...]]:
@@ -91,9 +89,7 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
     for name, path in paths.items():
         for first, rest in _split_paths(path):
             value = data.get(first)
-            if value is not None and rest:
-                value = value_at(value, rest)
-            if value is not None and is_number(value):
+            if value is not None and is_number(value := value_at(value, rest) if rest else value):
                 counts[name] = value if name == "cost" else int(value)
                 break
     return Usage(**counts)

@@ -89,6 +89,9 @@ _TRACING = frozenset("baggage idempotency-key traceparent tracestate user-agent 
 _NO_PART = frozenset({"prompt_cache", "service_tier"})  # options that decide the price of an answer
 
 
+_PLAIN = frozenset({str, int, bool})  # types whose values are canonical
+
+
 def _canonical_options(options: JsonObject) -> JsonValue:
     canonical: JsonObject = {}
     for name in sorted(options):
@@ -97,7 +100,7 @@ def _canonical_options(options: JsonObject) -> JsonValue:
             continue
         if name == "extra_headers" and isinstance(value, dict):
             value = cast("JsonValue", plain_headers(value))
-        canonical[name] = _canonical(value)
+        canonical[name] = value if type(value) in _PLAIN else _canonical(value)
     return canonical or None
 
 
