@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sigwire.effects.cancellation import StreamCancelled, on_cancel
 from sigwire.errors import LMTimeoutError
@@ -16,9 +16,10 @@ from sigwire.errors import LMTimeoutError
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-__all__ = ["Wait"]
+__all__ = ["Wait", "claim"]
 
 T = TypeVar("T")
+_LOOP = "sigwire_loop"  # in a future: the event loop of its waiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Wait(Generic[T]):
         import asyncio
 
         try:
+            vars(self.future)[_LOOP] = asyncio.get_running_loop()
             async with asyncio.timeout(self._seconds()):
                 return await asyncio.wrap_future(self.future)
         except TimeoutError:
@@ -77,3 +79,12 @@ class Wait(Generic[T]):
         )
         error.retryable = False
         raise error from None
+
+
+def claim(future: Future[Any]) -> bool:
+    """Return True if a waiter takes the result of a future: the owner must set it at once, and nothing cancels it any more.
+
+    False if the waiter has cancelled it, or its event loop is closed.
+    """
+    loop = vars(future).get(_LOOP)
+    return (loop is None or not loop.is_closed()) and future.set_running_or_notify_cancel()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import threading
 import time
+import weakref
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -21,7 +22,8 @@ from sigwire.core.response import Attempt, Response, Usage
 from sigwire.effects.loops import EventLoop, is_blocked, running_loop
 from sigwire.errors import LMError, LMTimeoutError
 from sigwire.lm.policy.cache.answers import as_hit
-from sigwire.lm.policy.waiting import Wait
+from sigwire.lm.policy.guard import Guard
+from sigwire.lm.policy.waiting import Wait, claim
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -61,15 +63,14 @@ class SingleFlight:
     """The flights of a process, by key."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._guard = Guard()
         self._flights: dict[bytes, _Flight] = {}
         self.joined = 0
 
     def fly(self, key: bytes, call: Call, ask: Exchange[Response]) -> Steps[Response]:
         """Answer by ``ask``, or by the answer of an equal call that is under way."""
         while True:
-            with self._lock:
-                flight, future = self._enter(key, call)
+            flight, future = self._guard.use(self._enter, key, call)
             if future is None:
                 return (yield from self._lead(key, flight, ask))
             began = time.monotonic()
@@ -102,31 +103,34 @@ class SingleFlight:
             response = yield from ask()
         except LMError as error:
             if call.emitted or (isinstance(error, LMTimeoutError) and not call.has_time_for(0.0)):
-                self._hand_over(key, flight)
+                self._guard.release(self._hand_over, key, flight)
             else:
-                self._land(key, flight, _Failure(error))
+                self._guard.release(self._land, key, flight, _Failure(error))
             raise
         except BaseException:
-            self._hand_over(key, flight)
+            self._guard.release(self._hand_over, key, flight)
             raise
-        self._land(key, flight, response)
+        self._guard.release(self._land, key, flight, response)
         return response
 
     def _land(self, key: bytes, flight: _Flight, outcome: _Outcome) -> None:
-        with self._lock:
-            if self._flights.get(key) is flight:
-                del self._flights[key]
-            followers, flight.followers = flight.followers, deque()
-        for future in followers:
-            _resolve(future, outcome)
+        self._close(key, flight)
+        while flight.followers:
+            _resolve(flight.followers.popleft(), outcome)
 
     def _hand_over(self, key: bytes, flight: _Flight) -> None:
-        with self._lock:
-            while flight.followers:
-                if _resolve(flight.followers.popleft(), "lead"):
-                    return
-            if self._flights.get(key) is flight:
-                del self._flights[key]
+        while flight.followers:
+            if _resolve(flight.followers.popleft(), "lead"):
+                return
+        self._close(key, flight)
+
+    def _leave(self, key: bytes, flight: _Flight, future: _Future) -> None:
+        if not future.cancel() and future.result() == "lead":  # resolved at the same moment
+            self._hand_over(key, flight)
+
+    def _close(self, key: bytes, flight: _Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
 
     # --- followers
 
@@ -143,18 +147,18 @@ class SingleFlight:
                 raise
             return "alone" if 0 < emitted == flight.call.emitted else "again"
         except BaseException as error:
-            kept = future.result() if future.done() and not future.cancelled() else None
-            if kept is not None and isinstance(error, TimeoutError):
-                return kept  # it came with the deadline
-            if kept == "lead":
-                self._hand_over(key, flight)
+            if isinstance(error, TimeoutError) and future.done() and not future.cancelled():
+                return future.result()  # resolved with the deadline
+            self._guard.release(self._leave, key, flight, future)
             raise
         return outcome
 
+    def _count_joined(self) -> None:
+        self.joined += 1
+
     def _joined(self, call: Call, outcome: Response | _Failure, began: float) -> Response:
         """Return the leader's answer, or raise its error, with the wait in the log of the follower."""
-        with self._lock:
-            self.joined += 1
+        self._guard.use(self._count_joined)
         error = outcome.error if isinstance(outcome, _Failure) else None
         call.log.append(
             Attempt(
@@ -183,7 +187,7 @@ class _Follow:
 
     async def arun(self) -> _Outcome:
         task = self.flight.task
-        mine = task is not None and task is _current_task(running_loop())
+        mine = task is not None and task == _current_task(running_loop())
         return self._alone() if mine or self._is_blocked() else await self.wait.arun()
 
     def _is_blocked(self) -> bool:
@@ -196,15 +200,17 @@ class _Follow:
 
 def _resolve(future: _Future, outcome: _Outcome) -> bool:
     """Give a follower its outcome. Return False if it no longer waits."""
-    if not future.set_running_or_notify_cancel():
+    if not claim(future):
         return False
     future.set_result(outcome)
     return True
 
 
 def _current_task(loop: EventLoop | None) -> object:
+    """Return a weak reference to the running task: a flight must not keep the task of a closed event loop alive."""
     if loop is None:
         return None
     import asyncio
 
-    return asyncio.current_task(loop)
+    task = asyncio.current_task(loop)
+    return None if task is None else weakref.ref(task)

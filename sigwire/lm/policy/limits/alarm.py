@@ -6,49 +6,60 @@ waits for a time, and ends a second after the last one; a forked child starts it
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 __all__ = ["wake_at"]
 
 
 class _Alarm:
+    # Without a lock: the collector may close a stream, whose slot wakes a limiter, inside any code of any thread.
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._due: dict[Callable[[], object], float] = {}
+        self._asked: SimpleQueue[tuple[Callable[[], object], float]] = SimpleQueue()
+        self._due: dict[Callable[[], object], float] = {}  # only the thread writes it
         self._thread: threading.Thread | None = None
 
     def wake_at(self, wake: Callable[[], object], due: float) -> None:
         """Call ``wake`` at a time of ``time.monotonic()``, or before if an earlier call asked for it."""
-        with self._changed:
-            if due >= self._due.get(wake, float("inf")):
-                return
-            self._due[wake] = due
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="sigwire-limits", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+        if due >= self._due.get(wake, math.inf):
+            return
+        self._asked.put((wake, due))
+        if self._thread is None:
+            self._start()
+
+    def _start(self) -> None:
+        # Two callers at once may start two threads: they share the work, and both end.
+        self._thread = thread = threading.Thread(target=self._serve, name="sigwire-limits", daemon=True)
+        try:
+            thread.start()
+        except BaseException:  # the next caller starts another one
+            self._thread = None
+            raise
 
     def _serve(self) -> None:
-        while due := self._next():
-            for wake in due:
+        self._due = waiting = dict[Callable[[], object], float]()
+        while self._receive(waiting) or waiting:
+            now = time.monotonic()
+            for wake in [wake for wake, at in waiting.items() if at <= now]:
+                del waiting[wake]
                 wake()
+        self._thread = None
+        if not self._asked.empty():  # the caller saw the thread that ends
+            self._start()
 
-    def _next(self) -> list[Callable[[], object]]:
-        """Wait until calls are due and return them; none if the thread ends."""
-        with self._changed:
-            while self._due or self._changed.wait(_IDLE_SECONDS) or self._due:
-                now = time.monotonic()
-                if due := [wake for wake, at in self._due.items() if at <= now]:
-                    for wake in due:
-                        del self._due[wake]
-                    return due
-                if self._due:
-                    self._changed.wait(min(self._due.values()) - now)
-            self._thread = None
-        return []
+    def _receive(self, waiting: dict[Callable[[], object], float]) -> bool:
+        """Wait until a call is due, and add what was asked for until then. Return False if nothing was."""
+        seconds = max(0.0, min(waiting.values()) - time.monotonic()) if waiting else _IDLE_SECONDS
+        with suppress(Empty):
+            wake, due = self._asked.get(timeout=min(seconds, threading.TIMEOUT_MAX))
+            waiting[wake] = min(due, waiting.get(wake, due))
+            return True
+        return False
 
 
 _IDLE_SECONDS = 1.0

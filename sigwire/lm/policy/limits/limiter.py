@@ -2,7 +2,7 @@
 
 One limiter for each target and ``Limit``, shared by all threads, tasks and event loops of the process. Processes do not
 share it; a forked child starts with empty ones. A call waits on the way in: for a slot, the pace and the buckets. The way out
-never waits: it is a lock and counters, so it works in ``finally``, on cancellation and in a closed generator.
+never waits, also not for the lock (``Guard``): it works in ``finally``, on cancellation and in a collected generator.
 
 Three waits would never end, and do not start (``_Queued``, ``_lend``): of a blocking call on a thread whose event loop runs
 a holder; of a stream's reader that calls the same model; of calls behind a stream that its reader has left.
@@ -14,17 +14,20 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sigwire.effects.emitting import Emit
 from sigwire.effects.loops import blocked_threads
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMRateLimitError, LMTimeoutError, LMTransportError
+from sigwire.lm.policy.guard import Guard
 from sigwire.lm.policy.limits.buckets import LONGEST_WAIT, Buckets
 from sigwire.lm.policy.limits.limit import Limit, LimitState
 from sigwire.lm.policy.limits.pace import Pace, Slots
 from sigwire.lm.policy.limits.queue import CallQueue, Ticket
+from sigwire.lm.policy.waiting import claim
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import Call, Exchange
@@ -62,7 +65,7 @@ class Limiter:
         """Forget calls and what was learned. A forked child calls it: the lock may be held by a thread of the parent."""
         limit, now = self._limit, self._clock()
         most = limit.concurrency or (512 if limit.adaptive else math.inf)
-        self._lock = threading.Lock()
+        self._guard = Guard()
         self._slots = Slots(self._start if limit.adaptive else most, most, adaptive=limit.adaptive)
         self._pace, self._queue = Pace(), CallQueue()
         self._holders: set[Ticket] = set()
@@ -80,36 +83,40 @@ class Limiter:
         """Perform an exchange in its turn. Raises ``LMTimeoutError`` at once if the turn is after the deadline."""
         ticket = Ticket(call.started, threading.get_ident())
         if call.streamed:
-            ticket.task = _current_task()
-        if not self._enter(call, ticket):
-            yield from self._wait(call, ticket)
+            ticket.task = _reference(_current_task())
+        try:
+            if not self._guard.use(self._enter, call, ticket):
+                yield from self._wait(call, ticket)
+        except BaseException:
+            self._guard.release(self._leave, ticket)
+            raise
         try:
             result = yield from _watched(inner(), ticket, self._clock) if call.streamed else inner()
         except BaseException as error:
-            self._end(call, ticket, error, None)
+            self._guard.release(self._end, ticket, error, None, call.headers, self._clock())
             raise
-        self._end(call, ticket, None, result)
+        self._guard.release(self._end, ticket, None, result, call.headers, self._clock())
         return result
 
     def _enter(self, call: Call, ticket: Ticket) -> bool:
         """Take a slot and return True, or join the queue."""
-        with self._lock:
-            now = self._clock()
-            if not self._is_paced and self._in_flight < self._slots.limit and not self._queue.waiting:
-                self._take(ticket, now)
-                return True
-            if self._is_paced:
-                ticket.tokens = self._buckets.estimate(call.request)
-            if not self._queue and self._in_flight < self._slots.limit and self._seconds(ticket, now) <= 0:
-                self._take(ticket, now)
-                return True
-            self._join(call, ticket, now)
+        now = self._clock()
+        if not self._is_paced and self._in_flight < self._slots.limit and not self._queue.waiting:
+            self._take(ticket, now)
+            return True
+        if self._is_paced:
+            ticket.tokens = self._buckets.estimate(call.request)
+        if not self._queue and self._in_flight < self._slots.limit and self._seconds(ticket, now) <= 0:
+            self._take(ticket, now)
+            return True
+        self._join(call, ticket, now)
         self._serve()
         return ticket.counted
 
     def _take(self, ticket: Ticket, now: float) -> None:
-        ticket.sent, ticket.counted = now, True
+        ticket.sent = now
         self._holders.add(ticket)
+        ticket.counted = True
         self._in_flight += 1
         self._pace.send(now)
         if self._is_paced:
@@ -152,56 +159,57 @@ class Limiter:
     def _wait(self, call: Call, ticket: Ticket) -> Steps[None]:
         try:
             yield _Queued(self, call, ticket)
-        except BaseException:
-            with self._lock:
-                self._queue.remove(ticket)
-                self._release(ticket)  # if its turn came at the same moment
-            self._serve()
-            raise
         finally:
             call.queued += max(0.0, self._clock() - ticket.queued_at)
+
+    def _leave(self, ticket: Ticket) -> None:
+        """Take a ticket out of the queue, or give its slot back if its turn came at the same moment."""
+        self._queue.remove(ticket)
+        self._release(ticket)
+        self._serve()
 
     def overtake(self, call: Call, ticket: Ticket, threads: set[int], task: object) -> bool:
         """Return True if a call must not wait: it has its turn, or one of ``threads`` or the task would wait for itself.
 
         The call then goes over the limit by one.
         """
-        with self._lock:
-            if not ticket.is_queued:
-                return True
-            others = (*self._holders, *self._queue.waiting)
-            if not any(
-                other is not ticket and (other.thread in threads or (task is not None and other.task is task))
-                for other in others
-            ):
-                return False
-            self._queue.remove(ticket)
-            self._take(ticket, self._clock())
+        return self._guard.use(self._overtake, call, ticket, threads, _reference(task))
+
+    def _overtake(self, call: Call, ticket: Ticket, threads: set[int], task: object) -> bool:
+        if not ticket.is_queued:
+            return True
+        others = (*self._holders, *self._queue.waiting)
+        if not any(
+            other is not ticket and (other.thread in threads or (task is not None and other.task == task))
+            for other in others
+        ):
+            return False
+        self._queue.remove(ticket)
+        self._take(ticket, self._clock())
         call.why = "over the limit: its thread or task holds a slot"
         return True
 
     # --- serving
 
+    def serve(self) -> None:
+        """Give the next calls their turn."""
+        self._guard.release(self._serve)
+
     def _serve(self) -> None:
-        """Give the next calls their turn; set the alarm for those that wait for a time. Called without the lock."""
-        served: list[Ticket] = []
-        with self._lock:
-            now = self._clock()
-            due = math.inf
-            while (ticket := self._queue.peek(now)) is not None:
-                if self._in_flight >= self._slots.limit and not self._lend(now):
-                    due = min((t.reads_since for t in self._holders if t.counted and t.reads_since), default=math.inf)
-                    due += self._idle
-                    break
-                if (seconds := self._seconds(ticket, now)) > 0:
-                    due = now + seconds
-                    break
-                self._queue.pop(ticket)
-                if ticket.future is not None and ticket.future.set_running_or_notify_cancel():
-                    self._take(ticket, now)
-                    served.append(ticket)
-        for ticket in served:
-            if ticket.future is not None:
+        """Give the next calls their turn; set the alarm for those that wait for a time."""
+        now = self._clock()
+        due = math.inf
+        while (ticket := self._queue.peek(now)) is not None:
+            if self._in_flight >= self._slots.limit and not self._lend(now):
+                due = min((t.reads_since for t in self._holders if t.counted and t.reads_since), default=math.inf)
+                due += self._idle
+                break
+            if (seconds := self._seconds(ticket, now)) > 0:
+                due = now + seconds
+                break
+            self._queue.pop(ticket)
+            if ticket.future is not None and claim(ticket.future):
+                self._take(ticket, now)
                 ticket.future.set_result(None)
         if due < math.inf:
             self._alarm(due)
@@ -211,7 +219,7 @@ class Limiter:
             from sigwire.lm.policy.limits.alarm import wake_at
 
             self._wake_at = wake_at
-        self._wake_at(self._serve, due)
+        self._wake_at(self.serve, due)
 
     def _lend(self, now: float) -> bool:
         """Take the slots of streams whose readers do not come back. Return True if a slot is free."""
@@ -223,29 +231,28 @@ class Limiter:
 
     # --- after the exchange
 
-    def _end(self, call: Call, ticket: Ticket, error: BaseException | None, result: object) -> None:
+    def _end(
+        self, ticket: Ticket, error: BaseException | None, result: object, headers: Mapping[str, str] | None, now: float
+    ) -> None:
         """Give the slot back, and learn from the outcome."""
-        with self._lock:
-            now = self._clock()
-            if error is None:
-                self._slots.succeed(ticket.sent, now, self._in_flight)
-                self._mean_seconds += (now - ticket.sent - self._mean_seconds) * 0.1
-                if ticket.tokens is not None:
-                    self._buckets.correct(ticket, result, now)
-            if self._limit.adaptive:
-                if error is not None or self._is_paced:
-                    self._learn(ticket, error, now)
-                if call.headers and self._buckets.mirror(call.headers, ticket, now):
-                    self._is_paced = True
-            self._release(ticket)
-            is_waiting = self._queue.waiting
-        if is_waiting:
+        if error is None:
+            self._slots.succeed(ticket.sent, now, self._in_flight)
+            self._mean_seconds += (now - ticket.sent - self._mean_seconds) * 0.1
+            if ticket.tokens is not None:
+                self._buckets.correct(ticket, result, now)
+        if self._limit.adaptive:
+            if error is not None or self._is_paced:
+                self._learn(ticket, error, now)
+            if headers and self._buckets.mirror(headers, ticket, now):
+                self._is_paced = True
+        self._release(ticket)
+        if self._queue.waiting:
             self._serve()
 
     def _release(self, ticket: Ticket) -> None:
-        if ticket in self._holders:
-            self._holders.remove(ticket)
-            self._in_flight -= ticket.counted
+        self._in_flight -= ticket.counted
+        ticket.counted = False
+        self._holders.discard(ticket)
 
     def _learn(self, ticket: Ticket, error: BaseException | None, now: float) -> None:
         """Move pace and slots by an error. The success of a probe opens the pace."""
@@ -263,19 +270,23 @@ class Limiter:
 
     def suggested(self) -> int:
         """Return how many calls at once are of use: the slots, or as many as the rate starts in the time of an answer."""
-        with self._lock:
-            most = min(self._slots.limit, 512.0)
-            rate = self._rate()
-            return max(1, int(most if rate == math.inf else min(most, rate * self._mean_seconds * 1.25 + 1)))
+        return self._guard.use(self._suggested)
+
+    def _suggested(self) -> int:
+        most = min(self._slots.limit, 512.0)
+        rate = self._rate()
+        return max(1, int(most if rate == math.inf else min(most, rate * self._mean_seconds * 1.25 + 1)))
 
     def state(self, provider: str, model: str) -> LimitState:
         """Return the present state."""
-        with self._lock:
-            now, rate = self._clock(), self._rate()
-            return LimitState(
-                provider, model, int(min(self._slots.limit, 1e9)), len(self._holders), len(self._queue),
-                None if rate == math.inf else rate, *self._buckets.remaining(now),
-            )  # fmt: skip
+        return self._guard.use(self._state, provider, model)
+
+    def _state(self, provider: str, model: str) -> LimitState:
+        now, rate = self._clock(), self._rate()
+        return LimitState(
+            provider, model, int(min(self._slots.limit, 1e9)), len(self._holders), len(self._queue),
+            None if rate == math.inf else rate, *self._buckets.remaining(now),
+        )  # fmt: skip
 
 
 def _is_overload(error: LMError) -> bool:
@@ -290,6 +301,11 @@ def _current_task() -> object:
         return None
     loop = asyncio._get_running_loop()
     return None if loop is None else asyncio.current_task(loop)
+
+
+def _reference(task: object) -> object:
+    """Return a weak reference: a holder must not keep a task of a closed event loop, whose slot its collection frees."""
+    return None if task is None else weakref.ref(task)
 
 
 def _watched(steps: Steps[T], ticket: Ticket, clock: Callable[[], float]) -> Steps[T]:

@@ -8,14 +8,16 @@ in a file. A forked child has a lock and queues of its own.
 from __future__ import annotations
 
 import os
-import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from sigwire.lm.policy.guard import Guard
 from sigwire.lm.policy.money.ledger import Ledger, Reserved
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
+from sigwire.lm.policy.waiting import claim
 
 __all__ = ["BudgetAccount", "Held", "is_awaited", "reserve", "withdraw"]
 
@@ -29,8 +31,11 @@ class BudgetAccount:
 
     def totals(self) -> tuple[Sums, Sums]:
         """Return what is spent and what is reserved."""
-        with _state.lock:
-            return self.ledger.totals()
+        return _state.guard.use(self.ledger.totals)
+
+
+_Ticket: TypeAlias = tuple[BudgetAccount, Reserved]
+_NOTHING = Sums()
 
 
 class Held:
@@ -38,21 +43,13 @@ class Held:
 
     __slots__ = ("tickets",)
 
-    def __init__(self, tickets: Sequence[tuple[BudgetAccount, Reserved]]) -> None:
+    def __init__(self, tickets: Sequence[_Ticket]) -> None:
         self.tickets = tickets
 
     def settle(self, charge: Sums) -> None:
         """Replace the reservation by ``charge``, what the call has used, and wake waiting calls. Only once."""
-        with _state.lock:
-            if self.tickets:
-                self.settle_locked(charge)
-                _wake()
-
-    def settle_locked(self, charge: Sums) -> None:
-        """``settle`` for a caller that has the lock; wakes no call."""
         tickets, self.tickets = self.tickets, ()
-        for account, ticket in tickets:
-            account.ledger.settle(ticket, charge)
+        _state.guard.release(_settle, tickets, charge)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +62,7 @@ class _Waiter:
 
 class _State:
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.guard = Guard()
         self.numbers = 0
         self.queues: dict[tuple[BudgetAccount, ...], deque[_Waiter]] = {}
 
@@ -89,31 +86,46 @@ def reserve(
 
     Without ``waits``, or if an account is shared with other processes, which wake no future, a refusal may be not final.
     """
-    with _state.lock:
-        waits = waits and not any(account.ledger.shared for account in accounts)
-        is_first = not waits or accounts not in _state.queues
-        outcome = _take(accounts, need, own) if is_first else _refusal(accounts, need, own)
-        if isinstance(outcome, Held) or (outcome is not None and (outcome.final or not waits)):
-            return outcome
-        _state.numbers += 1
-        future: Future[Held] = Future()
-        _state.queues.setdefault(accounts, deque()).append(_Waiter(_state.numbers, need, own, future))
-        return future
+    return _state.guard.use(_reserve, accounts, need, own, waits)
+
+
+def _reserve(
+    accounts: tuple[BudgetAccount, ...], need: Sums, own: Sequence[Held], waits: bool
+) -> Held | Future[Held] | Refusal:
+    waits = waits and not any(account.ledger.shared for account in accounts)
+    is_first = not waits or accounts not in _state.queues
+    outcome = _take(accounts, need, own) if is_first else _refusal(accounts, need, own)
+    if isinstance(outcome, Held) or (outcome is not None and (outcome.final or not waits)):
+        return outcome
+    _state.numbers += 1
+    future: Future[Held] = Future()
+    _state.queues.setdefault(accounts, deque()).append(_Waiter(_state.numbers, need, own, future))
+    return future
 
 
 def is_awaited(accounts: tuple[BudgetAccount, ...]) -> bool:
     """Return True if a call waits for a reservation in these accounts."""
-    with _state.lock:
-        return accounts in _state.queues
+    return accounts in _state.queues
 
 
 def withdraw(future: Future[Held]) -> None:
     """Leave the queue; a reservation that was made at the same moment is given back."""
-    with _state.lock:
-        held = None if future.cancel() or future.exception() is not None else future.result()
-        _wake()
-    if held is not None:
-        held.settle(Sums())
+    _state.guard.release(_withdraw, future)
+
+
+def _withdraw(future: Future[Held]) -> None:
+    held = None if future.cancel() or future.exception() is not None else future.result()
+    _settle(held.tickets if held is not None else (), Sums())
+
+
+def _settle(tickets: Sequence[_Ticket], charge: Sums) -> None:
+    _give_back(tickets, charge)
+    _wake()
+
+
+def _give_back(tickets: Sequence[_Ticket], charge: Sums = _NOTHING) -> None:
+    for account, ticket in tickets:
+        account.ledger.settle(ticket, charge)
 
 
 def _wake() -> None:
@@ -139,13 +151,13 @@ def _first_number(accounts: tuple[BudgetAccount, ...]) -> int:
 
 def _resolve(future: Future[Held], outcome: Held | Refusal | None) -> None:
     # A future that is set to running cannot be cancelled between the check and the result.
-    is_waiting = outcome is not None and future.set_running_or_notify_cancel()
+    is_waiting = outcome is not None and claim(future)
     if isinstance(outcome, Refusal) and is_waiting:
         future.set_exception(outcome.error())
     elif isinstance(outcome, Held) and is_waiting:
         future.set_result(outcome)
     elif isinstance(outcome, Held):
-        outcome.settle_locked(Sums())
+        _give_back(outcome.tickets)
 
 
 def _take(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held]) -> Held | Refusal:
@@ -155,7 +167,7 @@ def _take(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held]) ->
     for account in accounts:
         outcome = account.ledger.take(need, account.limits, _tickets(own, account))
         if isinstance(outcome, Refusal):  # another process was faster
-            Held(tickets).settle_locked(Sums())
+            _give_back(tickets)
             return outcome
         tickets.append((account, outcome))
     return Held(tickets)

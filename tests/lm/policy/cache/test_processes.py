@@ -127,7 +127,7 @@ def test_forked_child_reads_and_writes(folder: Path) -> None:
         held, release = threading.Event(), threading.Event()
 
         def hold() -> None:  # another thread has every lock while the process forks
-            with disk._lock, cache.flights._lock:
+            with disk._lock, cache.flights._guard._lock:
                 held.set()
                 release.wait(20)
 

@@ -598,7 +598,7 @@ def test_forked_child_begins_with_an_empty_limiter() -> None:
     holder = threading.Thread(target=lambda: run(ask(limiter, held(gate))), daemon=True)
     holder.start()
     wait_until(lambda: state(limiter) == (1, 0))
-    with limiter._lock:  # a lock that is held while the process forks stays held in the child
+    with limiter._guard._lock:  # a lock that is held while the process forks stays held in the child
         child = os.fork()
         if child == 0:
             os._exit(0 if run(ask(limiter)) == "done" else 1)
