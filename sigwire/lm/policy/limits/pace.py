@@ -58,21 +58,28 @@ class Pace:
     faster while none is refused. After three seconds without an accepted send the pace is closed: single probes are sent until
     one is not refused.
 
+    A stray refusal does not lower the rate: at most one of twenty sends of late. A lone one among fewer sends lowers it until
+    twenty later sends are answered.
+
     >>> pace = Pace()
     >>> for number in range(31):
     ...     pace.send(number / 10)
+    >>> pace.refuse(sent=2.9, now=3.0, stated=None)
     >>> pace.refuse(sent=3.0, now=3.0, stated=None)
     >>> round(pace.rate, 2), round(pace.wait(3.0), 2)
-    (9.67, 0.1)
+    (9.33, 0.11)
     """
 
-    __slots__ = ("_at", "_backoff", "_level", "_opens_at", "_probe_at", "_refused", "_sends", "_set_at", "rate")
+    __slots__ = (
+        "_at", "_backoff", "_before", "_clean", "_level", "_opens_at", "_probe_at", "_refused", "_sends", "_set_at", "rate",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.rate = math.inf
         self._sends: deque[float] = deque(maxlen=_MOST_SENDS)
         self._refused: deque[float] = deque(maxlen=_MOST_SENDS)  # the times of sends that were refused
         self._set_at = -math.inf  # when a refusal last set the rate
+        self._before, self._clean = 0.0, 0  # the rate before a lone refusal, else 0; the later sends that were answered
         self._level, self._at = 0.0, 0.0
         self._opens_at = -math.inf  # when the next probe may go; minus infinity while the pace is open
         self._probe_at = math.inf  # when the current probe went
@@ -103,12 +110,18 @@ class Pace:
     def refuse(self, sent: float, now: float, stated: float | None) -> None:
         """Count a refused send. ``stated``: the wait that the refusal states; it matters to probes only."""
         self._refused.append(sent)
+        self._before = 0.0
         if self._opens_at > -math.inf:
             if sent >= self._probe_at:
                 self._close(now, stated)
             return
         accepted = self._accepted()
-        if sent >= self._set_at:  # else the rate is younger than the send
+        since = min(now - 3, sent)
+        refused = sum(at >= since for at in self._refused)
+        is_stray = refused * (_STRAY - 1) <= sum(at >= since for at in accepted)
+        if sent >= self._set_at and not is_stray:  # else the rate is younger than the send
+            if refused == 1:
+                self._before, self._clean = self.rate, 0
             self._lower(accepted, now)
         if not accepted or accepted[-1] <= now - 3:
             self._close(now, stated)
@@ -117,6 +130,10 @@ class Pace:
         """Count an answered send: the answer of a probe opens the pace."""
         if self._opens_at > -math.inf and sent >= self._probe_at:
             self._open()
+        if self._before and sent >= self._set_at:
+            self._clean += 1
+            if self._clean == _STRAY:  # the refusal was a stray one
+                self.rate, self._before = max(self.rate, self._before), 0.0
 
     def _lower(self, accepted: list[float], now: float) -> None:
         self._refill(now)
@@ -170,6 +187,7 @@ def _rate(accepted: list[float], now: float) -> float:
 
 
 _MOST_SENDS = 8192
+_STRAY = 20  # one refusal in so many sends is no sign of a limit
 _GROWTH, _FAST_RATE = 0.05, 40.0  # faster growth is in full from this rate on
 _LEAST_FIRST_RATE, _LEAST_RATE, _MOST_RATE, _MOST_CUT = 20.0, 1 / 60, 1e6, 0.7
 _FIRST_PROBE, _LONGEST_PROBE, _PROBE_SECONDS = 0.5, 8.0, 2.0

@@ -100,8 +100,41 @@ def test_pace_is_unlimited_until_the_first_refusal() -> None:
     for _ in range(1000):
         assert pace.wait(0.0) == 0
         pace.send(0.0)
-    pace.refuse(0.0, 0.1, None)
+    for _ in range(60):
+        pace.refuse(0.0, 0.1, None)
     assert pace.wait(0.1) > 0
+
+
+def test_pace_stays_unlimited_when_one_of_a_hundred_sends_is_refused() -> None:
+    pace = Pace()
+    for number in range(3000):
+        now = number / 1000
+        assert pace.wait(now) == 0
+        pace.send(now)
+        pace.refuse(now, now, None) if number % 100 == 60 else pace.accept(now)
+    assert pace.rate == math.inf
+
+
+def test_pace_is_unlimited_again_when_twenty_sends_after_a_lone_refusal_are_answered() -> None:
+    pace = Pace()
+    pace.send(0.0)
+    pace.refuse(0.0, 0.01, None)
+    assert pace.rate == 20
+    for number in range(1, 21):
+        pace.send(number / 20)
+        pace.accept(number / 20)
+    assert pace.wait(1.01) == 0
+
+
+def test_pace_keeps_its_rate_when_the_first_refusal_is_not_alone() -> None:
+    pace = Pace()
+    for at in (0.0, 0.005):
+        pace.send(at)
+        pace.refuse(at, at + 0.01, None)
+    for number in range(1, 21):
+        pace.send(number / 20)
+        pace.accept(number / 20)
+    assert pace.rate < 30
 
 
 def closed_pace() -> Pace:
