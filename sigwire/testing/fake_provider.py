@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from secrets import token_hex
 from types import TracebackType
 from typing import Any, Self
 
@@ -126,7 +127,7 @@ class FakeProvider:
         self._turnstile = Turnstile(limit)
         self._requests: deque[Recorded] = deque(maxlen=keep)
         self._key, self._models = key, models
-        self._address = (host, port)
+        self._address, self._run = (host, port), f"run-{token_hex(4)}"
         self._server: LoopbackServer | None = None
         self._ids = IdSequence()
         self._stored: dict[str, JsonValue] = {}
@@ -160,7 +161,7 @@ class FakeProvider:
         if self._server is None:
             raise ConfigurationError("The FakeProvider is not running (getting its URL). Use it in a with block.")
         host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}{PLACES[wire].base}"
+        return f"http://{host!s}:{port}/{self._run}{PLACES[wire].base}"
 
     @property
     def requests(self) -> tuple[Recorded, ...]:
@@ -192,6 +193,7 @@ class FakeProvider:
     # --- answering -------------------------------------------------------------------------------
 
     def _answer(self, exchange: ReceivedRequest) -> ServerReply:
+        exchange = replace(exchange, path=exchange.path.removeprefix(f"/{self._run}"))
         wire = next((wire for wire in PLACES.values() if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
             handled = _Handled(_unknown_path(exchange))
