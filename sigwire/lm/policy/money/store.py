@@ -22,14 +22,17 @@ from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 __all__ = ["FileLedger"]
 
 _BUSY_SECONDS = 10.0
+_APPLICATION = 0x51677732  # "sgw2"
 _FORMAT = 1
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS spent (calls INTEGER, tokens INTEGER, money INTEGER, unpriced INTEGER, estimated INTEGER);
-CREATE TABLE IF NOT EXISTS reserved (
+_SCHEMA = f"""
+CREATE TABLE spent (calls INTEGER, tokens INTEGER, money INTEGER, unpriced INTEGER, estimated INTEGER);
+CREATE TABLE reserved (
   number INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT,
   calls INTEGER, tokens INTEGER, money INTEGER, unpriced INTEGER, estimated INTEGER
 );
-INSERT INTO spent SELECT 0, 0, 0, 0, 0 WHERE NOT EXISTS (SELECT * FROM spent);
+INSERT INTO spent VALUES (0, 0, 0, 0, 0);
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_FORMAT};
 """
 _COUNTS = ("calls", "tokens", "money", "unpriced", "estimated")
 _SUM = f"SELECT {', '.join(f'COALESCE(SUM({name}), 0)' for name in _COUNTS)} FROM reserved"
@@ -50,16 +53,11 @@ class FileLedger:
     shared = True
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self._path = str(Path(path).absolute())  # the process may change its folder
         with self._transaction() as database:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version not in (0, _FORMAT):
-                raise ConfigurationError(
-                    f"The ledger {path} was written by another version of sigwire (opening a budget). Use another file."
-                )
-            for statement in _SCHEMA.split(";"):
-                database.execute(statement)
-            database.execute(f"PRAGMA user_version = {_FORMAT}")
+            if not _is_ledger(database, path):
+                for statement in _SCHEMA.split(";"):
+                    database.execute(statement)
 
     def totals(self) -> tuple[Sums, Sums]:
         with self._transaction() as database:
@@ -101,6 +99,18 @@ class FileLedger:
                 f"The ledger {self._path} cannot be used (reserving the cost of a call): {error}. Use a file of its own on a "
                 "local disk, Budget(path=...)."
             ) from error
+
+
+def _is_ledger(database: sqlite3.Connection, path: str) -> bool:
+    """Return False for an empty file. Raises ``ConfigurationError`` for another kind of database or another format."""
+    queries = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    found = [database.execute(query).fetchone()[0] for query in queries]
+    if found[:2] != [_APPLICATION, _FORMAT] and any(found):
+        raise ConfigurationError(
+            f"{path} is another kind of database, or was written by another version of sigwire (opening a budget). Use another "
+            "file: Budget(path=...)."
+        )
+    return any(found)
 
 
 def _create_private(path: str) -> None:

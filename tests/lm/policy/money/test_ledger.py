@@ -293,6 +293,27 @@ def test_file_ledger_refuses_a_newer_format(path: str) -> None:
         FileLedger(path)
 
 
+def test_file_ledger_refuses_another_database_without_a_change(path: str) -> None:
+    import sqlite3
+
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE stock (a)")
+        database.execute("PRAGMA user_version = 1")
+    before = Path(path).read_bytes()
+    with pytest.raises(ConfigurationError, match="another kind of database"):
+        FileLedger(path)
+    assert Path(path).read_bytes() == before
+
+
+def test_file_ledger_keeps_its_file_when_the_process_changes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ledger = FileLedger("budget.sqlite3")
+    monkeypatch.chdir("/")
+    assert not isinstance(ledger.take(ONE, BudgetLimits(calls=1), ()), Refusal)
+
+
 def test_reservation_of_another_boot_counts_as_spent(path: str) -> None:
     import sqlite3
 
