@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
 from sigwire.core.json import JsonObject
-from sigwire.errors import AgentStopped, CallerError, StateError
+from sigwire.errors import AgentStopped, BudgetSpent, CallerError, StateError
 
 __all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunError", "RunIsLive", "ToolInterrupted"]
 
@@ -82,5 +82,5 @@ class JournalDivergence(StateError):
         )
 
 
-RunError: TypeAlias = ApprovalNeeded | JournalDivergence | RunIsLive | ToolInterrupted
-"""An error of the recorded run, not of the effect that raised it: never a result for a model."""
+RunError: TypeAlias = ApprovalNeeded | BudgetSpent | JournalDivergence | RunIsLive | ToolInterrupted
+"""An error of the run, not of the effect that raised it: never a result for a model, which a journal would keep."""

@@ -12,13 +12,13 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.narrow import is_mapping, is_object
+from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
 from sigwire.effects.performing import performing
-from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.errors import ConfigurationError, InputError
 from sigwire.journal.errors import RunIsLive
 from sigwire.journal.lock import RunLock
-from sigwire.journal.packing import pack, unpack
+from sigwire.journal.packing import pack, reading, unpack
 from sigwire.journal.records import RunInfo, StoredEffect
 from sigwire.journal.results import dump_inputs, load_inputs
 from sigwire.journal.session import OnChange, Redact, Session, pending_calls, read_key
@@ -123,6 +123,8 @@ class Journal(ChecksKeywords):
         Nothing runs. Raises ``InputError`` for an id that is missing or unknown.
         """
         self._known_inputs(run)
+        if not is_mapping(decisions):
+            raise InputError(f"decisions are a dict of call ids, not {type(decisions).__name__} (deciding).")
         lock = RunLock.acquire(self._locks, run)
         try:
             pending = {call.id for _, call in pending_calls(self._store, self._store.rows(run))}
@@ -132,7 +134,9 @@ class Journal(ChecksKeywords):
                     f"missing or unknown: {', '.join(wrong)}."
                 )
             texts: dict[str, bytes] = {}
-            self._store.decide(run, {place: _packed(decision, texts) for place, decision in decisions.items()}, texts)
+            self._store.decide(
+                run, {place: _packed(place, decision, texts) for place, decision in decisions.items()}, texts
+            )
         finally:
             lock.release()
 
@@ -147,8 +151,10 @@ class Journal(ChecksKeywords):
             )
         if on_change not in ("raise", "fork"):
             raise ConfigurationError(f'on_change is "raise" or "fork", not {on_change!r} (starting the run).')
+        if not isinstance(run, str) or not run:
+            raise InputError(f"run is the name of the run, a text, not {run!r:.80} (starting the run).")
         given: JsonObject | None = dump_inputs(inputs)
-        if not inputs and self._store.head(run) is not None:
+        if self._store.head(run) is not None and not inputs:
             given, inputs = None, load_inputs(program, self._known_inputs(run))
         session = Session(
             self._store, self._locks, program, run, given, redact=self._redact, on_change=on_change, replays=replays
@@ -162,10 +168,7 @@ class Journal(ChecksKeywords):
         return self._object(head.inputs)
 
     def _object(self, packed: bytes) -> JsonObject:
-        value = unpack(packed, self._store.text)
-        if not is_object(value):
-            raise StateError("The journal holds a value that cannot be read: it is no object (reading the journal).")
-        return value
+        return reading(lambda: dict(unpack(packed, self._store.text)))
 
     # --- the file ------------------------------------------------------------------------------------
 
@@ -236,10 +239,16 @@ class Journal(ChecksKeywords):
         return f"Journal({str(self.path)!r})"
 
 
-def _packed(decision: Decision, texts: dict[str, bytes]) -> bytes:
-    is_known = decision == "rerun" or (
-        is_mapping(decision) and len(decision) == 1 and decision.keys() <= {"result", "deny"}
+def _packed(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
+    given: Mapping[str, object] = decision if is_mapping(decision) else {}
+    is_known = (
+        decision == "rerun"
+        or given.keys() == {"result"}
+        or (given.keys() == {"deny"} and isinstance(given["deny"], str))
     )
-    if not is_known:
-        raise InputError(f'A decision is "rerun", {{"result": value}} or {{"deny": "why"}}, not {decision!r:.80}.')
-    return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
+    with suppress(ValueError, RecursionError):  # a result without a JSON form
+        if is_known:
+            return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
+    raise InputError(
+        f'A decision is "rerun", {{"result": JSON value}} or {{"deny": "why"}}, not {decision!r:.80} (deciding about {place}).'
+    )

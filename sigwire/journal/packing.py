@@ -11,13 +11,15 @@ import json
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from sigwire.core.json import JsonValue
 from sigwire.core.narrow import is_array, is_object
 from sigwire.errors import StateError
 
-__all__ = ["digest_of", "pack", "unpack"]
+__all__ = ["digest_of", "pack", "reading", "unpack"]
+
+T = TypeVar("T")
 
 _COMPRESSED_FROM = 1024
 _LONG = 65_536
@@ -59,7 +61,8 @@ def pack(value: JsonValue, keep: Callable[[str, bytes], object]) -> bytes:
 
 def unpack(data: object, kept: Callable[[str], object]) -> Any:
     """Return the value of packed bytes. ``kept(digest)`` returns the packed bytes of a long text."""
-    try:
+
+    def read() -> Any:
         value, taken = _loads(data)
         holder = [value]
         for path, digest in cast("list[Any]", taken):
@@ -68,9 +71,19 @@ def unpack(data: object, kept: Callable[[str], object]) -> Any:
                 target = target[step]
             target[steps[-1]] = _loads(kept(digest))
         return holder[0]
-    except (ValueError, TypeError, LookupError, RecursionError, zlib.error) as error:
+
+    return reading(read)
+
+
+def reading(read: Callable[[], T]) -> T:
+    """Return the value of ``read``, which decodes what a file holds. Raises ``StateError`` if it does not fit."""
+    try:
+        return read()
+    except StateError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, zlib.error) as error:
         raise StateError(
-            f"The journal holds a value that cannot be read: {error!r:.200} (reading the journal)."
+            f"The journal holds a value that cannot be read: {error!r:.200} (reading the journal). Begin another run."
         ) from error
 
 

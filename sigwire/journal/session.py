@@ -12,18 +12,18 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
 from sigwire.effects.loops import to_thread
 from sigwire.effects.performing import Frame, Recordable
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import InputError, StateError, warn_user
+from sigwire.errors import InputError, warn_user
 from sigwire.journal.divergence import divergence
 from sigwire.journal.errors import ApprovalNeeded, PendingCall, ToolInterrupted
 from sigwire.journal.lock import RunLock
-from sigwire.journal.packing import digest_of, pack, unpack
+from sigwire.journal.packing import digest_of, pack, reading, unpack
 from sigwire.journal.records import Row, RunHead
 from sigwire.journal.results import dump_result, load_result
 from sigwire.journal.store import Store
@@ -33,7 +33,6 @@ __all__ = ["OnChange", "Redact", "Session", "pending_calls", "read_key"]
 Redact: TypeAlias = Callable[[JsonValue], JsonValue]
 OnChange: TypeAlias = Literal["raise", "fork"]
 
-T = TypeVar("T")
 _WHY = "the process ended while the tool ran"
 _FORKED = re.compile(r"~(\d+)$")
 
@@ -149,11 +148,12 @@ class Session:
         if row is not None and row.value is not None:
             self._done.append(place)
             data = unpack(row.value, self._store.text)
-            return (yield _reading(lambda: effect.load(data)))
-        write = self._writer(effect, place, fingerprint, key, 1 if row is None else row.attempt + 1)
+            return (yield reading(lambda: effect.load(data)))
+        attempt = 1 if row is None else reading(lambda: int(row.attempt) + 1)
+        write = self._writer(effect, place, fingerprint, key, attempt)
         decision = None if row is None or row.decision is None else unpack(row.decision, self._store.text)
         if decision is not None and decision != "rerun":
-            settled = _reading(lambda: effect.dump(cast(Any, effect).settle(decision)))
+            settled = reading(lambda: effect.dump(cast(Any, effect).settle(decision)))
             yield _stored(partial(write, "done", settled))
             return (yield effect.load(settled))
         on_crash = getattr(effect, "on_crash", None)
@@ -239,15 +239,7 @@ def read_key(store: Store, packed: bytes) -> JsonObject:
             key[name] = [unpack(store.text(digest), store.text) for digest in key[name]]
         return dict(key)
 
-    return _reading(read)
-
-
-def _reading(read: Callable[[], T]) -> T:
-    """Return the value of ``read``, which decodes what a file holds. Raises ``StateError`` if it does not fit."""
-    try:
-        return read()
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise StateError(f"The journal holds an effect that cannot be read: {error!r:.200}.") from error
+    return reading(read)
 
 
 def pending_calls(store: Store, rows: Any) -> list[tuple[Row, PendingCall]]:

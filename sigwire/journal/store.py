@@ -138,7 +138,7 @@ class Store:
 
     def text(self, digest: str) -> object:
         """Return the packed text of a digest. Raises ``LookupError``."""
-        with self._lock:
+        with self._using():
             found = self._open().execute("SELECT data FROM texts WHERE digest = ?", (digest,)).fetchone()
         if found is None:
             raise LookupError(f"no text {digest!r:.80}")
@@ -147,13 +147,24 @@ class Store:
     # --- the connection ---
 
     def _read(self, kind: type[R], query: str, *values: str) -> list[R]:
-        with self._lock:
+        with self._using():
             rows = self._open().execute(query, values).fetchall()
         return [kind(*row) for row in rows]
 
     @contextmanager
+    def _using(self) -> Generator[None]:
+        try:
+            with self._lock:
+                yield
+        except (OSError, sqlite3.Error) as error:
+            raise StateError(
+                f"{str(self.path)!r} is not a journal, or cannot be used: {error} (opening the journal). Name a file of its "
+                "own, in a folder that exists on a local disk."
+            ) from error
+
+    @contextmanager
     def _writing(self) -> Generator[Any]:
-        with self._lock:
+        with self._using():
             connection = self._open()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -172,10 +183,8 @@ class Store:
             )
             try:
                 _prepare(connection, self.path)
-            except BaseException as error:
+            except BaseException:
                 connection.close()
-                if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-                    raise StateError(f"{str(self.path)!r} is not a journal: {error} (opening the journal).") from error
                 raise
             self._connection = connection
             self._closing = weakref.finalize(self, connection.close)

@@ -293,3 +293,30 @@ def test_on_crash_is_part_of_the_json_of_a_tool() -> None:
     tool = Tool.from_schema("ping", on_crash="rerun")
     assert tool.to_json()["on_crash"] == "rerun"
     assert Tool.from_json(tool.to_json()) == tool != Tool.from_schema("ping")
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [None, "rerun", [(PLACE, "rerun")], {PLACE: "approve"}, {PLACE: {"deny": 3}}, {PLACE: {"result": object()}}],
+)
+def test_wrong_decision_is_an_input_error(journal: Journal, decisions: Any) -> None:
+    payments = Payments()
+    payments.killed(journal)
+    with pytest.raises(InputError, match="deciding"):
+        journal.decide("one", decisions)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_tool_that_a_budget_stops_runs_again_in_the_next_run(journal: Journal, mode: str) -> None:
+    inner: Any = sigwire.Predict("number: int -> text", lm=FakeLM([{"text": "one"}]))
+
+    def ask(number: int) -> str:
+        return str(inner(number=number).text)
+
+    agent = ReAct(
+        "q -> a", tools=[ask], lm=FakeLM([ToolCall("c", "ask", {"number": 1}), ToolCall("s", "submit", {"a": "x"})])
+    )
+    with sigwire.Budget(calls=1), pytest.raises(sigwire.BudgetSpent):
+        await go_on(mode, journal, agent)
+    result = await go_on(mode, journal, agent)
+    assert result.steps[0].results[0].content == "one"

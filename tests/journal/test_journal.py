@@ -514,9 +514,37 @@ def test_other_file_is_refused_and_not_changed(tmp_path: Path) -> None:
     sql(database, "CREATE TABLE stock (a)")
     for path in (text, database):
         with pytest.raises(StateError, match=r"not a journal|another kind"):
-            Journal(path).runs()
+            Journal(path).run(Predict("a -> b", lm=FakeLM()), "one", a="1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "shop.sqlite"]
     assert text.read_text().startswith("no database")
     assert sql(database, "SELECT name FROM sqlite_master") == [("stock",)]
+
+
+def test_file_that_cannot_be_opened_raises_state_error(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing" / "folder" / "runs.sqlite3"):
+        with pytest.raises(StateError, match="cannot be used"):
+            Journal(path).runs()
+
+
+def test_file_without_its_tables_raises_state_error(journal: Journal) -> None:
+    journal.run(Predict("a -> b", lm=FakeLM([{"b": "2"}])), "one", a="1")
+    sql(journal.path, "DROP TABLE effects")
+    with pytest.raises(StateError, match="no such table"):
+        journal.effects("one")
+
+
+def test_attempt_that_is_no_number_raises_state_error(journal: Journal) -> None:
+    predict = Predict("a -> b", lm=FakeLM([{"b": "2"}]))
+    journal.run(predict, "one", a="1")
+    sql(journal.path, "UPDATE runs SET result = NULL", "UPDATE effects SET value = NULL, attempt = 'x'")
+    with pytest.raises(StateError, match="cannot be read"):
+        journal.run(predict, "one", a="1")
+
+
+@pytest.mark.parametrize("name", ["", 3, None])
+def test_name_of_a_run_that_is_no_text_is_refused(journal: Journal, name: Any) -> None:
+    with pytest.raises(InputError, match="name of the run"):
+        journal.run(Predict("a -> b", lm=FakeLM()), name, a="1")
 
 
 def test_journal_of_a_later_format_is_refused(journal: Journal) -> None:
