@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sigwire.effects.daemon_pool import DaemonPool
 
 __all__ = [
-    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_blocked_loop", "has_running_loop", "is_blocked",
+    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_running_loop", "is_blocked",
     "marking_loop_blocked", "running_loop", "started_by_block_on", "to_thread",
 ]  # fmt: skip
 
@@ -171,15 +171,6 @@ def has_running_loop() -> bool:
     False
     """
     return running_loop() is not None
-
-
-def has_blocked_loop() -> bool:
-    """Return True if an event loop is blocked until the running code ends: work on that loop must not be waited for.
-
-    >>> has_blocked_loop()
-    False
-    """
-    return bool(_blocked.get(_NONE_BLOCKED)) or has_running_loop()
 
 
 class OwnerLoop:

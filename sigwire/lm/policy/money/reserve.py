@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from sigwire.core.response import Response, Usage
-from sigwire.effects.loops import has_blocked_loop, to_thread
+from sigwire.effects.loops import blocked_threads, has_running_loop, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import BudgetSpent, CallerError, ConfigurationError, LMError, LMTransportError
 from sigwire.lm.policy.call import Call, Exchange, Layer
@@ -201,7 +201,7 @@ class _PollEffect:
     refusal: Refusal
 
     def run(self) -> None:
-        if has_blocked_loop():
+        if _blocks_a_loop():
             raise self.refusal.error()
         Sleep(_POLL_SECONDS).run()
 
@@ -219,7 +219,7 @@ class _QueueEffect:
     need: Sums
 
     def run(self) -> Held:
-        if has_blocked_loop():  # calls on the blocked event loop cannot end while this thread waits for them
+        if _blocks_a_loop():  # calls on the blocked event loop cannot end while this thread waits for them
             withdraw(self.future)
             outcome = reserve(self.accounts, self.need, _still_held(), waits=False)
             if isinstance(outcome, Refusal):
@@ -238,3 +238,8 @@ class _QueueEffect:
         except BaseException:
             withdraw(self.future)
             raise
+
+
+def _blocks_a_loop() -> bool:
+    """Return True if an event loop is blocked until the running code ends: work on that loop must not be waited for."""
+    return bool(blocked_threads()) or has_running_loop()
