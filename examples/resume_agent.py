@@ -117,7 +117,8 @@ def lives(folder: Path, kills: list[str]) -> tuple[str, int, list[str]]:
             new = rows(log)[ran:]
             console.print(
                 f"  life {number}: {len(provider.requests) - paid} answers paid, {len(new)} tools run "
-                f"({', '.join(new) or 'none'}); [bold]{end}[/]"
+                f"({', '.join(new) or 'none'}); [bold]{end}[/]",
+                soft_wrap=True,
             )
         return answer, len(provider.requests), rows(log)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
@@ -62,9 +63,9 @@ class RunIsLive(CallerError, RuntimeError):
 
     def __init__(self, run: str, pid: int | None, since: float | None) -> None:
         self.run, self.pid, self.since = run, pid, since
-        owner = "another process" if pid is None else f"process {pid}"
+        owner = "another process" if pid is None else "this process" if pid == os.getpid() else f"process {pid}"
         super().__init__(
-            f"The run {run!r} is going on in {owner} (starting the run). Wait for its end, or end the process."
+            f"The run {run!r} is going on in {owner} (starting the run). Wait for its end, or use another run=."
         )
 
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, cast
@@ -175,43 +174,28 @@ class Journal(ChecksKeywords):
     def runs(self) -> list[RunInfo]:
         """Return the runs, oldest first."""
         return [
-            RunInfo(
-                head.run,
-                head.state,
-                str(self._object(head.header).get("program")),
-                self._object(head.inputs),
-                head.error,
-                head.started,
-                head.updated,
-            )
+            RunInfo(head.run, head.state, str(header.get("program")), inputs, head.error, head.started, head.updated)
             for head in self._store.heads()
+            for header, inputs in [(self._object(head.header), self._object(head.inputs))]
         ]
 
     def effects(self, run: str) -> list[StoredEffect]:
         """Return the recorded effects of a run, in the order in which they began."""
         return [
-            StoredEffect(
-                row.place,
-                row.kind,
-                row.state,
-                row.attempt,
-                read_key(self._store, row.key),
-                None if row.value is None else unpack(row.value, self._store.text),
-                row.started,
-                row.ended,
-            )
+            StoredEffect(row.place, row.kind, row.state, row.attempt, key, value, row.started, row.ended)
             for row in self._store.rows(run)
+            for key in [read_key(self._store, row.key)]
+            for value in [None if row.value is None else unpack(row.value, self._store.text)]
         ]
 
-    def prune(self, older_than: float | timedelta, *, unfinished: bool = False) -> int:
+    def prune(self, older_than: float, *, unfinished: bool = False) -> int:
         """Delete finished runs that ended more than ``older_than`` (seconds) ago; return their number.
 
         ``unfinished=True`` deletes killed, failed and waiting runs too; a run that is live is kept.
         """
-        seconds = older_than.total_seconds() if isinstance(older_than, timedelta) else older_than
         pruned = 0
         for head in self._store.heads():
-            if head.updated > time.time() - seconds or not (unfinished or head.state == "done"):
+            if head.updated > time.time() - older_than or not (unfinished or head.state == "done"):
                 continue
             with suppress(RunIsLive):
                 lock = RunLock.acquire(self._locks, head.run)
