@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,6 +35,19 @@ def test_key_is_read_for_each_request_and_sent_to_the_environments_base_url(
     monkeypatch.setenv("OPENAI_BASE_URL", host.url)
     for key in ("first", "second\n"):
         monkeypatch.setenv("OPENAI_API_KEY", key)
+        lm.respond(HELLO)
+    assert [seen.headers["authorization"] for seen in host.seen] == ["Bearer first", "Bearer second"]
+
+
+def test_key_is_read_for_each_request_when_a_dict_replaces_the_environment(
+    monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Host]
+) -> None:
+    host = serve(CHAT)
+    environment = {"OPENAI_BASE_URL": host.url}
+    monkeypatch.setattr(os, "environ", environment)
+    lm = LM("openai/gpt-4.1")
+    for key in ("first", "second"):
+        environment["OPENAI_API_KEY"] = key
         lm.respond(HELLO)
     assert [seen.headers["authorization"] for seen in host.seen] == ["Bearer first", "Bearer second"]
 

@@ -159,9 +159,9 @@ def _decode_extras(message: JsonObject, sent: EncodedRequest, target: Target[Cha
 
 def _decode_calls(message: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]) -> list[ToolCall]:
     wires = objects_of(message.get("tool_calls"))
-    former = message.get("function_call")  # the format that tool_calls replaced
-    if not wires and isinstance(former, dict) and former.get("name"):
-        wires = ({"function": former},)
+    if not wires and message.get("function_call"):  # the format that tool_calls replaced
+        former: JsonObject = {"function": message["function_call"]}
+        wires = (former,) if value_at(former, "function.name") else ()
     return [decode_call(wire, sent.names, target.profile.family) for wire in wires]
 
 
