@@ -87,12 +87,12 @@ async def test_deadline_holds_in_tasks_and_threads() -> None:
 
 
 def slow() -> str:
-    time.sleep(0.5)
+    time.sleep(20)
     return "done"
 
 
 async def slow_async() -> str:
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(20)
     return "done"
 
 
@@ -106,7 +106,7 @@ async def test_deadline_bounds_tools(how: str, function: Callable[[], Any], own:
     started = time.perf_counter()
     with deadline(0.15):
         (result,) = box(calls) if how == "blocking" else await box.acall(calls)
-    assert time.perf_counter() - started < 0.3
+    assert time.perf_counter() - started < 10
     assert (result.is_error, result.text) == (True, f"The tool did not finish {text}.")
 
 
@@ -119,7 +119,7 @@ async def test_slow_name_lookup_ends_at_the_timeout(how: str, monkeypatch: pytes
     released = threading.Event()
 
     def hang(*args: Any, **kwargs: Any) -> Any:
-        released.wait(5)
+        released.wait(20)
         raise socket.gaierror("late")
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
@@ -127,7 +127,7 @@ async def test_slow_name_lookup_ends_at_the_timeout(how: str, monkeypatch: pytes
     started = time.perf_counter()
     with pytest.raises(LMTimeoutError):
         lm.respond(HELLO) if how == "blocking" else await lm.arespond(HELLO)
-    assert time.perf_counter() - started < 0.3
+    assert time.perf_counter() - started < 10
     released.set()
 
 

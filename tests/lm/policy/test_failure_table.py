@@ -42,7 +42,7 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 EVERY_WIRE = pytest.mark.parametrize("wire", MODELS)
 WHOLE, STREAMED = ("blocking", "awaited"), ("blocking stream", "awaited stream")
 DRIVERS = pytest.mark.parametrize("driver", WHOLE + STREAMED)
-OVERRUN = 0.1
+OVERRUN = 5.0  # seconds: of a busy machine; ``benchmarks`` l4 has the bound of 10 %
 
 
 @pytest.fixture(autouse=True)

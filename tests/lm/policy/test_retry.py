@@ -260,7 +260,7 @@ def test_blocking_sleep_ends_when_its_scope_is_cancelled() -> None:
 
     with pytest.raises(StreamCancelled):
         contextvars.copy_context().run(wait)
-    assert time.perf_counter() - started < 1.0
+    assert time.perf_counter() - started < 5.0
 
 
 @pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])

@@ -124,7 +124,7 @@ class SingleFlight:
                 return
         self._close(key, flight)
 
-    def _leave(self, key: bytes, flight: _Flight, future: _Future) -> None:
+    def _withdraw(self, key: bytes, flight: _Flight, future: _Future) -> None:
         if not future.cancel() and future.result() == "lead":  # resolved at the same moment
             self._hand_over(key, flight)
 
@@ -149,7 +149,7 @@ class SingleFlight:
         except BaseException as error:
             if isinstance(error, TimeoutError) and future.done() and not future.cancelled():
                 return future.result()  # resolved with the deadline
-            self._guard.release(self._leave, key, flight, future)
+            self._guard.release(self._withdraw, key, flight, future)
             raise
         return outcome
 

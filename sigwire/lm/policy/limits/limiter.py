@@ -88,7 +88,7 @@ class Limiter:
             if not self._guard.use(self._enter, call, ticket):
                 yield from self._wait(call, ticket)
         except BaseException:
-            self._guard.release(self._leave, ticket)
+            self._guard.release(self._withdraw, ticket)
             raise
         try:
             result = yield from _watched(inner(), ticket, self._clock) if call.streamed else inner()
@@ -162,7 +162,7 @@ class Limiter:
         finally:
             call.queued += max(0.0, self._clock() - ticket.queued_at)
 
-    def _leave(self, ticket: Ticket) -> None:
+    def _withdraw(self, ticket: Ticket) -> None:
         """Take a ticket out of the queue, or give its slot back if its turn came at the same moment."""
         self._queue.remove(ticket)
         self._release(ticket)
