@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import pytest
@@ -44,7 +45,7 @@ def test_fake_provider_answers_until_interrupted() -> None:
 
 def test_port_in_use_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeProvider() as provider:
-        port = provider.url("ollama").rpartition(":")[2]
+        port = str(urlsplit(provider.url("ollama")).port)
         assert main(["fake-provider", "--port", port]) == 1
     assert "Use another --port" in capsys.readouterr().out
 

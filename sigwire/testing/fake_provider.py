@@ -129,9 +129,8 @@ class FakeProvider:
         self._key, self._models = key, models
         self._address, self._run = (host, port), f"run-{token_hex(4)}"
         self._server: LoopbackServer | None = None
-        self._ids = IdSequence()
         self._stored: dict[str, JsonValue] = {}
-        self._lock = threading.Lock()
+        self._ids, self._lock = IdSequence(), threading.Lock()
 
     # --- running ---------------------------------------------------------------------------------
 

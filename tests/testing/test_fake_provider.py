@@ -199,6 +199,18 @@ def test_a_connection_is_kept_for_the_next_request() -> None:
     assert len(set(map(id, sockets))) == 1
 
 
+def test_url_of_each_provider_is_its_own_at_one_port() -> None:
+    with FakeProvider(["old", "plain"]) as provider:
+        old = provider.url("openai")
+        assert text(post(old)[1]) == "old"
+        port = urlsplit(old).port
+        assert text(post(f"http://127.0.0.1:{port}/v1")[1]) == "plain"
+        assert {found.path for found in provider.requests} == {"/v1/chat/completions"}
+    with FakeProvider(["new"], port=port or 0) as provider:
+        assert provider.url("openai") != old
+        assert post(old)[0] == 404
+
+
 def test_many_clients_at_once_each_get_one_answer() -> None:
     with FakeProvider([str(number) for number in range(40)]) as provider, ThreadPoolExecutor(8) as pool:
         url = provider.url("openai")
