@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, ClassVar, TypeAlias, cast, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps
 from sigwire.core.messages import Part
@@ -139,12 +139,14 @@ class UsageUpdate(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnd(_Event):
-    """The response is complete."""
+    """The response is complete. ``cache`` and ``cached_usage`` are those of ``Response``."""
 
     kind: ClassVar[str] = "response_end"
     warnings: tuple[LMWarning, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     raw: JsonValue = None
+    cache: Literal["hit", "miss", "off"] = "off"
+    cached_usage: Usage | None = None
 
 
 # --- of a program ----------------------------------------------------------------------------------------
@@ -278,7 +280,7 @@ def events_of(response: Response, cut: Cut = one_chunk) -> Iterator[StreamEvent]
         facts = (choice.refusal, choice.logprobs, choice.citations, bool(choice.parts), choice.raw)
         yield ChoiceEnd(choice.finish_reason, number, *facts)
     yield UsageUpdate(response.usage)
-    yield ResponseEnd(response.warnings, response.attempts, response.raw)
+    yield ResponseEnd(response.warnings, response.attempts, response.raw, response.cache, response.cached_usage)
 
 
 def _usual_parts(choice: Choice) -> tuple[Part, ...]:
@@ -361,7 +363,8 @@ def collect(events: Iterable[StreamEvent]) -> Response:
             case _:
                 _add_to(choices[event.choice], event)
     finished = tuple(choices[number].finish() for number in sorted(choices))
-    return Response(finished, usage, start.model, start.id, end.warnings, end.attempts, end.raw)
+    ended = (end.warnings, end.attempts, end.raw, end.cache, end.cached_usage)
+    return Response(finished, usage, start.model, start.id, *ended)
 
 
 def _add_to(choice: _ChoiceBuilder, event: ReasoningDelta | PartEnd | ToolCallEnd | ChoiceEnd) -> None:

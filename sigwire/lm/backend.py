@@ -83,7 +83,7 @@ class SimpleBackendAdapter:
         if call.streamed:
             from sigwire.lm.stream_events import emit_response  # only streams need events
 
-            yield emit_response(response)
+            yield emit_response(call, response)
         return response
 
     def close(self) -> None:

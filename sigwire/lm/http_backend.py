@@ -117,7 +117,7 @@ class HttpBackend:
         sent = route.codec.encode(call.request, route.target, stream=call.streamed)
         if call.streamed and (sent.repeat != 1 or not hasattr(route.codec, "decoder")):
             response = yield from self.answer(call.without_stream())
-            yield _emit_all(response)
+            yield _emit_all(call, response)
             return response
         try:
             response = yield from self._choices(call, route, sent)
@@ -135,7 +135,7 @@ class HttpBackend:
         call.log[:] = error.attempts
         response = (yield from self._choices(call.without_stream(), route, other)).with_attempts(call.log)
         if call.streamed:
-            yield _emit_all(response)
+            yield _emit_all(call, response)
         return response
 
     def _choices(self, call: Call, route: _WireRoute, sent: EncodedRequest) -> Steps[Response]:
@@ -164,9 +164,9 @@ class HttpBackend:
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
         if call.streamed:
-            from sigwire.lm.stream_events import add_attempts, end_events_of
+            from sigwire.lm.stream_events import complete_ends, end_events_of
 
-            yield Emit(*add_attempts(end_events_of(response) if len(bodies) > 1 else ends, call.log))
+            yield Emit(*complete_ends(call, end_events_of(response) if len(bodies) > 1 else ends))
         return response
 
     def identity(self, request: Request) -> bytes | None:
@@ -391,10 +391,10 @@ _TOOLS_AS_TEXT = (
 )
 
 
-def _emit_all(response: Response) -> Emit:
+def _emit_all(call: Call, response: Response) -> Emit:
     from sigwire.lm.stream_events import emit_response
 
-    return emit_response(response)
+    return emit_response(call, response)
 
 
 # --- the optional functions of a codec

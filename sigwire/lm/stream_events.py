@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, events_of
 from sigwire.core.json import JsonValue
-from sigwire.core.response import Attempt, Response
+from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
@@ -24,8 +24,8 @@ from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
 
 __all__ = [
-    "add_attempts",
     "attach_partial",
+    "complete_ends",
     "emit_content",
     "emit_decoded",
     "emit_response",
@@ -36,9 +36,9 @@ __all__ = [
 E = TypeVar("E", bound=BaseException)
 
 
-def emit_response(response: Response) -> Emit:
+def emit_response(call: Call, response: Response) -> Emit:
     """Return the effect that emits every event of a whole answer."""
-    return Emit(*events_of(response))
+    return Emit(*events_of(replace(response, cache=call.cache)))
 
 
 def emit_content(call: Call, response: Response, events: list[StreamEvent]) -> Emit:
@@ -115,9 +115,10 @@ def end_events_of(response: Response) -> list[StreamEvent]:
     return [UsageUpdate(response.usage), *ends]
 
 
-def add_attempts(ends: Sequence[StreamEvent], log: Sequence[Attempt]) -> list[StreamEvent]:
+def complete_ends(call: Call, ends: Sequence[StreamEvent]) -> list[StreamEvent]:
     """Return the ends of an answer with the log of its call."""
-    return [replace(event, attempts=tuple(log)) if isinstance(event, ResponseEnd) else event for event in ends]
+    known: dict[str, Any] = {"attempts": tuple(call.log), "cache": call.cache}
+    return [replace(event, **known) if isinstance(event, ResponseEnd) else event for event in ends]
 
 
 def attach_partial(error: E, events: Sequence[StreamEvent]) -> E:

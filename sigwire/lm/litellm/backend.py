@@ -16,11 +16,9 @@ from collections.abc import Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from sigwire.core.events import events_of
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
@@ -41,6 +39,7 @@ from sigwire.lm.litellm.tables import LITELLM, NO_KEY, REFUSED_RELEASES, LiteLLM
 from sigwire.lm.policy.call import Call, answer_once
 from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.secrets import Secret, redact_url
+from sigwire.lm.stream_events import emit_response
 
 if TYPE_CHECKING:
     from sigwire.lm.providers.connection import ConnectionOptions
@@ -124,7 +123,7 @@ class LiteLLM:
             prepared = yield from self._prepare(call)
         response = yield from _complete_all(prepared)
         if call.streamed:
-            yield Emit(*events_of(response))
+            yield emit_response(call, response)
         return response
 
     def _prepare(self, call: Call, *, stream: bool = False) -> Steps[_Prepared]:

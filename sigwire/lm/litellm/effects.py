@@ -15,11 +15,11 @@ import contextvars
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, TypeVar, cast
 
-from sigwire.core.events import StreamEvent, collect
+from sigwire.core.events import ResponseEnd, StreamEvent, collect
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.response import Response
 from sigwire.effects.cancellation import current_scope, on_cancel
@@ -211,6 +211,7 @@ def _translate(effect: Effect[T], events: list[StreamEvent], translate: Callable
 
 
 def _emit(call: Call, found: list[StreamEvent], events: list[StreamEvent]) -> Steps[None]:
+    found = [replace(event, cache=call.cache) if isinstance(event, ResponseEnd) else event for event in found]
     events += found
     call.emitted += len(found)
     if found:

@@ -51,14 +51,14 @@ class Call:
     (``time.monotonic()``) bounds all exchanges and waits: that of the context, and ``timeout`` seconds from the begin of the
     first exchange, so that a wait in the queue before it is not counted. ``started`` is the begin of the call and its rank in
     every queue: a retry keeps its place. ``emitted``: the number of events with content that were emitted; a layer repeats
-    nothing once an exchange has added to it.
+    nothing once an exchange has added to it. ``cache``: the mark of the answer of an exchange.
 
     ``log`` has every exchange in order. Until ``record`` writes the next entry, ``purpose``, ``queued``, ``waited``, ``cost``
     and ``why`` are its values; a "redial" needs a new connection. ``headers`` are those of the exchange's reply, if it has any.
     """
 
     __slots__ = (
-        "_timeout", "_whole", "began", "cost", "deadline", "emitted", "headers", "layers", "log", "purpose", "queued",
+        "_timeout", "_whole", "began", "cache", "cost", "deadline", "emitted", "headers", "layers", "log", "purpose", "queued",
         "request", "started", "streamed", "target", "waited", "why",
     )  # fmt: skip
 
@@ -78,6 +78,7 @@ class Call:
         self.purpose: Literal["ask", "retry", "redial"] = "ask"
         self.log: list[Attempt] = []
         self.emitted = 0
+        self.cache: Literal["miss", "off"] = "off"
         self.began: float | None = None
         self.headers: Mapping[str, str] | None = None
         self.queued = self.waited = 0.0

@@ -37,6 +37,7 @@ class CacheLayer:
         key = self._key(call.request)
         if key is None:
             return (yield from inner())
+        call.cache = "miss"
         if wants_fresh(choice):
             return (yield from self._ask(key, inner))
         answer = cache.find(key)
