@@ -193,8 +193,9 @@ class LM(BaseLM):
             if names is None or unknown <= (known := known | {*names}):
                 return
         name = min(unknown - known)
-        hint = _TRANSPORT_HINT.format(name=name) if name in _TRANSPORT_OPTIONS else ""
-        hint = hint or suggest(name, [*known, *(LM.__init__.__kwdefaults__ or ())])
+        arguments = LM.__init__.__kwdefaults__ or ()
+        hint = _TRANSPORT_HINT if name in _TRANSPORT_OPTIONS else _MODEL_HINT if name in arguments else ""
+        hint = hint.format(name=name) or suggest(name, [*known, *arguments])
         raise UnsupportedOption(
             provider=self._target.provider, option=name, known=sorted(known), stage=stage, hint=hint
         )
@@ -300,6 +301,7 @@ _TRANSPORT_OPTIONS = frozenset(
     "ca certificate connect_timeout idle_timeout keep_alive max_reply proxy tls trust_env".split()
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
+_MODEL_HINT = "It is an argument of the model: LM(..., {name}=...) or lm.copy({name}=...). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price"}) - {"wire"}
 
 

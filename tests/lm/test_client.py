@@ -85,6 +85,8 @@ def test_constructor_refuses_an_unknown_option_with_the_nearest_name(model: str)
         UnsupportedOption, match=r"'temprature' \(making an LM\)\. Did you mean temperature\?.*extra_body"
     ):
         LM(model, temprature=0.5, **MODELS[model])
+    with pytest.raises(UnsupportedOption, match=r"'timeout'.*an argument of the model: LM\(\.\.\., timeout=\.\.\.\)"):
+        LM("openai/gpt-5-mini").check_options(["timeout"], "making Predict")
     with pytest.raises(UnsupportedOption, match=r"'num_retry'.*Did you mean num_retries"):
         LM(model, num_retry=2, **MODELS[model])
     with pytest.raises(UnsupportedOption, match=r"'finetuning_model'.*Use one of .*temperature"):

@@ -44,9 +44,8 @@ class ConnectionOptions:
     def __post_init__(self) -> None:
         for name, (fits, what) in _CHECKS.items():
             if (value := getattr(self, name)) is not None and not fits(value):
-                raise ConfigurationError(
-                    f"{name} is {what}, not {value if name == 'timeout' else type(value).__name__} (making an LM)."
-                )
+                shown = repr(value) if name == "timeout" else type(value).__name__
+                raise ConfigurationError(f"{name} is {what}, not {shown} (making an LM).")
         keep = partial(object.__setattr__, self)
         if isinstance(self.timeout, Mapping):  # of a saved model
             keep("timeout", Timeout(**cast("Mapping[str, float]", self.timeout)))

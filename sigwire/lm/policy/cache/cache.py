@@ -205,10 +205,19 @@ def configure_cache(
         "disk_size_limit_bytes": disk_size_limit_bytes, "memory_max_entries": memory_max_entries, "ttl": ttl,
     }  # fmt: skip
     for name, number in numbers.items():
-        if number is not None and (isinstance(number, bool) or not isinstance(number, (int, float)) or number <= 0):
+        is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+        if number is not None and not (is_number and number > 0):
             raise ConfigurationError(f"{name} is a number above 0, not {number!r:.80} (configure_cache).")
+    for name, switch in (("enable_disk_cache", enable_disk_cache), ("enable_memory_cache", enable_memory_cache)):
+        if type(switch) is not bool:
+            raise ConfigurationError(f"{name} is True or False, not {switch!r:.80} (configure_cache).")
+    if disk_cache_dir is not None and not (isinstance(disk_cache_dir, (str, os.PathLike)) and disk_cache_dir):
+        raise ConfigurationError(
+            f"disk_cache_dir is the path of a folder, not {disk_cache_dir!r:.80} (configure_cache)."
+        )
     cache.set_up(
-        disk=enable_disk_cache, memory=enable_memory_cache, folder=None if disk_cache_dir is None else Path(disk_cache_dir),
+        disk=enable_disk_cache, memory=enable_memory_cache,
+        folder=None if disk_cache_dir is None else Path(disk_cache_dir).expanduser(),
         limit=disk_size_limit_bytes or _LIMIT, entries=memory_max_entries, ttl=ttl,
     )  # fmt: skip
     set_off(not (enable_disk_cache or enable_memory_cache))

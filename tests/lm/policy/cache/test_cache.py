@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sigwire
-from sigwire.core.events import ChoiceEnd, TextDelta
+from sigwire.core.events import ChoiceEnd, TextDelta, collect
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
@@ -84,6 +84,8 @@ async def test_streamed_hit_emits_the_events_of_the_answer(provider: FakeProvide
     first = await stream(how, lm)
     again = await stream(how, lm)
     assert len(provider.requests) == 1
+    assert (collect(first).cache, collect(again).cache) == ("miss", "hit")
+    assert collect(again).cached_usage == collect(first).usage
     for events in (first, again):
         assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "answer 1"
         assert sum(isinstance(event, ChoiceEnd) for event in events) == 1
@@ -313,7 +315,23 @@ def test_answers_older_than_the_ttl_are_asked_for_again(
     assert lm("hello") == ["answer 2"]
 
 
-@pytest.mark.parametrize("options", [{"memory_max_entries": 0}, {"ttl": -1}, {"disk_size_limit_bytes": "2GB"}])
+@pytest.mark.parametrize("options", [{"disk_cache_dir": ""}, {"disk_cache_dir": 5}, {"enable_disk_cache": "no"}])
+def test_configure_cache_refuses_values_of_other_types(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=f"{next(iter(options))} is .* \\(configure_cache\\)"):
+        configure_cache(**options)
+
+
+def test_configure_cache_expands_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    configure_cache(disk_cache_dir="~/answers")
+    assert cache.path is not None
+    assert cache.path.parent == tmp_path / "answers"
+
+
+@pytest.mark.parametrize(
+    "options", [{"ttl": float("nan")}, {"memory_max_entries": 0}, {"ttl": -1}, {"disk_size_limit_bytes": "2GB"}]
+)
 def test_configure_cache_refuses_numbers_that_are_none(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=f"{next(iter(options))} is a number above 0"):
         configure_cache(**options)
