@@ -211,7 +211,7 @@ def configure_cache(
     for name, switch in (("enable_disk_cache", enable_disk_cache), ("enable_memory_cache", enable_memory_cache)):
         if type(switch) is not bool:
             raise ConfigurationError(f"{name} is True or False, not {switch!r:.80} (configure_cache).")
-    if disk_cache_dir is not None and not (isinstance(disk_cache_dir, (str, os.PathLike)) and disk_cache_dir):
+    if disk_cache_dir is not None and not (isinstance(disk_cache_dir, (str, os.PathLike)) and disk_cache_dir):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
         raise ConfigurationError(
             f"disk_cache_dir is the path of a folder, not {disk_cache_dir!r:.80} (configure_cache)."
         )
