@@ -34,7 +34,8 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -
         raise error_in_success(body, target)
     if choices[0].get("error") and not choices[1:]:
         raise error_in_success(choices[0], target)
-    decoded = [_decode_choice(choice, sent, target) for choice in sorted(choices, key=choice_index)]
+    ordered = choices if len(choices) == 1 else sorted(choices, key=choice_index)
+    decoded = [_decode_choice(choice, sent, target) for choice in ordered]
     warnings = sent.warnings
     for _, found in decoded:
         warnings += found

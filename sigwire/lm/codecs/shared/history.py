@@ -78,7 +78,7 @@ def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> Norma
     """
     turns, calls, warnings, is_normal = _scan(messages, rules)
     ids = [id for id, _ in calls]
-    if not (is_normal and are_valid_ids(ids, rules.ids)):
+    if not (is_normal and (not ids or are_valid_ids(ids, rules.ids))):
         turns = _answer_calls(_merge_call_turns(turns), warnings)
         turns = rewrite_call_ids(turns, rules.ids)
         if rules.result_media == "user":
