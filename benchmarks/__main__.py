@@ -27,6 +27,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     parsing.jobs: frozenset({"f"}),
     memory.jobs: frozenset({"i2"}),
     layers.jobs: frozenset({"l1", "l2", "l3"}),
+    layers.silent: frozenset({"l4"}),
     cached.jobs: frozenset({"h1", "h2"}),
     imports.over_http: frozenset({"a2"}),
     over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),

@@ -1,4 +1,4 @@
-"""The cost of the policies around a call (l1 to l3), and calls over many event loops and threads at once (m1).
+"""The cost of the policies around a call (l1 to l3), the overrun of a timeout (l4), and many loops and threads at once (m1).
 
 Of l1 to l3 the floor is the same model without layers: its exchange returns a canned answer at once, so the difference between
 the two columns is the price of the layers.
@@ -7,8 +7,11 @@ the two columns is the price of the layers.
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -23,13 +26,15 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.effects.steps import Steps
+from sigwire.errors import LMTimeoutError
 from sigwire.lm.policy.call import Call, Layer, answer_once
 
-__all__ = ["jobs", "over_http"]
+__all__ = ["jobs", "over_http", "silent"]
 
 REQUEST = Request((Message.user("When was the bridge opened?"),))
 ANSWER = Response((Choice("In 1932."),), Usage(20, 5))
 LOOPS = THREADS = 20
+TIMEOUT = 0.3
 CALLS = 25
 QUESTION = {**INPUTS, "question": "Question 7?"}
 
@@ -85,6 +90,35 @@ def jobs() -> Iterator[Job]:
         "",
         {FLOOR: partial(charged.run, called(bare)), SIGWIRE: partial(charged.run, called(made(StubbedLM)))},
     )
+
+
+# --- l4: a silent server ---------------------------------------------------------------------------------
+
+
+def silent() -> Iterator[Job]:
+    """Yield l4."""
+    with socket.create_server(("127.0.0.1", 0)) as server:  # accepts by its backlog, and sends nothing
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        lm = sigwire.LM("openai/gpt-5-mini", base_url=address, api_key="benchmark", cache=False, timeout=TIMEOUT)
+
+        def ask() -> None:
+            with suppress(LMTimeoutError):
+                lm.respond(REQUEST)
+                raise AssertionError("the server is silent")
+
+        floor = partial(time.sleep, TIMEOUT)
+        yield Job(
+            "l4", f"timeout={TIMEOUT} at a silent server, wall time", "≤ 1.1x", {FLOOR: floor, SIGWIRE: ask}, "ms",
+            sample=wall_seconds, most_rounds=5,
+        )  # fmt: skip
+        lm.close()
+
+
+def wall_seconds(contestant: Contestant) -> float:
+    """Return the seconds of one call."""
+    start = time.perf_counter()
+    contestant()
+    return time.perf_counter() - start
 
 
 def made(kind: type[sigwire.LM], **options: Any) -> sigwire.LM:

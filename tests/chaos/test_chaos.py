@@ -19,7 +19,7 @@ from sigwire import Budget, Timeout
 from sigwire.lm.policy.cache.cache import configure_cache
 from tests.chaos.plan import KINDS, MODES, Plan, mode_of
 from tests.chaos.provider import providing
-from tests.chaos.run import RETRIES, Run, make_models, wait_until
+from tests.chaos.run import RETRIES, TASKS, Run, make_models, wait_until
 
 SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1_000_000))
 SHORT, LONG = 300, 10_000
@@ -33,6 +33,11 @@ def sockets() -> int:
     if not places.exists():
         return 0
     return sum("socket" in os.readlink(place) for place in places.iterdir() if place.is_symlink())
+
+
+def running_threads(*, pooled: bool) -> int:
+    """Return the number of threads, inside or outside the pool for blocking work."""
+    return sum((each.name == "sigwire-blocking") == pooled for each in threading.enumerate())
 
 
 def megabytes() -> float:
@@ -49,7 +54,7 @@ def blocks() -> int:
 def test_no_call_is_lost_doubled_or_mixed_up_among_faults(calls: int, tmp_path: Path) -> None:
     plan, seed = Plan(SEED, silence=0.25 if calls == LONG else 0.0), f"CHAOS_SEED={SEED}"
     configure_cache(disk_cache_dir=tmp_path, memory_max_entries=100)
-    threads, opened = threading.active_count(), sockets()
+    threads, opened = running_threads(pooled=False), sockets()
     with providing(plan) as provider, Budget(calls=10 * calls) as budget:
         models = make_models(provider.urls, timeout=Timeout(exchange=EXCHANGE_SECONDS))
         run = Run(plan, models, calls)
@@ -69,8 +74,9 @@ def test_no_call_is_lost_doubled_or_mixed_up_among_faults(calls: int, tmp_path: 
     assert [state for state in sigwire.limits() if state.in_flight or state.queued] == [], seed
     assert (budget.reserved.calls, budget.reserved.tokens) == (0, 0), seed
     assert run.answered <= (budget.spent.calls or 0) <= sum(made.values()), seed
-    # One thread of the limiter stays, and idle ones for blocking work.
-    assert wait_until(lambda: threading.active_count() <= threads + 3), [each.name for each in threading.enumerate()]
+    # The thread of the limiter stays for a second. The pool keeps idle threads: as many as tasks blocked at once.
+    assert wait_until(lambda: running_threads(pooled=False) <= threads + 1), [*map(repr, threading.enumerate())]
+    assert running_threads(pooled=True) <= 2 * TASKS
     assert wait_until(lambda: sockets() <= opened), f"{seed}: sockets"
     grown = after[0] - before[0], after[1] - before[1]
     assert (grown[0] < MOST_BLOCKS, grown[1] < MOST_MEGABYTES) == (True, True), f"{seed}: grown by {grown}"
