@@ -158,7 +158,7 @@ class ConnectionPool:
         self._keep_alive, self._context = keep_alive, context
         self._generation = 0  # counts calls of close(): an older connection is not kept
         self._idle: dict[Origin, deque[_SyncConnection]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a stream that is collected meanwhile releases its connection
         _all_pools.add(self)
 
     def open(self, exchange: HttpExchange) -> SyncReply:
@@ -220,7 +220,7 @@ class ConnectionPool:
 
     def reset_after_fork(self) -> None:
         """Forget the parent's connections in a forked child; a thread of the parent may hold the old lock."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.close()  # closes the child's copies of the descriptors; sends nothing
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sigwire.lm.http.sync_client import _READ, _WRITE, _SocketWaiter, _SyncConnection
+from sigwire.lm.http.sync_client import _READ, _WRITE, ConnectionPool, _SocketWaiter, _SyncConnection
 
 # --- waiting -------------------------------------------------------------------------------------------
 
@@ -84,3 +84,23 @@ def test_socket_waiter_falls_back_to_select_without_poll(
     assert (ready.wait(_READ, 0.0), ready.wait(_WRITE, None)) == (False, True)
     theirs.send(b"news")
     assert ready.wait(_READ, None)
+
+
+# --- the pool ------------------------------------------------------------------------------------------
+
+
+def test_connection_is_released_while_its_thread_holds_the_lock_of_the_pool(
+    ends: tuple[_SyncConnection, socket.socket],
+) -> None:
+    """As when the garbage collector closes a stream inside a method of the pool."""
+    pool = ConnectionPool(60.0, lambda: pytest.fail("no TLS here"))
+
+    def collect() -> None:
+        with pool._lock:
+            pool.release(ends[0])
+
+    thread = threading.Thread(target=collect, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert pool._acquire(("http", "host", 80)) is ends[0]
