@@ -215,7 +215,8 @@ def configure_cache(
     if folder is not None and not (isinstance(folder, (str, os.PathLike)) and folder):
         raise ConfigurationError(f"disk_cache_dir is the path of a folder, not {folder!r:.80} (configure_cache).")
     cache.set_up(
-        disk=enable_disk_cache, memory=enable_memory_cache, folder=None if folder is None else Path(folder).expanduser(),
+        disk=enable_disk_cache, memory=enable_memory_cache,
+        folder=None if disk_cache_dir is None else Path(disk_cache_dir).expanduser(),
         limit=disk_size_limit_bytes or _LIMIT, entries=memory_max_entries, ttl=ttl,
     )  # fmt: skip
     set_off(not (enable_disk_cache or enable_memory_cache))
