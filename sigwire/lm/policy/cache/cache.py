@@ -211,15 +211,20 @@ def configure_cache(
     for name, switch in (("enable_disk_cache", enable_disk_cache), ("enable_memory_cache", enable_memory_cache)):
         if type(switch) is not bool:
             raise ConfigurationError(f"{name} is True or False, not {switch!r:.80} (configure_cache).")
-    folder: Any = disk_cache_dir
-    if folder is not None and not (isinstance(folder, (str, os.PathLike)) and folder):
-        raise ConfigurationError(f"disk_cache_dir is the path of a folder, not {folder!r:.80} (configure_cache).")
+    if not _is_path(disk_cache_dir):
+        raise ConfigurationError(
+            f"disk_cache_dir is the path of a folder, not {disk_cache_dir!r:.80} (configure_cache)."
+        )
     cache.set_up(
         disk=enable_disk_cache, memory=enable_memory_cache,
         folder=None if disk_cache_dir is None else Path(disk_cache_dir).expanduser(),
         limit=disk_size_limit_bytes or _LIMIT, entries=memory_max_entries, ttl=ttl,
     )  # fmt: skip
     set_off(not (enable_disk_cache or enable_memory_cache))
+
+
+def _is_path(value: object) -> bool:
+    return value is None or (isinstance(value, (str, os.PathLike)) and value != "")
 
 
 def read_environment() -> None:
