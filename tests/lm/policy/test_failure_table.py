@@ -249,9 +249,9 @@ async def timed(driver: str, lm: LM) -> tuple[LMTimeoutError, float]:
 
 
 LIMITS: Mapping[str, Any] = {
-    "a number": 0.3,
-    "exchange and total": Timeout(exchange=0.3, total=0.3),
-    "total": Timeout(total=0.3),
+    "a number": 0.15,
+    "exchange and total": Timeout(exchange=0.15, total=0.15),
+    "total": Timeout(total=0.15),
 }
 
 
@@ -259,8 +259,8 @@ LIMITS: Mapping[str, Any] = {
 @EVERY_WIRE
 async def test_row_12_silent_server_is_a_timeout_of_the_call(wire: str, driver: str) -> None:
     with FakeProvider() as provider, Relay(provider.url(wire), *["silent"] * 4) as relay:
-        error, seconds = await timed(driver, model(wire, relay.url, timeout=0.3))
-    assert 0.29 < seconds < 0.3 + OVERRUN
+        error, seconds = await timed(driver, model(wire, relay.url, timeout=0.1))
+    assert 0.09 < seconds < 0.1 + OVERRUN
     assert kinds(error.attempts) == [("ask", "timeout")]
     assert error.attempts[0].why == "no time left"
 
@@ -270,10 +270,10 @@ async def test_row_12_silent_server_is_a_timeout_of_the_call(wire: str, driver: 
 async def test_silent_server_ends_each_limit(limit: str, driver: str) -> None:
     with FakeProvider() as provider, Relay(provider.url("openai"), *["silent"] * 4) as relay:
         _, seconds = await timed(driver, model("openai", relay.url, timeout=LIMITS[limit]))
-        with deadline(0.2):
+        with deadline(0.1):
             _, sooner = await timed(driver, model("openai", relay.url))
-    assert 0.29 < seconds < 0.3 + OVERRUN
-    assert 0.19 < sooner < 0.2 + OVERRUN
+    assert 0.14 < seconds < 0.15 + OVERRUN
+    assert 0.09 < sooner < 0.1 + OVERRUN
 
 
 @DRIVERS

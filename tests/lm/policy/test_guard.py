@@ -93,7 +93,7 @@ def test_limiter_frees_the_slot_of_a_stream_that_is_collected_under_its_lock() -
 
     def clock() -> float:
         if collects:
-            gc.collect()
+            gc.collect(0)
         return time.monotonic()
 
     limiter = Limiter(Limit(concurrency=2), clock=clock)
@@ -108,7 +108,7 @@ def test_budget_settles_a_stream_that_is_collected_under_its_lock(monkeypatch: p
     check = MemoryLedger.check
 
     def collecting(*arguments: Any) -> Any:
-        gc.collect()
+        gc.collect(0)
         return check(*arguments)
 
     budget = Budget(calls=2)
@@ -124,7 +124,7 @@ def test_flight_of_a_stream_that_is_collected_under_the_lock_ends() -> None:
     class Collecting(SingleFlight):
         def _enter(self, key: bytes, call: Call) -> Any:
             if key == b"b":
-                gc.collect()
+                gc.collect(0)
             return super()._enter(key, call)
 
     flights = Collecting()
@@ -157,7 +157,7 @@ def test_streams_that_the_collector_closes_at_any_allocation_keep_no_slot() -> N
             thread.join(30)
     finally:
         gc.set_threshold(*before)
-    gc.collect()
+    gc.collect(0)
     assert not any(thread.is_alive() for thread in threads)
     assert (limiter.state("acme", "m").in_flight, flights._flights, budget.reserved.calls) == (0, {}, 0)
 
@@ -239,7 +239,7 @@ def test_slot_and_flight_of_a_collected_task_are_free() -> None:
     assert limiter.state("acme", "m").in_flight == 1
     loop.close()
     del task, loop
-    gc.collect()
+    gc.collect(0)
     assert (limiter.state("acme", "m").in_flight, flights._flights) == (0, {})
 
 

@@ -12,7 +12,7 @@ from sigwire.lm.policy.limits.limiter import Limiter
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import TargetKey
 
-__all__ = ["limiter_of", "limits", "reset_limiters"]
+__all__ = ["limiter_of", "limits"]
 
 _lock = threading.Lock()
 _limiters: dict[tuple[object, ...], tuple[str, str, Limiter]] = {}
@@ -43,8 +43,7 @@ def limits() -> list[LimitState]:
     return [limiter.state(provider, name) for provider, name, limiter in known]
 
 
-def reset_limiters() -> None:
-    """Forget what the limiters learned, and their calls: for a forked child, and for tests that share names of models."""
+def _reset_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     for _, _, limiter in _limiters.values():
@@ -52,4 +51,4 @@ def reset_limiters() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=reset_limiters)
+    os.register_at_fork(after_in_child=_reset_after_fork)
