@@ -133,12 +133,12 @@ class LM(BaseLM):
     # --- calls
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
-        request, choice = self._with_options(request), CacheChoice(self.cache)
+        request, choice = self._with_options(request), None
         if not CACHE_OPTIONS.isdisjoint(request.options):
             options, choice = read_choice(request.options, self.cache)
             request = request.with_options(options)
         call = Call(request, self._target, streamed=streamed, timeout=self._total)
-        outer = self._outer_layers(choice)
+        outer = () if is_off() else self._outer_layers(choice or CacheChoice(self.cache))
         return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
 
     def _answer(self, call: Call) -> Steps[Response]:
@@ -148,7 +148,7 @@ class LM(BaseLM):
     def _outer_layers(self, choice: CacheChoice) -> tuple[Layer, ...]:
         """Return the layers around a whole answer, the outermost first."""
         identity: Callable[[Request], bytes | None] | None = getattr(self._backend, "identity", None)
-        if choice.cache is False or identity is None or is_off():
+        if choice.cache is False or identity is None:
             return ()
         return (load_cache_layer()(identity, choice),)
 

@@ -110,6 +110,8 @@ class Call:
             if self._whole is not None:
                 self._whole.start_timeout(now)
                 self.deadline = shorter(self.deadline, self._whole.deadline)
+            elif self.deadline is None:  # most calls
+                self.deadline = now + self._timeout
             else:
                 self.deadline = shorter(self.deadline, now + self._timeout)
             self._timeout = None
