@@ -138,17 +138,19 @@ class LM(BaseLM):
             options, choice = read_choice(request.options, self.cache)
             request = request.with_options(options)
         call = Call(request, self._target, streamed=streamed, timeout=self._total)
-        outer = () if is_off() else self._outer_layers(choice or CacheChoice(self.cache))
+        outer = self._outer_layers(choice)
         return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
 
     def _answer(self, call: Call) -> Steps[Response]:
         call.layers = self._layers()  # a hit needs none
         return self._backend.answer(call)
 
-    def _outer_layers(self, choice: CacheChoice) -> tuple[Layer, ...]:
-        """Return the layers around a whole answer, the outermost first."""
-        identity: Callable[[Request], bytes | None] | None = getattr(self._backend, "identity", None)
-        if choice.cache is False or identity is None:
+    def _outer_layers(self, choice: CacheChoice | None) -> tuple[Layer, ...]:
+        """Return the layers around a whole answer, the outermost first. ``choice``: that of the request, if it has one."""
+        identity: Callable[[Request], bytes | None] | None = (
+            None if is_off() else getattr(self._backend, "identity", None)
+        )
+        if identity is None or (choice := choice or CacheChoice(self.cache)).cache is False:
             return ()
         return (load_cache_layer()(identity, choice),)
 
@@ -206,10 +208,7 @@ class LM(BaseLM):
         return self._retry
 
     def close(self) -> None:
-        """Close idle connections to the provider, also those of other models that share the transport.
-
-        Optional: idle connections expire. The model can be used again.
-        """
+        """Close idle connections, also of models that share the transport. Optional: they expire, and new ones are opened."""
         self._backend.close()
 
     # --- properties
