@@ -140,7 +140,7 @@ async def test_failed_call_is_paid_by_what_failed_and_is_not_stored(driver: str)
         assert (await answer(driver, lm)).cache == "miss"
 
 
-# --- leaving each wait ---------------------------------------------------------------------------------
+# --- cancelling each wait -----------------------------------------------------------------------------
 
 
 @dataclass

@@ -31,12 +31,14 @@ class Limit(ChecksKeywords):
     key: str | None = None
 
     def __post_init__(self) -> None:
-        numbers: list[Any] = [self.requests, self.tokens, self.concurrency]
-        fit = all(number is None or _is_positive(number) for number in numbers) and _is_positive(self.per)
-        if not fit or type(self.adaptive) is not bool or not (self.key is None or isinstance(self.key, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(
-                f"A Limit is made of numbers above 0, and key is a string: not {self!r:.200} (making a Limit)."
-            )
+        for name in ("requests", "tokens", "concurrency", "per"):
+            number: Any = getattr(self, name)
+            if not (_is_positive(number) or (number is None and name != "per")):
+                raise ConfigurationError(f"Limit({name}=...) is a number above 0, not {number!r:.80}.")
+        if type(self.adaptive) is not bool:
+            raise ConfigurationError(f"Limit(adaptive=...) is True or False, not {self.adaptive!r:.80}.")
+        if not (self.key is None or isinstance(self.key, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"Limit(key=...) is a string, not {self.key!r:.80}.")
 
 
 def _is_positive(number: Any) -> bool:

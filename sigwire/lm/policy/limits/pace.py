@@ -58,7 +58,7 @@ class Pace:
     faster while none is refused. After three seconds without an accepted send the pace is closed: single probes are sent until
     one is not refused.
 
-    A stray refusal does not lower the rate: at most one of twenty sends of late. A lone one among fewer sends lowers it until
+    A stray refusal does not lower the rate: at most one in 25 sends of late. A lone one among fewer sends lowers it until
     twenty later sends are answered.
 
     >>> pace = Pace()
@@ -118,7 +118,7 @@ class Pace:
         accepted = self._accepted()
         since = min(now - 3, sent)
         refused = sum(at >= since for at in self._refused)
-        is_stray = refused * (_STRAY - 1) <= sum(at >= since for at in accepted)
+        is_stray = refused * _STRAY <= sum(at >= since for at in accepted)
         if sent >= self._set_at and not is_stray:  # else the rate is younger than the send
             if refused == 1:
                 self._before, self._clean = self.rate, 0
@@ -132,7 +132,7 @@ class Pace:
             self._open()
         if self._before and sent >= self._set_at:
             self._clean += 1
-            if self._clean == _STRAY:  # the refusal was a stray one
+            if self._clean == _ENOUGH_CLEAN:  # the refusal was a stray one
                 self.rate, self._before = max(self.rate, self._before), 0.0
 
     def _lower(self, accepted: list[float], now: float) -> None:
@@ -187,7 +187,8 @@ def _rate(accepted: list[float], now: float) -> float:
 
 
 _MOST_SENDS = 8192
-_STRAY = 20  # one refusal in so many sends is no sign of a limit
+_STRAY = 25  # one refusal in so many accepted sends is no sign of a limit
+_ENOUGH_CLEAN = 20  # answers that prove a lone refusal wrong
 _GROWTH, _FAST_RATE = 0.05, 40.0  # faster growth is in full from this rate on
 _LEAST_FIRST_RATE, _LEAST_RATE, _MOST_RATE, _MOST_CUT = 20.0, 1 / 60, 1e6, 0.7
 _FIRST_PROBE, _LONGEST_PROBE, _PROBE_SECONDS = 0.5, 8.0, 2.0

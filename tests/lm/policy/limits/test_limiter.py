@@ -170,7 +170,7 @@ def test_stream_passes_its_events_and_value() -> None:
     assert [*watched(), *values] == ["first", "second", "done"]
 
 
-# --- leaving the queue
+# --- withdrawing from the queue
 
 
 async def test_queue_drops_a_call_at_once_when_its_task_is_cancelled() -> None:
@@ -250,7 +250,7 @@ def refused_at(clock: Clock, rate: int) -> Limiter:
     for number in range(10 * rate):
         clock.now = number / rate
         run(ask(limiter))
-    for _ in range(rate // 5):
+    for _ in range(3):
         with pytest.raises(LMRateLimitError):
             run(ask(limiter, failing(LMRateLimitError())))
     return limiter
@@ -306,9 +306,9 @@ def test_calls_wait_for_the_stated_rate_on_the_alarm() -> None:
 
 
 def test_thread_of_the_alarm_ends_after_the_last_wait_and_starts_again() -> None:
-    for _ in range(2):
+    for _ in range(3):
         limiter = Limiter(Limit(requests=1, per=0.01))
-        for _ in range(2):
+        for _ in range(3):
             run(ask(limiter))
         wait_until(lambda: "sigwire-limits" not in [thread.name for thread in threading.enumerate()])
 
@@ -374,7 +374,7 @@ def test_headers_that_state_a_day_hold_no_call() -> None:
 
 def test_refusal_that_states_a_day_holds_no_call() -> None:
     limiter = Limiter(clock=Clock())
-    for _ in range(2):
+    for _ in range(3):
         with pytest.raises(LMRateLimitError):
             run(ask(limiter, failing(LMRateLimitError(retry_after=3600.0))))
     assert limiter.state("acme", "m").rate is None
@@ -584,7 +584,7 @@ def test_limit_of_another_type_is_refused(limit: Any) -> None:
 
 @pytest.mark.parametrize("arguments", [{"requests": 0}, {"tokens": "9"}, {"per": 0}, {"concurrency": True}, {"key": 5}])
 def test_limit_is_made_of_numbers_above_zero(arguments: Any) -> None:
-    with pytest.raises(ConfigurationError, match="above 0"):
+    with pytest.raises(ConfigurationError, match=r"Limit\(\w+=...\) is a (number above 0|string), not"):
         Limit(**arguments)
 
 
