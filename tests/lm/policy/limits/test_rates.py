@@ -71,9 +71,10 @@ def test_calls_are_answered_once_when_the_provider_refuses_most(mode: str) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", ["tasks", "threads"])
-def test_calls_use_four_fifths_of_the_allowed_rate(mode: str) -> None:
-    hints = HINTS if mode == "tasks" else HINTS[::3]  # 500 threads for each
+@pytest.mark.parametrize(  # two servers for threads: 500 threads for each
+    ("mode", "hints"), [("tasks", HINTS), ("threads", HINTS[:2]), ("threads", HINTS[2:])]
+)
+def test_calls_use_four_fifths_of_the_allowed_rate(mode: str, hints: tuple[Hint, ...]) -> None:
     servers = [RateLimitedServer(20, burst, hint=hint) for hint, burst in zip(hints, (1, 20, 20, 1), strict=False)]
     found = shares(mode, servers, 500)
     if min(found.values()) < 0.8:  # a busy machine answers late; twice in a row it is the limiter
