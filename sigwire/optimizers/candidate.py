@@ -114,14 +114,21 @@ class Candidate:
         """Return the candidate with more options. ``parents`` are digests, by default that of this candidate."""
         return replace(self, lm_options={**self.lm_options, **options}, parents=parents or (self.digest,))
 
+    def without_row(self, row: str) -> Candidate:
+        """Return the candidate without the demos of a row: no row may be its own demo."""
+        if not any(demo.row == row for demos in self.demos.values() for demo in demos):
+            return self
+        kept = {name: tuple(demo for demo in demos if demo.row != row) for name, demos in self.demos.items()}
+        return replace(self, demos=kept)
+
     def changes(self, other: Candidate) -> JsonObject:
         """Return the difference to another candidate: ``[this, other]`` of each text, list of demos and option.
 
         >>> Candidate({"answer.instructions": "Answer."}).changes(Candidate())
         {'texts': {'answer.instructions': ['Answer.', None]}}
         """
-        mine, theirs = self.to_json(), other.to_json()
-        parts = {name: _difference(mine.get(name), theirs.get(name)) for name in ("texts", "demos", "lm_options")}
+        mine, other_data = self.to_json(), other.to_json()
+        parts = {name: _difference(mine.get(name), other_data.get(name)) for name in ("texts", "demos", "lm_options")}
         return {name: part for name, part in parts.items() if part}
 
     def to_json(self) -> JsonObject:
@@ -141,8 +148,8 @@ class Candidate:
         return cls(data.get("texts", {}), demos, data.get("lm_options", {}), tuple(data.get("parents", ())))
 
 
-def _difference(mine: JsonValue, theirs: JsonValue) -> JsonObject:
-    some, others = cast(JsonObject, mine or {}), cast(JsonObject, theirs or {})
+def _difference(mine: JsonValue, other_data: JsonValue) -> JsonObject:
+    some, others = cast(JsonObject, mine or {}), cast(JsonObject, other_data or {})
     names = sorted({*some, *others})
     return {name: [some.get(name), others.get(name)] for name in names if some.get(name) != others.get(name)}
 

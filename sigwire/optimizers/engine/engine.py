@@ -1,0 +1,269 @@
+"""The engine: performs the effects of a rule. Runs are made at once, journaled as they end, and answered in the asked order.
+
+    rule ──Measure, Write, Report──▶ engine ──Gather──▶ cells of ``evaluate``
+         ◀──cells, answers─────────         ──▶ store (journal), spending, events
+
+A rule sees values only between its effects, so its path does not depend on which run ended first. The engine is itself steps:
+it blocks, awaits or streams by the drivers of all steps.
+
+An answer of the model that cannot be used is a fault of the candidate (``failure_score``). After a failure of the provider the
+run is made again; if rounds pass without success, the search stops and can be resumed. An exception of the metric or the
+program stops the search with its traceback, unless ``errors="score"``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.core.record import to_plain
+from sigwire.core.response import Usage
+from sigwire.effects.gather import Gather
+from sigwire.effects.steps import Steps
+from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
+from sigwire.evaluate.cell import Cell, cell_steps, counted
+from sigwire.evaluate.metric_plan import MetricPlan
+from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.observe.usage import track_usage
+from sigwire.optimizers.candidate import Candidate, applied
+from sigwire.optimizers.engine.spending import Spending
+from sigwire.optimizers.engine.store import RunStore, write_key
+from sigwire.optimizers.errors import SearchPaused
+from sigwire.optimizers.events import SearchEvent, Spent
+from sigwire.optimizers.judge import ScoreTable
+from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
+from sigwire.settings import context
+
+__all__ = ["Engine", "EngineSetup"]
+
+_MAX_ROUNDS = 8  # of runs that a provider failed
+_MAX_REFUSALS = 1_000  # effects of a rule after its budget is spent
+_KEPT_PROGRAMS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSetup:
+    """The programs, rows and models of an engine.
+
+    ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
+    settings; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of failures that stop the search.
+    """
+
+    student: Module
+    teacher: Module
+    examples: Mapping[str, Example]
+    held_out: frozenset[str]
+    plan: MetricPlan | None
+    writer: Any = None
+    teacher_settings: Mapping[str, Any] | None = None
+    limit: int = 8
+    timeout: float | None = None
+    failure_score: float = 0.0
+    raises: frozenset[str] = frozenset()
+
+
+class Engine:
+    """Runs rules over one store, one table of scores and one budget."""
+
+    def __init__(
+        self,
+        setup: EngineSetup,
+        store: RunStore,
+        table: ScoreTable,
+        spending: Spending,
+        listen: Callable[[SearchEvent], object] | None = None,
+    ) -> None:
+        self._setup, self._store, self._table, self._spending, self._listen = setup, store, table, spending, listen
+        self._programs: OrderedDict[tuple[str, str], Module] = OrderedDict()
+        self._counted: set[str] = set()
+        self._run = Run()
+        self.candidates: dict[str, Candidate] = {}
+        self.is_spent = False
+
+    def steps(self, rule: Rule) -> Steps[Candidate]:
+        """Run a rule to its end; return its candidate."""
+        refusals = 0
+        advance: Callable[[], RuleEffect] = partial(next, rule)
+        while True:
+            try:
+                effect = advance()
+            except StopIteration as stop:
+                return cast(Candidate, stop.value)
+            try:
+                value = yield from self._perform(effect)
+            except BudgetSpent as spent:
+                refusals += 1
+                self.is_spent = True
+                if refusals > _MAX_REFUSALS:
+                    raise
+                advance = partial(rule.throw, spent)
+            else:
+                advance = partial(rule.send, value)
+
+    def _perform(self, effect: RuleEffect) -> Steps[object]:
+        if isinstance(effect, Measure):
+            return (yield from self._measure(effect))
+        if isinstance(effect, Write):
+            return (yield from self._write(effect))
+        if self._listen is not None:
+            self._listen(effect.event)
+        return None
+
+    # --- runs ----------------------------------------------------------------------------------------
+
+    def _measure(self, effect: Measure) -> Steps[list[Cell]]:
+        runs = list(dict.fromkeys(effect.runs))
+        cells = self._recalled(runs, effect)
+        failures: list[str] = []
+        rounds = 0
+        while missing := [run for run in runs if run not in cells]:
+            part = missing[: self._spending.fitting(len(missing))]
+            before = len(cells)
+            try:
+                yield from self._run_all(part, effect, failures)
+            finally:
+                cells |= self._recalled(part, effect)  # in the asked order, also after an interrupt
+            rounds = rounds + 1 if len(cells) == before else 0
+            if rounds >= 2 or len(failures) > _MAX_ROUNDS * len(runs):
+                raise SearchPaused.after(failures)
+        return [cells[run] for run in effect.runs]
+
+    def _recalled(self, runs: Sequence[RunKey], effect: Measure) -> dict[RunKey, Cell]:
+        """Return the finished ones of some runs; count each once, in the table of scores and as spent."""
+        cells: dict[RunKey, Cell] = {}
+        for run in runs:
+            self.candidates.setdefault(run.candidate.digest, run.candidate)
+            if (key := self._store.find(run, effect.by, effect.traced)) is None:
+                continue
+            cells[run] = cell = self._store.cell(key)
+            if key not in self._counted:
+                self._counted.add(key)
+                self._spending.add(_cost_of(cell))
+                if effect.by == "student":
+                    self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
+        return cells
+
+    def _run_all(self, runs: Sequence[RunKey], effect: Measure, failures: list[str]) -> Steps[None]:
+        """Make runs at once; each is stored as it ends."""
+        spent: list[BudgetSpent] = []
+
+        def one(run: RunKey) -> Steps[None]:
+            if spent:
+                return
+            current_run.set(self._run)  # in the copy of the context in which ``Gather`` runs it
+            try:
+                cell = yield from self._cell(run, effect)
+            except BudgetSpent as error:
+                spent.append(error)
+                return
+            if cell.failure is not None and cell.failure.kind == "provider":
+                failures.append(f"{cell.failure.type}: {cell.failure.message}")
+                return
+            self._store.put_cell(run, effect.by, effect.traced, cell if effect.traced else replace(cell, outputs=None))
+
+        with self._spending.rest():
+            yield Gather([one(run) for run in runs], limit=self._setup.limit)
+        if spent:
+            raise spent[0]
+
+    def _cell(self, run: RunKey, effect: Measure) -> Steps[Cell]:
+        setup = self._setup
+        settings = dict(setup.teacher_settings or {}) if effect.by == "teacher" else {}
+        with context(**settings):
+            return (
+                yield from cell_steps(
+                    self._program(effect.by, run.candidate.without_row(run.row)),  # no row is its own demo
+                    setup.examples[run.row],
+                    setup.plan,
+                    traced=effect.traced,
+                    timeout=setup.timeout,
+                    failure_score=setup.failure_score,
+                    rollout_id=run.repeat or None,
+                    raises=setup.raises,
+                )
+            )
+
+    def _program(self, by: str, candidate: Candidate) -> Module:
+        """Return the program with a candidate applied; the latest ones are kept. Threads may make the same one twice."""
+        key = (by, candidate.digest)
+        program = self._programs.get(key)
+        if program is None:
+            program = applied(self._setup.teacher if by == "teacher" else self._setup.student, candidate)
+            self._programs[key] = program
+            if len(self._programs) > _KEPT_PROGRAMS:
+                self._programs.popitem(last=False)
+        return program
+
+    # --- writing -------------------------------------------------------------------------------------
+
+    def _write(self, effect: Write) -> Steps[list[Mapping[str, Any] | None]]:
+        if leaked := sorted(self._setup.held_out.intersection(effect.rows)):
+            raise InputError(f"A writing request quotes rows of the validation set: {', '.join(leaked[:3])}.")
+        request: JsonObject = {
+            "signature": effect.signature.dump_state(),
+            "name": effect.signature.__name__,
+            "inputs": to_plain(effect.inputs),
+            "temperature": effect.temperature,
+        }
+        keys = {write_key(request, index): index for index in range(effect.sample, effect.sample + effect.count)}
+        rounds, failures = 0, list[str]()
+        while missing := [key for key in keys if self._store.written(key) is None]:
+            self._spending.fitting(1)
+            with self._spending.rest():
+                yield Gather(
+                    [self._answer(effect, key, keys[key], failures) for key in missing], limit=self._setup.limit
+                )
+            rounds += 1
+            if rounds > _MAX_ROUNDS:
+                raise SearchPaused.after(failures)
+        return [self._answered(key) for key in keys]
+
+    def _answer(self, effect: Write, key: str, index: int, failures: list[str]) -> Steps[None]:
+        """Ask the writing model once; an answer that cannot be used is recorded too."""
+        current_run.set(self._run)
+        predict = Predict(effect.signature, max_reasks=1)
+        options: dict[str, Any] = {"config": {} if effect.temperature is None else {"temperature": effect.temperature}}
+        if self._setup.writer is not None:
+            options["lm"] = self._setup.writer
+        record: JsonObject = {"outputs": None}
+        with track_usage() as tracker, context(rollout_id=index or None, trace=None):
+            try:
+                prediction = yield from predict.call_steps(**effect.inputs, **options)
+                record["outputs"] = to_plain(dict(prediction.items()))
+            except ModelError as error:
+                record["error"] = f"{type(error).__name__}: {error.message}"[:500]
+            except LMError as error:
+                if not error.retryable:
+                    raise
+                failures.append(f"{type(error).__name__}: {error}")
+                return
+        spent = _cost_of(counted(Cell(None), tracker))
+        spent = replace(spent, runs=0, writing_calls=spent.calls)
+        self._store.put_written(key, {**record, "spent": spent.to_json()})
+
+    def _answered(self, key: str) -> Mapping[str, Any] | None:
+        record = self._store.written(key)
+        assert record is not None
+        if key not in self._counted:
+            self._counted.add(key)
+            self._spending.add(Spent.from_json(cast("Mapping[str, object]", record["spent"])))
+        return cast("Mapping[str, Any] | None", record["outputs"])
+
+
+def _cost_of(cell: Cell) -> Spent:
+    usage = [Usage.from_json(counts) for counts in cell.usage.values()]
+    costs = (cell.cost if cell.requests else 0.0, cell.metric_cost if cell.metric_requests else 0.0)
+    return Spent(
+        runs=1,
+        calls=cell.requests + cell.metric_requests,
+        tokens=sum((each.input_tokens or 0) + (each.output_tokens or 0) for each in usage),
+        money=None if None in costs else sum(cost or 0.0 for cost in costs),
+        seconds=cell.seconds,
+    )

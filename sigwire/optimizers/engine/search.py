@@ -1,0 +1,151 @@
+"""One search: its rows, the run of its rule, and the comparison at its end.
+
+The best of many noisy scores is too high, and some search always finds something. At the end the winner is therefore compared
+with the student on the same rows, as the best of all candidates that were compared (``Judge.family_confidence``); if that is
+not beyond noise, the student's texts stay. With a test set both are run on rows that no rule can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sigwire.core.example import Example
+from sigwire.core.json import dumps
+from sigwire.effects.steps import Steps
+from sigwire.errors import BudgetSpent, InputError
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.engine.engine import Engine
+from sigwire.optimizers.report import Estimate, StopReason
+from sigwire.optimizers.rule import Rule, measure
+from sigwire.optimizers.task import Task
+
+__all__ = ["Rows", "Verdict", "finish", "halves", "planned"]
+
+_PREFLIGHT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a search: examples by id, and the ids of each set in their order. Equal examples are one row."""
+
+    examples: Mapping[str, Example]
+    train: tuple[str, ...]
+    val: tuple[str, ...]
+    test: tuple[str, ...]
+
+    @classmethod
+    def of(cls, train: Sequence[Example], val: Sequence[Example], test: Sequence[Example]) -> Rows:
+        """Name examples by their content. Raises ``InputError`` for an example without declared inputs."""
+        examples: dict[str, Example] = {}
+        named = [tuple(dict.fromkeys(_named(each, examples) for each in part)) for part in (train, val, test)]
+        return cls(examples, *named)
+
+    def warnings(self) -> list[str]:
+        """Return what is wrong with the sets, in sentences."""
+        shared = len(frozenset(self.train) & frozenset(self.val))
+        leaked = len(frozenset((*self.train, *self.val)) & frozenset(self.test))
+        found = []
+        if shared:
+            found.append(
+                f"{shared} of {len(self.val)} validation rows are training rows too: the choice flatters itself."
+            )
+        if leaked:
+            found.append(f"{leaked} of {len(self.test)} test rows are training or validation rows too.")
+        return found
+
+
+def _named(example: Example, examples: dict[str, Example]) -> str:
+    if not isinstance(example, Example):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
+        raise InputError(f"A set of examples has a {type(example).__name__}: write Example(...).with_inputs(...).")
+    try:
+        data = example.to_json()
+        example.inputs()
+    except ValueError as error:
+        raise InputError(f"An example cannot be used: {error} ({example!r:.120}).") from error
+    name = sha256(dumps(data).encode(errors="surrogatepass")).hexdigest()[:12]
+    examples.setdefault(name, example)
+    return name
+
+
+def halves(rows: Sequence[str], shuffle: Callable[[list[str]], None]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split rows into two sets for training and validation."""
+    order = list(rows)
+    shuffle(order)
+    val = frozenset(order[: len(order) // 2])
+    return tuple(row for row in rows if row not in val), tuple(row for row in rows if row in val)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The candidate that a search returns, and why."""
+
+    winner: Candidate
+    found: Candidate
+    reason: StopReason
+    estimate: Estimate
+    kept_student: str = ""
+
+
+def preflight(task: Task) -> Rule:
+    """Run the student on two rows: a wrong key or a broken metric ends the search before anything else is paid."""
+    yield from measure(task.baseline, (task.val or task.train)[:_PREFLIGHT])
+    return task.baseline
+
+
+def finish(engine: Engine, task: Task, rows: Rows, rule: Rule, *, chooses: bool, keeps_student: bool) -> Steps[Verdict]:
+    """Run a rule to its end, compare its candidate with the student, and return what is kept."""
+    reason = StopReason.FINISHED
+
+    def watched() -> Rule:
+        nonlocal reason
+        try:
+            if chooses:
+                yield from preflight(task)
+            found = yield from rule
+        except BudgetSpent:
+            reason = StopReason.BUDGET
+            return task.baseline
+        return found
+
+    found = yield from engine.steps(watched())
+    if engine.is_spent:
+        reason = StopReason.BUDGET
+    winner, why = found, ""
+    judge, val = task.judge, task.val
+    chosen = chooses and bool(val) and found.digest != task.baseline.digest
+    sure: float | None = None
+    if chosen:
+        yield from engine.steps(_measured(task, found, val))
+        sure = judge.family_confidence(found, task.baseline, list(engine.candidates.values()), val)
+        if judge.strategy == "paired" and keeps_student and sure < judge.confidence:
+            winner, why = task.baseline, f"not shown to be better: {sure:.2f} sure, {judge.confidence:.2f} asked"
+    estimate = Estimate.of(judge, task.baseline, found, list(engine.candidates.values()), val, sure)
+    if rows.test:
+        yield from engine.steps(_measured(task, found, rows.test))
+        estimate = estimate.with_test(judge, task.baseline, found, rows.test)
+        if keeps_student and winner is found and (estimate.test_gain or 0.0) < 0:
+            winner, why = task.baseline, "worse than the student on the test rows"
+    return Verdict(winner, found, reason, estimate, why)
+
+
+def _measured(task: Task, found: Candidate, rows: Sequence[str]) -> Rule:
+    """Run the student and a candidate on rows, as far as the budget goes."""
+    try:
+        for candidate in (task.baseline, found):
+            yield from measure(candidate, rows)
+    except BudgetSpent:
+        pass
+    return found
+
+
+def planned(task: Task, rows: Rows, rule: Rule, *, chooses: bool) -> Rule:
+    """Return all runs of a search as one rule, for a plan."""
+    if chooses:
+        yield from preflight(task)
+    found = yield from rule
+    if chooses:
+        yield from _measured(task, found, task.val)
+    yield from _measured(task, found, rows.test)
+    return found

@@ -1,0 +1,31 @@
+"""Errors of a search that ended before its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from sigwire.errors import LMError
+
+__all__ = ["OptimizationInterrupted", "SearchPaused"]
+
+
+class SearchPaused(LMError):
+    """The provider failed so often that the search stopped. Nothing is lost: with a journal, the same call resumes it."""
+
+    @classmethod
+    def after(cls, failures: Sequence[str]) -> Self:
+        """Return the error after failures of the provider, given as texts."""
+        last = failures[-1] if failures else "no answer"
+        return cls(
+            f"The provider failed {len(failures)} times, the last time with {last[:300]}. Finished runs are kept, and "
+            "no score counts a failure. Compile again with the same journal= to resume."
+        )
+
+
+class OptimizationInterrupted(KeyboardInterrupt):
+    """A search was interrupted; a journal resumes it. ``program``: the best program until then; ``report``: its report."""
+
+    def __init__(self, message: str, program: Any, report: Any) -> None:
+        self.program, self.report = program, report
+        super().__init__(message)

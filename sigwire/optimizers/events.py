@@ -1,0 +1,69 @@
+"""Events of a search: for callbacks, streams, progress, the journal and reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sigwire.core.json import Value
+from sigwire.optimizers.candidate import Candidate
+
+__all__ = ["Dropped", "Kept", "Measured", "Proposed", "Refused", "SearchEvent", "Spent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """A rule made a candidate. ``origin``: how, in a few words; ``changes`` are the slots that differ from the parent."""
+
+    candidate: Candidate
+    origin: str = ""
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A text of the writing model is not used, and no run is paid for it. ``why`` in a few words."""
+
+    slot: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A candidate was run: its mean score on the validation rows that it has, and their number."""
+
+    candidate: Candidate
+    mean: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A candidate left the search. ``why`` has the evidence in a few words."""
+
+    candidate: Candidate
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A candidate is the new leader of the search, or joined the pool of parents."""
+
+    candidate: Candidate
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Value):
+    """The amounts that a search has spent. ``calls``: requests to models; ``money``: US dollars, ``None`` if unknown."""
+
+    runs: int = 0
+    calls: int = 0
+    writing_calls: int = 0
+    tokens: int = 0
+    money: float | None = 0.0
+    seconds: float = 0.0
+
+
+SearchEvent: TypeAlias = "Proposed | Refused | Measured | Dropped | Kept | Spent"

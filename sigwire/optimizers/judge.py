@@ -1,0 +1,167 @@
+"""Decide by the table of scores: which of two candidates is better, and whether that is more than noise.
+
+Two candidates are compared on the rows that both have, by the paired differences of their scores; the mean over repeats of a
+row is its score, because rows and not runs are the sample. All decisions of rules are made here: with other answers a plan
+counts what a search may cost.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
+from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.statistics import probability_better
+from sigwire.optimizers.candidate import Candidate
+
+__all__ = ["Judge", "ScoreTable", "Strategy"]
+
+Strategy: TypeAlias = Literal["paired", "greedy"]
+
+
+class ScoreTable:
+    """Scores by candidate and row. A row without a score is missing."""
+
+    def __init__(self) -> None:
+        self._scores: dict[str, dict[str, dict[int, float]]] = {}
+
+    def put(self, candidate: str, row: str, repeat: int, score: float | None) -> None:
+        """Add the score of a run; ``None`` adds nothing."""
+        if score is not None:
+            self._scores.setdefault(candidate, {}).setdefault(row, {})[repeat] = score
+
+    def scores(self, candidate: Candidate, rows: Iterable[str] | None = None) -> dict[str, float]:
+        """Return the mean score of each row that the candidate has, of ``rows`` or of all."""
+        found = self._scores.get(candidate.digest, {})
+        wanted = sorted(found) if rows is None else rows
+        return {row: _mean([found[row][at] for at in sorted(found[row])]) for row in wanted if row in found}
+
+    def by_candidate(self, rows: Sequence[str]) -> dict[str, dict[str, float]]:
+        """Return the mean score by candidate digest and row."""
+        return {
+            digest: {row: _mean([found[row][at] for at in sorted(found[row])]) for row in rows if row in found}
+            for digest, found in self._scores.items()
+        }
+
+
+class Judge:
+    """Compares candidates by a table.
+
+    ``confidence``: how sure a comparison must be, one-sided. ``strategy="greedy"`` compares means only, as other optimizers do.
+    ``threshold``: the least score of a successful run; ``None``: above 0.
+    """
+
+    def __init__(
+        self,
+        table: ScoreTable,
+        *,
+        confidence: float = 0.9,
+        strategy: Strategy = "paired",
+        threshold: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.table = table
+        self.confidence, self.strategy, self.threshold, self.seed = confidence, strategy, threshold, seed
+
+    # --- one candidate
+
+    def is_success(self, cell: Cell) -> bool:
+        """Return True if a run is good enough to be shown as a demo."""
+        if cell.failure is not None or cell.score is None:
+            return False
+        return cell.score > 0 if self.threshold is None else cell.score >= self.threshold
+
+    def mean(self, candidate: Candidate, rows: Sequence[str]) -> float:
+        """Return the mean score on those of ``rows`` that the candidate has; minus infinity if it has none."""
+        return _mean(list(self.table.scores(candidate, rows).values()))
+
+    def ranked(self, candidates: Sequence[Candidate], rows: Sequence[str]) -> list[Candidate]:
+        """Return candidates by mean score on ``rows``, best first; equal ones in the given order."""
+        return sorted(candidates, key=lambda each: -self.mean(each, rows))
+
+    # --- two candidates
+
+    def differences(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> list[float]:
+        """Return the differences of scores on the rows that both have, in the order of ``rows``."""
+        first, second = self.table.scores(challenger, rows), self.table.scores(incumbent, rows)
+        return [first[row] - second[row] for row in rows if row in first and row in second]
+
+    def is_better(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
+        """Return True if the challenger is better beyond noise (greedy: if its mean is higher)."""
+        differences = self.differences(challenger, incumbent, rows)
+        if self.strategy == "greedy":
+            return sum(differences) > 0
+        return sum(differences) > 0 and probability_better(differences) >= self.confidence
+
+    def is_worse(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
+        """Return True if the challenger is worse beyond noise: a race drops it."""
+        differences = self.differences(challenger, incumbent, rows)
+        return sum(differences) < 0 and probability_better([-each for each in differences]) >= self.confidence
+
+    # --- the end of a search
+
+    def family_confidence(
+        self, winner: Candidate, baseline: Candidate, others: Sequence[Candidate], rows: Sequence[str]
+    ) -> float:
+        """Return how sure it is that the winner of all compared candidates is better than the baseline.
+
+        The best of many noisy means is too high. The winner is therefore compared with the best of all candidates when the
+        signs of the differences of each row are flipped at random, for all candidates alike (Westfall and Young 1993,
+        *Resampling-Based Multiple Testing*, step one; 2,000 seeded draws).
+        """
+        family = [
+            differences
+            for each in {one.digest: one for one in (winner, *others)}.values()
+            if each.digest != baseline.digest
+            for differences in [self._by_row(each, baseline, rows)]
+            if differences
+        ]
+        observed = _studentized(list(self._by_row(winner, baseline, rows).values()))
+        if observed <= 0:
+            return 0.0
+        draws, below = 2_000, 0
+        source = random.Random(f"{self.seed}/family")
+        for _ in range(draws):
+            signs = {row: source.choice((-1.0, 1.0)) for row in rows}
+            best = max(_studentized([signs[row] * value for row, value in each.items()]) for each in family)
+            below += best < observed
+        return below / draws
+
+    def _by_row(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> dict[str, float]:
+        first, second = self.table.scores(challenger, rows), self.table.scores(incumbent, rows)
+        return {row: first[row] - second[row] for row in rows if row in first and row in second}
+
+    def out_of_bag(self, candidates: Sequence[Candidate], rows: Sequence[str], draws: int = 500) -> float | None:
+        """Return an estimate of the winner's score without the flattery of choosing it on the same rows.
+
+        Rows are drawn with replacement; the best candidate of the drawn rows is scored on those that were not drawn
+        (bootstrap bias corrected cross-validation: Tsamardinos, Greasidou and Borboudakis 2018). ``None``: too few rows.
+        """
+        scores = [found for each in candidates if len(found := self.table.scores(each, rows)) >= len(rows) / 2]
+        if len(rows) < 5 or not scores:
+            return None
+        source = random.Random(f"{self.seed}/out of bag")
+        estimates: list[float] = []
+        for _ in range(draws):
+            drawn = [source.randrange(len(rows)) for _ in rows]
+            outside = set(range(len(rows))) - set(drawn)
+            best = max(scores, key=lambda found: _mean([found[rows[at]] for at in drawn if rows[at] in found]))
+            estimates += [
+                _mean(kept) for kept in [[best[rows[at]] for at in sorted(outside) if rows[at] in best]] if kept
+            ]
+        return _mean(estimates) if estimates else None
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else float("-inf")
+
+
+def _studentized(differences: Sequence[float]) -> float:
+    """Return the mean difference in units of its standard error; the error of an absent spread is that of one row's change."""
+    count = len(differences)
+    if not count:
+        return 0.0
+    mean = sum(differences) / count
+    spread = sum((each - mean) ** 2 for each in differences)
+    return float(mean / ((spread + 1.0) / (count * count)) ** 0.5)

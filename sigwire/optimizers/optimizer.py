@@ -1,0 +1,393 @@
+"""Optimizer, the base of all optimizers: from ``compile`` to the program that it returns.
+
+A subclass defines its own constructor and ``rule(task, options)``; everything else is written here and in the engine. It is one
+generator (``compile_steps``) that ``compile`` blocks on and ``acompile`` awaits.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.core.lazy import version
+from sigwire.core.record import to_plain
+from sigwire.effects.steps import Steps, arun, run
+from sigwire.errors import ConfigurationError, InputError, suggest
+from sigwire.evaluate.metric_plan import MetricPlan
+from sigwire.journal.packing import digest_of
+from sigwire.keywords import ChecksKeywords
+from sigwire.lm.policy.money.budget import Budget
+from sigwire.modules.module import Module
+from sigwire.observe.callbacks import watched_call
+from sigwire.optimizers.candidate import applied, candidate_of, slots
+from sigwire.optimizers.engine.engine import Engine, EngineSetup
+from sigwire.optimizers.engine.search import Rows, Verdict, finish, halves, planned
+from sigwire.optimizers.engine.spending import Spending, read_budget
+from sigwire.optimizers.engine.store import RunStore
+from sigwire.optimizers.errors import OptimizationInterrupted
+from sigwire.optimizers.events import Refused, SearchEvent, Spent
+from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
+from sigwire.optimizers.plan import Forecast, forecast
+from sigwire.optimizers.report import Estimate, OptimizationReport, StopReason, trials_of
+from sigwire.optimizers.rule import Rule
+from sigwire.optimizers.task import Task
+from sigwire.settings import current
+
+__all__ = ["Optimizer", "SearchOptions"]
+
+M = TypeVar("M", bound=Module)
+
+_TUNES = frozenset({"instructions", "demos", "fields", "tools"})
+_FAMILIES = _TUNES | {"tool_names"}
+
+
+class SearchOptions(TypedDict, total=False):
+    """Options of every optimizer, by keyword.
+
+    ``seed`` (0): the same seed and the same answers give the same program for any number of threads. ``budget``: a number of
+    calls to models, or a ``Budget``; when it is spent, the best candidate until then is returned. ``journal``: a file from
+    which the same call resumes after it was killed. ``confidence`` (0.9): how sure a candidate must be better than the student
+    to be kept; ``strategy="greedy"`` keeps the highest mean. ``if_worse``: "keep_student" (default) or "return", for a winner
+    that is not shown to be better. ``errors``: "raise" (default) or "score", for exceptions of the metric and the program.
+    ``tune``: what may change, of "instructions", "demos", "fields", "tools" and "tool_names". ``timeout``: seconds of a run.
+    ``on_event``: called with each event of the search.
+    """
+
+    seed: int
+    budget: Budget | int | None
+    journal: str | os.PathLike[str] | None
+    confidence: float
+    strategy: Strategy
+    if_worse: str
+    errors: str
+    tune: Collection[str]
+    timeout: float | None
+    on_event: Callable[[SearchEvent], object] | None
+
+
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "seed": (lambda given: isinstance(given, int), "a whole number"),
+    "confidence": (lambda given: 0.5 <= given < 1, "a number from 0.5 to 1"),
+    "strategy": (lambda given: given in ("paired", "greedy"), '"paired" or "greedy"'),
+    "if_worse": (lambda given: given in ("keep_student", "return"), '"keep_student" or "return"'),
+    "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
+    "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
+    "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
+    "on_event": (lambda given: given is None or callable(given), "a function of an event"),
+}
+
+
+class Optimizer(ChecksKeywords):
+    """Base of all optimizers: ``compile`` returns a copy of a program with better texts, demos or options.
+
+    ``metric(example, prediction, trace=None)`` returns a number, a bool or a ``Score``, sync or async, or is a module that
+    judges. ``prompt_model`` writes texts, by default the model of the settings. ``teacher_settings``: settings while the
+    teacher runs, such as its ``lm``. ``num_threads``: runs at once, by default the setting of that name. ``metric_threshold``:
+    the least score of a run that may be shown as a demo. ``search``: see ``SearchOptions``.
+
+    The student, the settings and the caller's lists are never changed, and no model is copied.
+    """
+
+    _compile_options: ClassVar[Mapping[str, Any]] = {}  # options of ``compile`` by name, with their defaults
+    _chooses: ClassVar[bool] = True  # whether candidates are chosen on validation rows
+    _needs_metric: ClassVar[bool] = True
+    _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
+
+    def __init__(
+        self,
+        metric: Any = None,
+        *,
+        prompt_model: Any = None,
+        teacher_settings: Mapping[str, Any] | None = None,
+        num_threads: int | None = None,
+        metric_threshold: float | None = None,
+        failure_score: float = 0.0,
+        **search: Unpack[SearchOptions],
+    ) -> None:
+        name = type(self).__name__
+        if metric is None and self._needs_metric:
+            raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
+        for option, given in search.items():
+            if option not in SearchOptions.__annotations__:
+                hint = suggest(option, SearchOptions.__annotations__)
+                known = ", ".join(sorted(SearchOptions.__annotations__))
+                raise ConfigurationError(
+                    f"{name} has no option {option!r} (making it). {hint}Options of every optimizer are {known}."
+                )
+            fits, wanted = _CHECKS.get(option, (_anything, ""))
+            if not fits(given):
+                raise ConfigurationError(f"{option} is {wanted}, not {given!r:.80} (making {name}).")
+        if num_threads is not None and num_threads < 1:
+            raise ConfigurationError(f"num_threads is a number above 0, not {num_threads} (making {name}).")
+        self.metric = metric
+        self.prompt_model, self.teacher_settings = prompt_model, dict(teacher_settings or {})
+        self.num_threads, self.metric_threshold, self.failure_score = num_threads, metric_threshold, failure_score
+        self.search = search
+        self.budget = read_budget(search.get("budget"))
+        self._plan = MetricPlan(metric) if metric is not None else None
+
+    def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
+        """Return the rule of a search. ``options`` are those of ``compile``."""
+        raise NotImplementedError
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the options by name."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    # --- compile
+
+    def compile(
+        self,
+        student: M,
+        *,
+        trainset: Iterable[Example] = (),
+        teacher: Module | None = None,
+        valset: Iterable[Example] | None = None,
+        testset: Iterable[Example] | None = None,
+        **options: Any,
+    ) -> M:
+        """Search, blocking; return a copy of the student with what was found, and the report as ``optimization``.
+
+        ``valset``: rows on which candidates are chosen; without it half of ``trainset`` is set apart, if the optimizer chooses.
+        ``testset``: rows that the search does not see; student and winner are run on them at the end. Raises ``MetricError``
+        at the first metric that gives no score, ``SearchPaused`` if the provider fails for long, and
+        ``OptimizationInterrupted`` for Ctrl-C, with the best program until then.
+        """
+        return run(self.compile_steps(student, trainset, teacher, valset, testset, options))
+
+    async def acompile(
+        self,
+        student: M,
+        *,
+        trainset: Iterable[Example] = (),
+        teacher: Module | None = None,
+        valset: Iterable[Example] | None = None,
+        testset: Iterable[Example] | None = None,
+        **options: Any,
+    ) -> M:
+        """``compile``, awaited."""
+        return await arun(self.compile_steps(student, trainset, teacher, valset, testset, options))
+
+    def compile_steps(
+        self,
+        student: M,
+        trainset: Iterable[Example],
+        teacher: Module | None = None,
+        valset: Iterable[Example] | None = None,
+        testset: Iterable[Example] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Steps[M]:
+        """Return the steps of ``compile``, for ``yield from`` in other steps."""
+        given = self._checked(student, options or {})
+        train = list(trainset)
+        rows = Rows.of(train, list(valset or ()), list(testset or ()))
+        if not rows.train:
+            raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
+        inputs = {"student": student, "trainset": train, "teacher": teacher, "valset": valset}
+        with watched_call("compile", self, inputs) as end:
+            program = yield from self._searched(student, teacher or student, rows, given)
+            end(program)
+        return program
+
+    def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
+        name = type(self).__name__
+        if not isinstance(student, Module):
+            raise InputError(f"{name} compiles a module of sigwire, not {type(student).__name__} (compiling).")
+        for option in options:
+            if option not in self._compile_options:
+                known = ", ".join(sorted(self._compile_options)) or "none of its own"
+                raise ConfigurationError(
+                    f"{name}.compile has no option {option!r}. {suggest(option, self._compile_options)}Its options: {known}."
+                )
+        return {**self._compile_options, **options}
+
+    def plan(
+        self,
+        student: Module,
+        trainset: Iterable[Example],
+        valset: Iterable[Example] | None = None,
+        *,
+        teacher: Module | None = None,
+        testset: Iterable[Example] | None = None,
+        **options: Any,
+    ) -> Forecast:
+        """Return what ``compile`` with these arguments may cost. No call is made."""
+        given = self._checked(student, options)
+        rows = Rows.of(list(trainset), list(valset or ()), list(testset or ()))
+        task = self._task(student, teacher or student, rows, ScoreTable())
+
+        def make(task: Task) -> Rule:
+            return planned(task, rows, self.rule(task, given), chooses=self._chooses)
+
+        return forecast(task, make, len(task.signatures))
+
+    # --- the search
+
+    def _searched(self, student: M, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> Steps[M]:
+        table = ScoreTable()
+        task = self._task(student, teacher, rows, table)
+        spending = Spending(self.budget, time.monotonic)
+        events: list[tuple[SearchEvent, Spent]] = []
+        listener = self.search.get("on_event")
+
+        def listen(event: SearchEvent) -> None:
+            events.append((event, spending.total))
+            if listener is not None:
+                listener(event)
+
+        store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
+        try:
+            engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, listen)
+
+            def reported(verdict: Verdict) -> M:
+                return self._result(student, task, verdict, store, spending, events)
+
+            try:
+                verdict = yield from finish(
+                    engine,
+                    task,
+                    rows,
+                    self.rule(task, options),
+                    chooses=self._chooses,
+                    keeps_student=self.search.get("if_worse", "keep_student") == "keep_student",
+                )
+            except KeyboardInterrupt as interrupt:
+                best = self._best_until_now(task, engine)
+                program = reported(best)
+                raise OptimizationInterrupted(
+                    f"The search was interrupted after {spending.total.runs} runs. The best program until then is the "
+                    "attribute program of this exception"
+                    + ("; compile again with the same journal= to resume." if self.search.get("journal") else "."),
+                    program,
+                    cast(Any, program).optimization,
+                ) from interrupt
+            return reported(verdict)
+        finally:
+            store.close()
+
+    def _task(self, student: Module, teacher: Module, rows: Rows, table: ScoreTable) -> Task:
+        search = self.search
+        seed = search.get("seed", 0)
+        tunes = frozenset(search.get("tune", _TUNES)) & (self._fixed_tunes | {"tool_names"})
+        judge = Judge(
+            table,
+            confidence=search.get("confidence", 0.9),
+            strategy=search.get("strategy", "paired"),
+            threshold=self.metric_threshold,
+            seed=seed,
+        )
+        task = Task(
+            baseline=candidate_of(student),
+            teacher=candidate_of(teacher),
+            slots=slots(student, [rows.examples[row] for row in rows.train], tunes),
+            signatures={name: predictor.signature for name, predictor in student.named_predictors()},
+            train=rows.train,
+            val=rows.val,
+            judge=judge,
+            seed=seed,
+            outline=repr(student),
+            tunes=tunes,
+            example_of=rows.examples.__getitem__,
+            is_taught=bool(getattr(teacher, "_compiled", False)),
+        )
+        if self._chooses and not rows.val:
+            train, val = halves(rows.train, task.rng("validation").shuffle)
+            if not val:
+                raise InputError(f"{type(self).__name__} needs two training examples or a valset (compiling).")
+            task = task.with_rows(train, val)
+        return task
+
+    def _setup(self, student: Module, teacher: Module, rows: Rows, task: Task) -> EngineSetup:
+        stops = {"metric", "caller", "bug"} if self.search.get("errors", "raise") == "raise" else {"caller"}
+        return EngineSetup(
+            student=student,
+            teacher=teacher,
+            examples=rows.examples,
+            held_out=frozenset((*task.val, *rows.test)) - frozenset(task.train),
+            plan=self._plan,
+            writer=self.prompt_model,
+            teacher_settings=self.teacher_settings,
+            limit=self.num_threads or current().num_threads,
+            timeout=self.search.get("timeout"),
+            failure_score=self.failure_score,
+            raises=frozenset(stops),
+        )
+
+    def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
+        """Return what identifies a search in its journal."""
+        models = [getattr(predictor.lm, "model", None) for predictor in student.predictors()]
+        common = getattr(current().lm, "model", None)
+        return {
+            "optimizer": type(self).__name__,
+            "options": digest_of(_plain_options({**self.get_params(), **options})),
+            "seed": self.search.get("seed", 0),
+            "student": _state_digest(student),
+            "teacher": _state_digest(teacher),
+            "metric": "" if self._plan is None else self._plan.name,
+            "models": [str(model or common) for model in models],
+            "rows": digest_of([list(rows.train), list(rows.val), list(rows.test)]),
+            "sigwire": version(),
+        }
+
+    def _best_until_now(self, task: Task, engine: Engine) -> Verdict:
+        ranked = task.judge.ranked([task.baseline, *engine.candidates.values()], task.val)
+        return Verdict(
+            ranked[0],
+            ranked[0],
+            StopReason.INTERRUPTED,
+            Estimate.of(task.judge, task.baseline, ranked[0], list(engine.candidates.values()), task.val, None),
+        )
+
+    def _result(
+        self,
+        student: M,
+        task: Task,
+        verdict: Verdict,
+        store: RunStore,
+        spending: Spending,
+        events: Sequence[tuple[SearchEvent, Spent]],
+    ) -> M:
+        program = applied(student, verdict.winner)
+        report = OptimizationReport(
+            optimizer=type(self).__name__,
+            baseline=task.baseline,
+            winner=verdict.winner,
+            found=verdict.found,
+            estimate=verdict.estimate,
+            reason=verdict.reason,
+            spent=spending.total,
+            trials=trials_of(events),
+            refused=tuple(event for event, _ in events if isinstance(event, Refused)),
+            scores=task.judge.table.by_candidate(task.val),
+            kept_student=verdict.kept_student,
+            resumed=store.resumed,
+        )
+        store.note({"type": "end", "reason": verdict.reason.value, "winner": verdict.winner.digest})
+        self.finish_program(program, student, report)
+        return program
+
+    def finish_program(self, program: Module, student: Module, report: OptimizationReport) -> None:
+        """Put the report on a compiled program. Subclasses add the attributes of DSPy's optimizer."""
+        cast(Any, program).optimization = report
+
+
+def _anything(given: object) -> bool:
+    return True
+
+
+def _state_digest(program: Module) -> str:
+    return digest_of([type(program).__qualname__, to_plain(program.dump_state()), repr(program)])
+
+
+def _plain_options(options: Mapping[str, Any]) -> JsonObject:
+    """Return the options that decide a path as JSON: threads, files and listeners do not."""
+    ignored = {"num_threads", "search", "budget", "metric", "prompt_model", "teacher_settings"}
+    return {
+        name: value if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
+        for name, value in options.items()
+        if name not in ignored
+    }

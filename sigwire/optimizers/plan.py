@@ -1,0 +1,133 @@
+"""Forecasts of the cost of a search, before any call: the rule is run with made-up answers, with much and with little luck.
+
+In one run nothing is accepted and everything succeeds, in another everything is accepted and nothing succeeds, and so on.
+The fewest and the most runs of them are the bounds; the mean is the expectation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import product
+from typing import Any
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.core.record import to_plain
+from sigwire.evaluate.cell import Cell, TraceStep
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.judge import Judge, ScoreTable
+from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
+from sigwire.optimizers.task import Task
+
+__all__ = ["Amount", "Forecast", "LuckyJudge", "forecast"]
+
+LUCK = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """The least, the expected and the most of something."""
+
+    min: int
+    expected: int
+    max: int
+
+    def __str__(self) -> str:
+        return f"{self.min:,} to {self.max:,}, about {self.expected:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The cost of a search that is not made yet: runs of the program, requests to the writing model, and all requests.
+
+    A run counts one call for each predictor; agents and loops make more.
+    """
+
+    runs: Amount
+    writing: Amount
+    calls: Amount
+
+    def __str__(self) -> str:
+        return f"{self.calls} calls ({self.runs} runs, {self.writing} of them by the writing model)"
+
+
+class LuckyJudge(Judge):
+    """A judge of made-up answers: a share of the candidates is accepted, a share of the runs succeeds."""
+
+    def __init__(self, accepted: float, succeeding: float) -> None:
+        super().__init__(ScoreTable())
+        self._accepted, self._succeeding = accepted, succeeding
+
+    def is_success(self, cell: Cell) -> bool:
+        """Return True for a share of the runs."""
+        return _share(cell.feedback) < self._succeeding
+
+    def is_better(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
+        """Return True for a share of the candidates."""
+        return _share(challenger.digest) < self._accepted
+
+    def is_worse(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
+        """Return True for a share of the candidates."""
+        return challenger.digest != incumbent.digest and _share(challenger.digest) >= self._accepted
+
+    def mean(self, candidate: Candidate, rows: Sequence[str]) -> float:
+        """Return a made-up mean."""
+        return _share(candidate.digest)
+
+
+def forecast(task: Task, make: Any, predictors: int) -> Forecast:
+    """Return the forecast of the rules ``make(task)``."""
+    counts = [_count(task.with_judge(LuckyJudge(*luck)), make) for luck in product(LUCK, repeat=2)]
+    runs, writing = [count[0] for count in counts], [count[1] for count in counts]
+    return Forecast(_amount(runs), _amount(writing), _amount([run * predictors + wrote for run, wrote in counts]))
+
+
+def _amount(counts: Sequence[int]) -> Amount:
+    return Amount(min(counts), round(sum(counts) / len(counts)), max(counts))
+
+
+def _count(task: Task, make: Any) -> tuple[int, int]:
+    """Return the runs and the writing calls of one run of a rule."""
+    rule: Rule = make(task)
+    known: set[tuple[RunKey, str, bool]] = set()
+    written: set[str] = set()
+    answer: object = None
+    try:
+        while True:
+            effect: RuleEffect = rule.send(answer)
+            answer = None
+            if isinstance(effect, Measure):
+                known |= {(run, effect.by, effect.traced) for run in effect.runs}
+                answer = [_cell(task, run, effect) for run in effect.runs]
+            elif isinstance(effect, Write):
+                answers = [_answer(effect, at) for at in range(effect.sample, effect.sample + effect.count)]
+                written |= {f"{effect.signature.__name__}{answer}" for answer in answers}
+                answer = answers
+    except StopIteration:
+        traced = {(run, by) for run, by, is_traced in known if is_traced}
+        return len(traced | {(run, by) for run, by, _ in known}), len(written)
+
+
+def _cell(task: Task, run: RunKey, effect: Measure) -> Cell:
+    mark = f"{run.candidate.digest}/{run.row}/{run.repeat}"
+    trace: tuple[TraceStep, ...] = ()
+    if effect.traced:
+        example = Example(task.example_of(run.row), augmented=True)
+        trace = tuple(TraceStep(name, example.to_json()) for name in task.signatures)
+    score = float(_share(mark) < 0.5)
+    task.judge.table.put(run.candidate.digest, run.row, run.repeat, score)
+    return Cell(score, feedback=mark, outputs={}, requests=1, trace=trace)
+
+
+def _answer(effect: Write, at: int) -> Mapping[str, Any]:
+    mark = sha256(repr((effect.signature.__name__, to_plain(dict(effect.inputs)), at)).encode()).hexdigest()[:12]
+    outputs: JsonObject = {}
+    for name, info in effect.signature.output_fields.items():
+        outputs[name] = f"{name} {mark}" if info.annotation is str else [f"{name} {mark}"]
+    return outputs
+
+
+def _share(text: str) -> float:
+    return int(sha256(text.encode()).hexdigest()[:8], 16) / 0x1_0000_0000

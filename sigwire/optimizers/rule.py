@@ -1,0 +1,108 @@
+"""Rules: generators that search for a better candidate. They yield what they want to know, and decide by the answers alone.
+
+A rule holds no model, opens no file, starts no thread and reads no clock; its random numbers come from ``Task.rng``. The
+engine performs what a rule yields (``Measure``, ``Write``, ``Report``), so that budget, journal, parallel runs, errors and
+resuming are written once. With the same seed and the same answers a rule takes the same path, whatever the number of threads.
+When a budget is spent, ``BudgetSpent`` is raised at the yield; the rule returns its best candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from sigwire.core.json import JsonValue
+from sigwire.evaluate.cell import Cell
+from sigwire.optimizers.candidate import Candidate
+from sigwire.signatures.signature import SignatureClass
+
+if TYPE_CHECKING:
+    from sigwire.optimizers.events import SearchEvent
+
+__all__ = ["Measure", "Report", "Rule", "RuleEffect", "RuleSteps", "RunKey", "Write", "measure", "report", "write"]
+
+T = TypeVar("T")
+RunBy: TypeAlias = Literal["student", "teacher"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """One run: a candidate on a row. ``repeat`` counts the samples of that run, from 0."""
+
+    candidate: Candidate
+    row: str
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Run candidates on rows; the answer is a list of cells in the order of ``runs``.
+
+    ``traced``: cells have the calls of predictors. ``by``: the program to which candidates are applied. Runs that were made
+    before are not made again.
+    """
+
+    runs: tuple[RunKey, ...]
+    traced: bool = False
+    by: RunBy = "student"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Ask the writing model ``count`` times; the answer is a list of outputs by name, ``None`` for an unusable answer.
+
+    ``inputs`` are those of ``signature``, as JSON. ``rows`` are the training rows that they quote: a row of the validation
+    set is refused. ``sample`` sets apart the samples of equal requests.
+    """
+
+    signature: SignatureClass
+    inputs: Mapping[str, JsonValue]
+    rows: tuple[str, ...] = ()
+    count: int = 1
+    temperature: float | None = 1.0
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Emit an event to callbacks, progress and the journal; the answer is ``None``."""
+
+    event: SearchEvent = field()
+
+
+RuleEffect: TypeAlias = "Measure | Write | Report"
+RuleSteps: TypeAlias = Generator[RuleEffect, Any, T]
+Rule: TypeAlias = RuleSteps[Candidate]
+
+
+def measure(
+    candidate: Candidate,
+    rows: Sequence[str],
+    *,
+    repeat: int = 0,
+    traced: bool = False,
+    by: RunBy = "student",
+) -> RuleSteps[list[Cell]]:
+    """Run one candidate on rows; return the cells in order."""
+    cells: list[Cell] = yield Measure(tuple(RunKey(candidate, row, repeat) for row in rows), traced, by)
+    return cells
+
+
+def write(
+    signature: SignatureClass,
+    inputs: Mapping[str, JsonValue],
+    *,
+    rows: Sequence[str] = (),
+    count: int = 1,
+    temperature: float | None = 1.0,
+    sample: int = 0,
+) -> RuleSteps[list[Mapping[str, Any] | None]]:
+    """Ask the writing model; return the outputs of each answer, ``None`` for an unusable one."""
+    answers: list[Mapping[str, Any] | None] = yield Write(signature, inputs, tuple(rows), count, temperature, sample)
+    return answers
+
+
+def report(event: SearchEvent) -> RuleSteps[None]:
+    """Emit an event."""
+    yield Report(event)

@@ -1,0 +1,1 @@
+"""The rules of optimizers, one file each."""

@@ -1,0 +1,68 @@
+"""The view that rules have of a search: rows, slots, the judge and random numbers; no model, clock or validation row."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from sigwire.core.example import Example
+from sigwire.errors import InputError
+from sigwire.optimizers.candidate import Candidate, Demo, Slot
+from sigwire.optimizers.judge import Judge
+from sigwire.signatures.signature import SignatureClass
+
+__all__ = ["Task"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A search as rules see it.
+
+    ``baseline``: the student as it is; ``teacher``: the program that makes demos, as it is. ``slots``: the texts that may be
+    tuned, by name. ``signatures``: the signature of each predictor. ``train`` and ``val``: ids of rows. ``outline``: the
+    structure of the program as text. ``tunes``: what may change ("instructions", "demos", "tools", "fields", "tool_names").
+    ``is_taught``: the teacher has demos of its own.
+    """
+
+    baseline: Candidate
+    teacher: Candidate
+    slots: Mapping[Slot, str]
+    signatures: Mapping[str, SignatureClass]
+    train: tuple[str, ...]
+    val: tuple[str, ...]
+    judge: Judge
+    seed: int
+    outline: str
+    tunes: frozenset[str]
+    example_of: Callable[[str], Example]
+    is_taught: bool = False
+
+    def rng(self, purpose: str, *index: object) -> random.Random:
+        """Return random numbers for one purpose. A draw for one purpose shifts none of another."""
+        text = "/".join(map(str, (self.seed, purpose, *index)))
+        return random.Random(int.from_bytes(sha256(text.encode()).digest()[:8], "big"))
+
+    def example(self, row: str) -> Example:
+        """Return a training example. Raises ``InputError`` for a row of the validation set."""
+        if row not in self.train:
+            raise InputError(f"The row {row!r} is not in the training set: rules do not read other rows.")
+        return self.example_of(row)
+
+    def labeled_demo(self, row: str, predictor: str) -> Demo | None:
+        """Return a training row as a demo of a predictor; ``None`` if it has none of its outputs or inputs."""
+        example, fields = self.example(row), self.signatures[predictor]
+        if not any(name in example for name in fields.input_fields) or not any(
+            name in example for name in fields.output_fields
+        ):
+            return None
+        return Demo(example.to_json(), row)
+
+    def with_rows(self, train: tuple[str, ...], val: tuple[str, ...]) -> Task:
+        """Return the task with other rows."""
+        return replace(self, train=train, val=val)
+
+    def with_judge(self, judge: Judge) -> Task:
+        """Return the task with another judge."""
+        return replace(self, judge=judge)
