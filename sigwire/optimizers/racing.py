@@ -33,7 +33,7 @@ def race(
     block: int = BLOCK,
     survivors: int = 1,
 ) -> RuleSteps[RaceResult]:
-    """Run candidates on blocks of rows; after each block drop the worse half, and all that are worse than the leader beyond noise.
+    """Run candidates on blocks of rows; after each block drop the worse half, and those worse than the leader beyond noise.
 
     ``keep`` is never dropped: the incumbent, to which the leader is compared on all rows. ``survivors`` others run to the last
     row. Sequential halving (Karnin, Koren and Somekh 2013; for prompts: Shi et al. 2024, *TRIPLE*): with k candidates and
