@@ -20,6 +20,9 @@ __all__ = ["Judge", "ScoreTable", "Strategy"]
 Strategy: TypeAlias = Literal["paired", "greedy"]
 
 
+_HOPE = 0.4
+
+
 class ScoreTable:
     """Scores by candidate and row. A row without a score is missing."""
 
@@ -98,6 +101,15 @@ class Judge:
         """Return True if the challenger is worse beyond noise: a race drops it."""
         differences = self.differences(challenger, incumbent, rows)
         return sum(differences) < 0 and probability_better([-each for each in differences]) >= self.confidence
+
+    def advantage(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> float:
+        """Return the mean difference of scores on the rows that both have; 0 without such rows."""
+        differences = self.differences(challenger, incumbent, rows)
+        return sum(differences) / len(differences) if differences else 0.0
+
+    def may_be_better(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
+        """Return True if further runs may show the challenger to be better: it is at least about as good on these rows."""
+        return probability_better(self.differences(challenger, incumbent, rows)) >= _HOPE
 
     # --- the end of a search
 

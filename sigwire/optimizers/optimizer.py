@@ -85,7 +85,8 @@ class Optimizer(ChecksKeywords):
     """Base of all optimizers: ``compile`` returns a copy of a program with better texts, demos or options.
 
     ``metric(example, prediction, trace=None)`` returns a number, a bool or a ``Score``, sync or async, or is a module that
-    judges. ``prompt_model`` writes texts, by default the model of the settings. ``teacher_settings``: settings while the
+    judges. ``prompt_model`` writes texts, ``task_model`` runs the
+    program; by default the models of the program and of the settings. ``teacher_settings``: settings while the
     teacher runs, such as its ``lm``. ``num_threads``: runs at once, by default the setting of that name. ``metric_threshold``:
     the least score of a run that may be shown as a demo. ``search``: see ``SearchOptions``.
 
@@ -102,6 +103,7 @@ class Optimizer(ChecksKeywords):
         metric: Any = None,
         *,
         prompt_model: Any = None,
+        task_model: Any = None,
         teacher_settings: Mapping[str, Any] | None = None,
         num_threads: int | None = None,
         metric_threshold: float | None = None,
@@ -124,7 +126,11 @@ class Optimizer(ChecksKeywords):
         if num_threads is not None and num_threads < 1:
             raise ConfigurationError(f"num_threads is a number above 0, not {num_threads} (making {name}).")
         self.metric = metric
-        self.prompt_model, self.teacher_settings = prompt_model, dict(teacher_settings or {})
+        self.prompt_model, self.task_model, self.teacher_settings = (
+            prompt_model,
+            task_model,
+            dict(teacher_settings or {}),
+        )
         self.num_threads, self.metric_threshold, self.failure_score = num_threads, metric_threshold, failure_score
         self.search = search
         self.budget = read_budget(search.get("budget"))
@@ -310,6 +316,7 @@ class Optimizer(ChecksKeywords):
             held_out=frozenset((*task.val, *rows.test)) - frozenset(task.train),
             plan=self._plan,
             writer=self.prompt_model,
+            task_model=self.task_model,
             teacher_settings=self.teacher_settings,
             limit=self.num_threads or current().num_threads,
             timeout=self.search.get("timeout"),
@@ -385,7 +392,7 @@ def _state_digest(program: Module) -> str:
 
 def _plain_options(options: Mapping[str, Any]) -> JsonObject:
     """Return the options that decide a path as JSON: threads, files and listeners do not."""
-    ignored = {"num_threads", "search", "budget", "metric", "prompt_model", "teacher_settings"}
+    ignored = {"num_threads", "search", "budget", "metric", "prompt_model", "task_model", "teacher_settings"}
     return {
         name: value if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
         for name, value in options.items()

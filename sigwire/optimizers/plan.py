@@ -72,6 +72,10 @@ class LuckyJudge(Judge):
         """Return True for a share of the candidates."""
         return challenger.digest != incumbent.digest and _share(challenger.digest) >= self._accepted
 
+    def may_be_better(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
+        """Return True for a share of the candidates."""
+        return self.is_better(challenger, incumbent, rows)
+
     def mean(self, candidate: Candidate, rows: Sequence[str]) -> float:
         """Return a made-up mean."""
         return _share(candidate.digest)

@@ -53,7 +53,7 @@ class EngineSetup:
     """The programs, rows and models of an engine.
 
     ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
-    settings; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of failures that stop the search.
+    settings; ``task_model`` for the program; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of failures that stop the search.
     """
 
     student: Module
@@ -62,6 +62,7 @@ class EngineSetup:
     held_out: frozenset[str]
     plan: MetricPlan | None
     writer: Any = None
+    task_model: Any = None
     teacher_settings: Mapping[str, Any] | None = None
     limit: int = 8
     timeout: float | None = None
@@ -196,6 +197,8 @@ class Engine:
         program = self._programs.get(key)
         if program is None:
             program = applied(self._setup.teacher if by == "teacher" else self._setup.student, candidate)
+            if self._setup.task_model is not None:
+                program.set_lm(self._setup.task_model)
             self._programs[key] = program
             if len(self._programs) > _KEPT_PROGRAMS:
                 self._programs.popitem(last=False)

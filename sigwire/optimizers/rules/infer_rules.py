@@ -1,0 +1,145 @@
+"""InferRules: rules that the data teaches, appended to the instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from sigwire.errors import BudgetSpent
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.demos import collect_successes, labelled, with_success_demos
+from sigwire.optimizers.optimizer import Optimizer, SearchOptions
+from sigwire.optimizers.proposing import InduceRules, accepted, fields_of, shown_rows
+from sigwire.optimizers.racing import race
+from sigwire.optimizers.rule import Rule, RuleSteps, measure, write
+from sigwire.optimizers.task import Task
+
+__all__ = ["InferRules"]
+
+_SHOWN = 20
+_HEADING = "Rules:"
+
+
+class InferRules(Optimizer):
+    """Append rules to instructions that a model finds in the training rows (DSPy's ``InferRules``), beside bootstrapped demos.
+
+    The bootstrapped program is a candidate; ``num_candidates`` others have up to ``num_rules`` rules for each predictor, drawn
+    from rows that it answered wrongly first. All race against the student on the validation rows.
+    Cost: at most two runs a training row, num_candidates · P writing calls for P predictors, and one race.
+    """
+
+    _fixed_tunes = frozenset({"instructions", "demos"})
+
+    def __init__(
+        self,
+        metric: Any = None,
+        num_candidates: int = 10,
+        num_rules: int = 10,
+        num_threads: int | None = None,
+        teacher_settings: Mapping[str, Any] | None = None,
+        *,
+        max_bootstrapped_demos: int = 4,
+        max_labeled_demos: int = 16,
+        max_rounds: int = 1,
+        max_errors: int | None = None,
+        metric_threshold: float | None = None,
+        prompt_model: Any = None,
+        **search: Unpack[SearchOptions],
+    ) -> None:
+        super().__init__(
+            metric,
+            prompt_model=prompt_model,
+            teacher_settings=teacher_settings,
+            num_threads=num_threads,
+            metric_threshold=metric_threshold,
+            **search,
+        )
+        self.num_candidates, self.num_rules = num_candidates, num_rules
+        self.max_bootstrapped_demos, self.max_labeled_demos = max_bootstrapped_demos, max_labeled_demos
+        self.max_rounds, self.max_errors = max_rounds, max_errors
+
+    def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
+        """Return the rule."""
+        candidates: list[Candidate] = []
+        try:
+            demos = yield from self._with_demos(task)
+            candidates.append(demos)
+            rows, notes = yield from _wrong_first(task, demos)
+            for number in range(self.num_candidates):
+                known = {task.baseline.digest, *(each.digest for each in candidates)}
+                candidate = demos
+                for name in task.signatures:
+                    found = yield from self._with_rules(task, candidate, name, rows, notes, known, number)
+                    candidate = found or candidate
+                if candidate.digest not in known:
+                    candidates.append(candidate)
+            return (yield from race(task, candidates, task.val, keep=task.baseline)).leader
+        except BudgetSpent:
+            return task.judge.ranked([task.baseline, *candidates], task.val)[0]
+
+    def _with_demos(self, task: Task) -> RuleSteps[Candidate]:
+        if "demos" not in task.tunes or not self.max_bootstrapped_demos + self.max_labeled_demos:
+            return task.baseline
+        teacher = task.teacher
+        if not task.is_taught:
+            for name, demos in labelled(task, self.max_labeled_demos, "teacher").items():
+                teacher = teacher.with_demos(name, demos)
+        found = yield from collect_successes(
+            task, teacher, task.train, wanted=self.max_bootstrapped_demos, rounds=self.max_rounds
+        )
+        return with_success_demos(task, task.baseline, found, most_labelled=self.max_labeled_demos)
+
+    def _with_rules(
+        self,
+        task: Task,
+        base: Candidate,
+        name: str,
+        rows: Sequence[str],
+        notes: Mapping[str, str],
+        known: set[str],
+        number: int,
+    ) -> RuleSteps[Candidate | None]:
+        """Ask for rules of a predictor; return the candidate with them."""
+        slot = f"{name}.instructions"
+        instruction = base.texts.get(slot, task.slots.get(slot, ""))
+        shown = [
+            *rows[: _SHOWN // 2],
+            *task.rng("rows of rules", number, name).sample(
+                rows[_SHOWN // 2 :], k=min(_SHOWN // 2, max(0, len(rows) - _SHOWN // 2))
+            ),
+        ]
+        answers = yield from write(
+            InduceRules,
+            {
+                "step": fields_of(task, name),
+                "current_instruction": instruction,
+                "examples": shown_rows([task.example(row) for row in shown], [notes.get(row, "") for row in shown]),
+                "most_rules": str(self.num_rules),
+            },
+            rows=shown,
+            sample=number,
+        )
+        rules = [] if answers[0] is None else _distinct(answers[0]["rules"])[: self.num_rules]
+        if not rules:
+            return None
+        text = "\n".join([instruction, "", _HEADING, *(f"- {each}" for each in rules)])
+        return (yield from accepted(base, slot, text, known))
+
+
+def _wrong_first(task: Task, candidate: Candidate) -> RuleSteps[tuple[list[str], dict[str, str]]]:
+    """Return training rows, wrongly answered ones first, and notes about those."""
+    rows = task.rng("rules").sample(task.train, min(2 * _SHOWN, len(task.train)))
+    cells = yield from measure(candidate, rows)
+    wrong = {row: cell for row, cell in zip(rows, cells, strict=True) if not task.judge.is_success(cell)}
+    notes = {row: cell.feedback or "this row was answered wrongly" for row, cell in wrong.items()}
+    return [*wrong, *(row for row in rows if row not in wrong)], notes
+
+
+def _distinct(rules: Sequence[object]) -> list[str]:
+    """Return rules without repetitions, by their letters alone."""
+    found: dict[str, str] = {}
+    for rule in rules:
+        text = " ".join(str(rule).split()).lstrip("-*0123456789. ")
+        if text:
+            found.setdefault("".join(filter(str.isalnum, text.casefold())), text)
+    return list(found.values())

@@ -1,0 +1,212 @@
+"""MIPROv2: instructions and demos together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import floor, log2
+from typing import Any, ClassVar, Unpack
+
+from sigwire.errors import BudgetSpent, ConfigurationError
+from sigwire.optimizers.candidate import Candidate, Demo
+from sigwire.optimizers.demos import collect_successes, labelled, with_success_demos
+from sigwire.optimizers.events import Kept, Proposed
+from sigwire.optimizers.optimizer import Optimizer, SearchOptions
+from sigwire.optimizers.proposing import TIPS, proposed, shown_rows, summary_of
+from sigwire.optimizers.racing import race
+from sigwire.optimizers.rule import Rule, RuleSteps, report
+from sigwire.optimizers.sampling import Choices
+from sigwire.optimizers.task import Task
+
+__all__ = ["MIPROv2"]
+
+_SIZES: Mapping[str, int] = {"light": 6, "medium": 12, "heavy": 18}
+_BATCH = 6  # candidates of a race; a setting of the search, not of the number of threads
+_SHOWN = 10
+_POOL = 3  # successes that are collected for each demo of a set
+
+
+class MIPROv2(Optimizer):
+    """Choose an instruction and a set of demos for each predictor (Opsahl-Ong et al. 2024, *Optimizing Instructions and
+    Demonstrations for Multi-Stage Language Model Programs*).
+
+    ``auto`` "light", "medium" or "heavy" makes 6, 12 or 18 instructions and sets of demos and as many trials as the paper's
+    code; ``auto=None`` takes ``num_candidates`` and ``compile(num_trials=)``. The present instruction and demos are options
+    too. Trials are proposed by TPE (Bergstra et al. 2011) in batches; the candidates of a batch race against the leader.
+    ``minibatch`` and its options are accepted: races decide how many rows a candidate needs.
+    Cost: up to 3 · max_bootstrapped_demos successes of runs for the demos, 1 + n · P writing calls for n instructions and P
+    predictors, and races of about 2 · trials · 8 runs.
+    """
+
+    _compile_options: ClassVar[Mapping[str, Any]] = {
+        "num_trials": None,
+        "max_bootstrapped_demos": None,
+        "max_labeled_demos": None,
+        "seed": None,
+        "minibatch": True,
+        "minibatch_size": 35,
+        "minibatch_full_eval_steps": 5,
+        "program_aware_proposer": True,
+        "data_aware_proposer": True,
+        "view_data_batch_size": 10,
+        "tip_aware_proposer": True,
+        "fewshot_aware_proposer": True,
+        "requires_permission_to_run": None,
+        "provide_traceback": None,
+    }
+    _fixed_tunes = frozenset({"instructions", "demos"})
+
+    def __init__(
+        self,
+        metric: Any = None,
+        prompt_model: Any = None,
+        task_model: Any = None,
+        teacher_settings: Mapping[str, Any] | None = None,
+        max_bootstrapped_demos: int = 4,
+        max_labeled_demos: int = 4,
+        auto: str | None = "light",
+        num_candidates: int | None = None,
+        num_threads: int | None = None,
+        max_errors: int | None = None,
+        seed: int = 9,
+        init_temperature: float = 1.0,
+        verbose: bool = False,
+        track_stats: bool = True,
+        log_dir: str | None = None,
+        metric_threshold: float | None = None,
+        **search: Unpack[SearchOptions],
+    ) -> None:
+        if auto is not None and (auto not in _SIZES or num_candidates is not None):
+            raise ConfigurationError(
+                f'auto is "light", "medium" or "heavy" without num_candidates, not {auto!r} (making MIPROv2). Write auto=None '
+                "for numbers of your own."
+            )
+        super().__init__(
+            metric,
+            prompt_model=prompt_model,
+            task_model=task_model,
+            teacher_settings=teacher_settings,
+            num_threads=num_threads,
+            metric_threshold=metric_threshold,
+            **{"seed": seed, **search},  # type: ignore[typeddict-item]
+        )
+        self.max_bootstrapped_demos, self.max_labeled_demos = max_bootstrapped_demos, max_labeled_demos
+        self.auto, self.num_candidates, self.max_errors = auto, num_candidates, max_errors
+        self.init_temperature, self.verbose, self.track_stats, self.log_dir = (
+            init_temperature,
+            verbose,
+            track_stats,
+            log_dir,
+        )
+
+    def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
+        """Return the rule."""
+        leader = task.baseline
+        count = self._count(options)
+        try:
+            demos = yield from self._demo_sets(task, options, count)
+            texts = yield from self._instructions(task, options, count, demos)
+            names = {
+                f"{kind}/{name}": len(found[name])
+                for kind, found in (("text", texts), ("demos", demos))
+                for name in found
+            }
+            sampler = Choices({name: size for name, size in names.items() if size > 1}, task)
+            left = options["num_trials"] or _trials(count, len(names))
+            while left > 0:
+                choices = sampler.ask(min(_BATCH, left))
+                left -= len(choices)
+                arms = [_joined(task, choice, texts, demos) for choice in choices]
+                for arm in arms:
+                    yield from report(Proposed(arm, "instruction and demos", (*arm.texts, *arm.demos)))
+                result = yield from race(task, arms, task.val, keep=leader)
+                for choice, arm in zip(choices, arms, strict=True):
+                    sampler.tell(choice, task.judge.advantage(arm, leader, task.val))
+                if task.judge.is_better(result.leader, leader, task.val):
+                    leader = result.leader
+                    yield from report(Kept(leader, f"{left} trials left"))
+        except BudgetSpent:
+            pass
+        return leader
+
+    def _count(self, options: Mapping[str, Any]) -> int:
+        if self.auto is not None:
+            return _SIZES[self.auto]
+        if not self.num_candidates or not options["num_trials"]:
+            raise ConfigurationError("MIPROv2(auto=None) needs num_candidates= and compile(num_trials=) (compiling).")
+        return self.num_candidates
+
+    def _demo_sets(
+        self, task: Task, options: Mapping[str, Any], count: int
+    ) -> RuleSteps[dict[str, list[tuple[Demo, ...] | None]]]:
+        """Return sets of demos by predictor; ``None`` is those that the student has."""
+        most, labels = (
+            getattr(self, name) if options[name] is None else options[name]
+            for name in ("max_bootstrapped_demos", "max_labeled_demos")
+        )
+        if "demos" not in task.tunes or not most + labels:
+            return {}
+        teacher = task.teacher
+        if not task.is_taught:
+            for name, shown in labelled(task, labels, "teacher").items():
+                teacher = teacher.with_demos(name, shown)
+        pool = (yield from collect_successes(task, teacher, task.train, wanted=_POOL * most)) if most else []
+        found: dict[str, list[tuple[Demo, ...] | None]] = {name: [None] for name in task.signatures}
+        for number in range(count):
+            source = task.rng("demo set", number)
+            size = most if number == 0 else source.randint(min(1, most), most)
+            chosen = source.sample(pool, min(size, len(pool)))
+            made = with_success_demos(task, task.baseline, chosen, most_labelled=labels, purpose=f"labels {number}")
+            for name, each in made.demos.items():
+                if each and each not in found[name]:
+                    found[name].append(each)
+        return found
+
+    def _instructions(
+        self, task: Task, options: Mapping[str, Any], count: int, demos: Mapping[str, Sequence[Any]]
+    ) -> RuleSteps[dict[str, list[str | None]]]:
+        """Return instructions by predictor; ``None`` is the instruction that the student has."""
+        found: dict[str, list[str | None]] = {}
+        if "instructions" not in task.tunes:
+            return found
+        rows = task.rng("shown rows").sample(task.train, min(_SHOWN, len(task.train)))
+        summary = (yield from summary_of(task, task.train)) if options["data_aware_proposer"] else ""
+        examples = shown_rows([task.example(row) for row in rows])
+        for name in task.signatures:
+            made: list[Candidate] = []
+            for number in range(count):
+                hint = TIPS[number % len(TIPS)] if options["tip_aware_proposer"] else ""
+                made += yield from proposed(
+                    task,
+                    task.baseline,
+                    name,
+                    {task.baseline.digest, *(each.digest for each in made)},
+                    count=1,
+                    temperature=self.init_temperature,
+                    examples=examples,
+                    rows=rows,
+                    summary=summary,
+                    hint=hint,
+                    sample=number,
+                )
+            found[name] = [None, *(each.texts[f"{name}.instructions"] for each in made)]
+        return found
+
+
+def _joined(
+    task: Task,
+    choice: Mapping[str, int],
+    texts: Mapping[str, Sequence[str | None]],
+    demos: Mapping[str, Sequence[tuple[Demo, ...] | None]],
+) -> Candidate:
+    """Return the candidate of a choice."""
+    candidate = task.baseline
+    for name in task.signatures:
+        if name in texts and (text := texts[name][choice.get(f"text/{name}", 0)]) is not None:
+            candidate = candidate.with_text(f"{name}.instructions", text, task.baseline.digest)
+        if name in demos and (chosen := demos[name][choice.get(f"demos/{name}", 0)]) is not None:
+            candidate = candidate.with_demos(name, chosen, task.baseline.digest)
+    return candidate
+
+
+def _trials(count: int, variables: int) -> int:
+    return floor(max(2 * variables * log2(count), 1.5 * count))
