@@ -27,25 +27,31 @@ class ScoreTable:
     """Scores by candidate and row. A row without a score is missing."""
 
     def __init__(self) -> None:
-        self._scores: dict[str, dict[str, dict[int, float]]] = {}
+        self._scores: dict[str, dict[str, float]] = {}
+        self._repeats: dict[tuple[str, str], dict[int, float]] = {}  # of rows with several runs
 
     def put(self, candidate: str, row: str, repeat: int, score: float | None) -> None:
         """Add the score of a run; ``None`` adds nothing."""
-        if score is not None:
-            self._scores.setdefault(candidate, {}).setdefault(row, {})[repeat] = score
+        if score is None:
+            return
+        scores = self._scores.setdefault(candidate, {})
+        if repeat == 0 and row not in scores:
+            scores[row] = score
+            return
+        first = {0: scores[row]} if row in scores else {}
+        repeats = self._repeats.setdefault((candidate, row), first)
+        repeats[repeat] = score
+        scores[row] = _mean([repeats[at] for at in sorted(repeats)])
 
     def scores(self, candidate: Candidate, rows: Iterable[str] | None = None) -> dict[str, float]:
         """Return the mean score of each row that the candidate has, of ``rows`` or of all."""
         found = self._scores.get(candidate.digest, {})
         wanted = sorted(found) if rows is None else rows
-        return {row: _mean([found[row][at] for at in sorted(found[row])]) for row in wanted if row in found}
+        return {row: found[row] for row in wanted if row in found}
 
     def by_candidate(self, rows: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the mean score by candidate digest and row."""
-        return {
-            digest: {row: _mean([found[row][at] for at in sorted(found[row])]) for row in rows if row in found}
-            for digest, found in self._scores.items()
-        }
+        return {digest: {row: found[row] for row in rows if row in found} for digest, found in self._scores.items()}
 
 
 class Judge:

@@ -53,7 +53,8 @@ class EngineSetup:
     """The programs, rows and models of an engine.
 
     ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
-    settings; ``task_model`` for the program; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of failures that stop the search.
+    settings; ``task_model`` for the program;
+    ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of failures that stop the search.
     """
 
     student: Module
@@ -83,7 +84,6 @@ class Engine:
     ) -> None:
         self._setup, self._store, self._table, self._spending, self._listen = setup, store, table, spending, listen
         self._programs: OrderedDict[tuple[str, str], Module] = OrderedDict()
-        self._counted: set[str] = set()
         self._run = Run()
         self.candidates: dict[str, Candidate] = {}
         self.is_spent = False
@@ -144,8 +144,7 @@ class Engine:
             if (key := self._store.find(run, effect.by, effect.traced)) is None:
                 continue
             cells[run] = cell = self._store.cell(key)
-            if key not in self._counted:
-                self._counted.add(key)
+            if self._store.first_use(key):
                 self._spending.add(_cost_of(cell))
                 if effect.by == "student":
                     self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
@@ -217,7 +216,7 @@ class Engine:
         }
         keys = {write_key(request, index): index for index in range(effect.sample, effect.sample + effect.count)}
         rounds, failures = 0, list[str]()
-        while missing := [key for key in keys if self._store.written(key) is None]:
+        while missing := [key for key in keys if not self._store.has(key)]:
             self._spending.fitting(1)
             with self._spending.rest():
                 yield Gather(
@@ -228,7 +227,7 @@ class Engine:
                 raise SearchPaused.after(failures)
         return [self._answered(key) for key in keys]
 
-    def _answer(self, effect: Write, key: str, index: int, failures: list[str]) -> Steps[None]:
+    def _answer(self, effect: Write, key: bytes, index: int, failures: list[str]) -> Steps[None]:
         """Ask the writing model once; an answer that cannot be used is recorded too."""
         current_run.set(self._run)
         predict = Predict(effect.signature, max_reasks=1)
@@ -251,11 +250,9 @@ class Engine:
         spent = replace(spent, runs=0, writing_calls=spent.calls)
         self._store.put_written(key, {**record, "spent": spent.to_json()})
 
-    def _answered(self, key: str) -> Mapping[str, Any] | None:
+    def _answered(self, key: bytes) -> Mapping[str, Any] | None:
         record = self._store.written(key)
-        assert record is not None
-        if key not in self._counted:
-            self._counted.add(key)
+        if self._store.first_use(key):
             self._spending.add(Spent.from_json(cast("Mapping[str, object]", record["spent"])))
         return cast("Mapping[str, Any] | None", record["outputs"])
 

@@ -1,12 +1,16 @@
-"""Finished runs and answers of a search, by what they are: in memory, and in a journal file from which a search resumes.
+"""Finished runs and answers of a search, by what they are; with a journal file, a killed search resumes from them.
 
-A record is appended as its run ends. Its key is a digest of candidate, row, sample and program, so a changed example or
-candidate has other keys, and a rule that starts again finds what is finished.
+A record is written as its run ends. Its key is a digest of candidate, row, sample and program: a changed example or candidate
+has another key, and a rule that starts again finds what is finished. Records are kept in a temporary file and read back when
+they are asked for again, so that the memory of a search is an index: about 200 bytes a run.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
+import threading
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, cast
@@ -14,95 +18,144 @@ from typing import Any, cast
 from sigwire.core.json import JsonObject, dumps
 from sigwire.errors import StateError
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.records import RecordFile
 from sigwire.optimizers.rule import RunKey
 
-__all__ = ["RunStore", "run_key", "write_key"]
+__all__ = ["RunStore", "write_key"]
+
+_FORMAT = 1
+_LENGTH = 1 << 32  # offsets and lengths share a number
 
 
-def run_key(run: RunKey, by: str, traced: bool) -> str:
-    """Return the key of a run."""
+def _run_key(run: RunKey, by: str, traced: bool) -> bytes:
     return _digest(["run", by, run.candidate.digest, run.row, run.repeat, traced])
 
 
-def write_key(request: JsonObject, index: int) -> str:
+def write_key(request: JsonObject, index: int) -> bytes:
     """Return the key of an answer of the writing model."""
     return _digest(["write", request, index])
 
 
-def _digest(value: object) -> str:
-    return blake2b(dumps(value).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+def _digest(value: object) -> bytes:
+    return blake2b(dumps(value).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 class RunStore:
-    """Records by key. ``path``: the journal file; ``None``: memory only. ``header`` identifies the search.
+    """Records by key. ``path``: the journal file, or ``None``. ``header`` identifies the search. Used from any thread.
 
-    Raises ``StateError`` if the file is of another search, naming what differs.
+    ``resumed``: how many records the file had. Raises ``StateError`` if the file is of another search, with the difference.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, header: Mapping[str, Any]) -> None:
-        self._records: dict[str, JsonObject] = {}
-        self._file: Any = None
-        self.resumed = 0
-        if path is None:
-            return
-        from sigwire.evaluate.records import RecordFile
+        self._spool = tempfile.TemporaryFile(prefix="sigwire-")  # noqa: SIM115  # closed by ``close``
+        self._lock = threading.Lock()
+        self._end = 0
+        self._places: dict[bytes, int] = {}
+        self._used: set[bytes] = set()
+        self._file: RecordFile | None = None
+        try:
+            if path is not None:
+                self._open(path, header)
+        except BaseException:
+            self.close()
+            raise
+        self.resumed = len(self._places)
 
+    def _open(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
         self._file = RecordFile(path)
-        found: JsonObject | None = None
-        for record in self._file.read():
-            if record.get("type") == "optimization":
-                found = record
-            elif isinstance(key := record.get("key"), str):
-                self._records[key] = record
+        rows, self._file.rows = self._file.rows, []
+        found = next((row for row in rows if row.get("type") == "optimization"), None)
+        if found is None and rows:
+            raise StateError(f"{str(path)!r} is no journal of a search (compiling). Name another file.")
         if found is None:
-            self._file.append({"type": "optimization", "format": 1, **header})
+            self._file.append({"type": "optimization", "format": _FORMAT, **header})
         else:
             _check_header(found, header, path)
-        self.resumed = len(self._records)
+        for row in rows:
+            if isinstance(key := row.get("key"), str):
+                self._keep(bytes.fromhex(key), row)
 
-    def find(self, run: RunKey, by: str, traced: bool) -> str | None:
+    # --- runs
+
+    def find(self, run: RunKey, by: str, traced: bool) -> bytes | None:
         """Return the key of a finished run; a traced one serves where no trace is needed."""
-        key = run_key(run, by, traced)
-        if key in self._records:
+        key = _run_key(run, by, traced)
+        if key in self._places:
             return key
-        return key if not traced and (key := run_key(run, by, True)) in self._records else None
+        return key if not traced and (key := _run_key(run, by, True)) in self._places else None
 
-    def cell(self, key: str) -> Cell:
+    def cell(self, key: bytes) -> Cell:
         """Return a finished run."""
-        return Cell.from_json(cast("Mapping[str, object]", self._records[key]["cell"]))
+        return Cell.from_json(cast("Mapping[str, object]", self._read(key)["cell"]))
 
     def put_cell(self, run: RunKey, by: str, traced: bool, cell: Cell) -> None:
         """Record a finished run."""
         place: JsonObject = {"candidate": run.candidate.digest, "row": run.row, "repeat": run.repeat}
-        self._put(run_key(run, by, traced), {"type": "cell", **place, "cell": cell.to_json()})
+        self._put(_run_key(run, by, traced), {"type": "cell", **place, "cell": cell.to_json()})
 
-    def written(self, key: str) -> JsonObject | None:
-        """Return a recorded answer of the writing model, with its cost."""
-        return self._records.get(key)
+    def first_use(self, key: bytes) -> bool:
+        """Return True once for each key: what a record cost is counted once."""
+        if key in self._used:
+            return False
+        self._used.add(key)
+        return True
 
-    def put_written(self, key: str, record: JsonObject) -> None:
+    # --- answers of the writing model
+
+    def has(self, key: bytes) -> bool:
+        """Return True if an answer is recorded."""
+        return key in self._places
+
+    def written(self, key: bytes) -> JsonObject:
+        """Return a recorded answer, with its cost."""
+        return self._read(key)
+
+    def put_written(self, key: bytes, record: JsonObject) -> None:
+        """Record an answer."""
         self._put(key, {"type": "write", **record})
 
+    # --- the files
+
     def note(self, record: JsonObject) -> None:
-        """Append a record that nothing reads back while resuming: a trial, the end."""
+        """Append a record to the journal that resuming does not read: a trial, the end."""
         if self._file is not None:
             self._file.append(record)
 
     def close(self) -> None:
+        """Close the files."""
         if self._file is not None:
             self._file.close()
+        with self._lock:
+            self._spool.close()
 
-    def _put(self, key: str, record: JsonObject) -> None:
-        record = {"key": key, **record}
+    def _put(self, key: bytes, record: JsonObject) -> None:
+        record = {"key": key.hex(), **record}
         if self._file is not None:
             self._file.append(record)
-        self._records[key] = record
+        self._keep(key, record)
+
+    def _keep(self, key: bytes, record: JsonObject) -> None:
+        data = json.dumps(record).encode()
+        with self._lock:
+            if self._spool.closed:  # a late thread of an interrupted search
+                return
+            self._spool.seek(self._end)
+            self._spool.write(data)
+            self._places[key] = self._end * _LENGTH + len(data)
+            self._end += len(data)
+
+    def _read(self, key: bytes) -> JsonObject:
+        offset, length = divmod(self._places[key], _LENGTH)
+        with self._lock:
+            self._spool.seek(offset)
+            data = self._spool.read(length)
+        return cast(JsonObject, json.loads(data))
 
 
 def _check_header(found: Mapping[str, Any], header: Mapping[str, Any], path: object) -> None:
-    differing = [name for name in header if found.get(name) != header[name]]
-    if differing:
-        shown = ", ".join(f"{name} was {found.get(name)!r:.60} and is {header[name]!r:.60}" for name in differing)
+    changed = {name: (found.get(name), value) for name, value in header.items() if found.get(name) != value}
+    if changed:
+        shown = ", ".join(f"{name} was {old!r:.60} and is {new!r:.60}" for name, (old, new) in changed.items())
         raise StateError(
             f"The journal {str(path)!r} is of another search: {shown} (resuming). Name another file, or restore what changed."
         )
