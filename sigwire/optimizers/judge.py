@@ -21,6 +21,7 @@ Strategy: TypeAlias = Literal["paired", "greedy"]
 
 
 _HOPE = 0.4
+_MANY_ROWS = 24
 
 
 class ScoreTable:
@@ -114,8 +115,10 @@ class Judge:
         return sum(differences) / len(differences) if differences else 0.0
 
     def may_be_better(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
-        """Return True if further runs may show the challenger to be better: it is at least about as good on these rows."""
-        return probability_better(self.differences(challenger, incumbent, rows)) >= _HOPE
+        """Return True if further runs may show the challenger to be better: on many rows a tie is not enough."""
+        differences = self.differences(challenger, incumbent, rows)
+        chance = probability_better(differences)
+        return chance > 0.5 if len(differences) >= _MANY_ROWS else chance >= _HOPE
 
     # --- the end of a search
 
