@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import product
 from typing import Any
 
 from sigwire.core.example import Example
@@ -23,7 +22,7 @@ from sigwire.optimizers.task import Task
 
 __all__ = ["Amount", "Forecast", "LuckyJudge", "forecast"]
 
-LUCK = (0.0, 0.5, 1.0)
+LUCK = ((0.0, 0.0), (0.0, 1.0), (0.5, 0.5), (1.0, 0.0), (1.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class LuckyJudge(Judge):
 
 def forecast(task: Task, make: Any, predictors: int) -> Forecast:
     """Return the forecast of the rules ``make(task)``."""
-    counts = [_count(task.with_judge(LuckyJudge(*luck)), make) for luck in product(LUCK, repeat=2)]
+    counts = [_count(task.with_judge(LuckyJudge(*luck)), make) for luck in LUCK]
     runs, writing = [count[0] for count in counts], [count[1] for count in counts]
     return Forecast(_amount(runs), _amount(writing), _amount([run * predictors + wrote for run, wrote in counts]))
 

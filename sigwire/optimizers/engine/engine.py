@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -34,7 +35,7 @@ from sigwire.modules.predict import Predict
 from sigwire.observe.usage import track_usage
 from sigwire.optimizers.candidate import Candidate, applied
 from sigwire.optimizers.engine.spending import Spending
-from sigwire.optimizers.engine.store import RunStore, write_key
+from sigwire.optimizers.engine.store import RunStore, run_key, write_key
 from sigwire.optimizers.errors import SearchPaused
 from sigwire.optimizers.events import SearchEvent, Spent
 from sigwire.optimizers.judge import ScoreTable
@@ -120,38 +121,51 @@ class Engine:
     # --- runs ----------------------------------------------------------------------------------------
 
     def _measure(self, effect: Measure) -> Steps[list[Cell]]:
-        runs = list(dict.fromkeys(effect.runs))
-        cells = self._recalled(runs, effect)
+        keys = {run: run_key(run, effect.by, effect.traced) for run in effect.runs}
+        for run in keys:
+            self.candidates.setdefault(run.candidate.digest, run.candidate)
+        cells: dict[RunKey, Cell] = {}
+        self._recall(keys, effect, cells)
         failures: list[str] = []
         rounds = 0
-        while missing := [run for run in runs if run not in cells]:
+        while missing := [run for run in keys if run not in cells]:
             part = missing[: self._spending.fitting(len(missing))]
-            before = len(cells)
+            done: dict[RunKey, Cell] = {}
             try:
-                yield from self._run_all(part, effect, failures)
+                yield from self._run_all(part, keys, effect, done, failures)
             finally:
-                cells |= self._recalled(part, effect)  # in the asked order, also after an interrupt
-            rounds = rounds + 1 if len(cells) == before else 0
-            if rounds >= 2 or len(failures) > _MAX_ROUNDS * len(runs):
+                for run in part:  # in the asked order, also after an interrupt
+                    if (cell := done.get(run)) is not None:
+                        self._count(keys[run], run, effect, cell)
+                cells |= done
+            rounds = 0 if done else rounds + 1
+            if rounds >= 2 or len(failures) > _MAX_ROUNDS * len(keys):
                 raise SearchPaused.after(failures)
         return [cells[run] for run in effect.runs]
 
-    def _recalled(self, runs: Sequence[RunKey], effect: Measure) -> dict[RunKey, Cell]:
-        """Return the finished ones of some runs; count each once, in the table of scores and as spent."""
-        cells: dict[RunKey, Cell] = {}
-        for run in runs:
-            self.candidates.setdefault(run.candidate.digest, run.candidate)
-            if (key := self._store.find(run, effect.by, effect.traced)) is None:
-                continue
-            cells[run] = cell = self._store.cell(key)
-            if self._store.first_use(key):
-                self._spending.add(_cost_of(cell))
-                if effect.by == "student":
-                    self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
-        return cells
+    def _recall(self, keys: Mapping[RunKey, bytes], effect: Measure, cells: dict[RunKey, Cell]) -> None:
+        """Add the runs that are finished."""
+        for run, key in keys.items():
+            if (found := self._store.find(key, run, effect.by, effect.traced)) is not None:
+                cells[run] = cell = self._store.cell(found)
+                self._count(found, run, effect, cell)
 
-    def _run_all(self, runs: Sequence[RunKey], effect: Measure, failures: list[str]) -> Steps[None]:
-        """Make runs at once; each is stored as it ends."""
+    def _count(self, key: bytes, run: RunKey, effect: Measure, cell: Cell) -> None:
+        """Count a finished run once: as spent, and in the table of scores."""
+        if self._store.first_use(key):
+            self._spending.add(_cost_of(cell))
+            if effect.by == "student":
+                self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
+
+    def _run_all(
+        self,
+        runs: Sequence[RunKey],
+        keys: Mapping[RunKey, bytes],
+        effect: Measure,
+        done: dict[RunKey, Cell],
+        failures: list[str],
+    ) -> Steps[None]:
+        """Make runs at once; each is stored as it ends, and added to ``done``."""
         spent: list[BudgetSpent] = []
 
         def one(run: RunKey) -> Steps[None]:
@@ -166,7 +180,8 @@ class Engine:
             if cell.failure is not None and cell.failure.kind == "provider":
                 failures.append(f"{cell.failure.type}: {cell.failure.message}")
                 return
-            self._store.put_cell(run, effect.by, effect.traced, cell if effect.traced else replace(cell, outputs=None))
+            self._store.put_cell(keys[run], run, cell if effect.traced else replace(cell, outputs=None))
+            done[run] = cell
 
         with self._spending.rest():
             yield Gather([one(run) for run in runs], limit=self._setup.limit)
@@ -175,8 +190,8 @@ class Engine:
 
     def _cell(self, run: RunKey, effect: Measure) -> Steps[Cell]:
         setup = self._setup
-        settings = dict(setup.teacher_settings or {}) if effect.by == "teacher" else {}
-        with context(**settings):
+        settings = setup.teacher_settings if effect.by == "teacher" else None
+        with context(**settings) if settings else nullcontext():
             return (
                 yield from cell_steps(
                     self._program(effect.by, run.candidate.without_row(run.row)),  # no row is its own demo

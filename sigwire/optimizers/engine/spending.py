@@ -52,7 +52,9 @@ class Spending:
             before.seconds + spent.seconds,
         )
         worst = self._worst
-        if spent.runs:
+        if spent.runs and (
+            spent.calls > worst.calls or spent.tokens > worst.tokens or (spent.money or 0) > (worst.money or 0)
+        ):
             self._worst = replace(
                 worst,
                 calls=max(worst.calls, spent.calls),

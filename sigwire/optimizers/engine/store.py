@@ -21,14 +21,16 @@ from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.records import RecordFile
 from sigwire.optimizers.rule import RunKey
 
-__all__ = ["RunStore", "write_key"]
+__all__ = ["RunStore", "run_key", "write_key"]
 
 _FORMAT = 1
 _LENGTH = 1 << 32  # offsets and lengths share a number
 
 
-def _run_key(run: RunKey, by: str, traced: bool) -> bytes:
-    return _digest(["run", by, run.candidate.digest, run.row, run.repeat, traced])
+def run_key(run: RunKey, by: str, traced: bool) -> bytes:
+    """Return the key of a run."""
+    text = f"run\0{by}\0{run.candidate.digest}\0{run.row}\0{run.repeat}\0{traced}"
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def write_key(request: JsonObject, index: int) -> bytes:
@@ -77,21 +79,20 @@ class RunStore:
 
     # --- runs
 
-    def find(self, run: RunKey, by: str, traced: bool) -> bytes | None:
+    def find(self, key: bytes, run: RunKey, by: str, traced: bool) -> bytes | None:
         """Return the key of a finished run; a traced one serves where no trace is needed."""
-        key = _run_key(run, by, traced)
         if key in self._places:
             return key
-        return key if not traced and (key := _run_key(run, by, True)) in self._places else None
+        return key if not traced and (key := run_key(run, by, True)) in self._places else None
 
     def cell(self, key: bytes) -> Cell:
         """Return a finished run."""
         return Cell.from_json(cast("Mapping[str, object]", self._read(key)["cell"]))
 
-    def put_cell(self, run: RunKey, by: str, traced: bool, cell: Cell) -> None:
+    def put_cell(self, key: bytes, run: RunKey, cell: Cell) -> None:
         """Record a finished run."""
         place: JsonObject = {"candidate": run.candidate.digest, "row": run.row, "repeat": run.repeat}
-        self._put(_run_key(run, by, traced), {"type": "cell", **place, "cell": cell.to_json()})
+        self._put(key, {"type": "cell", **place, "cell": cell.to_json()})
 
     def first_use(self, key: bytes) -> bool:
         """Return True once for each key: what a record cost is counted once."""
@@ -135,7 +136,7 @@ class RunStore:
         self._keep(key, record)
 
     def _keep(self, key: bytes, record: JsonObject) -> None:
-        data = json.dumps(record).encode()
+        data = dumps(record).encode(errors="surrogatepass")
         with self._lock:
             if self._spool.closed:  # a late thread of an interrupted search
                 return
@@ -149,7 +150,7 @@ class RunStore:
         with self._lock:
             self._spool.seek(offset)
             data = self._spool.read(length)
-        return cast(JsonObject, json.loads(data))
+        return cast(JsonObject, json.loads(data.decode(errors="surrogatepass")))
 
 
 def _check_header(found: Mapping[str, Any], header: Mapping[str, Any], path: object) -> None:
