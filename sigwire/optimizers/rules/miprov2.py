@@ -40,8 +40,11 @@ class MIPROv2(Optimizer):
     _compile_options: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("num_trials", "max_bootstrapped_demos", "max_labeled_demos", "seed", "provide_traceback")),
         **dict.fromkeys(("minibatch", "program_aware_proposer", "data_aware_proposer", "tip_aware_proposer"), True),
-        "fewshot_aware_proposer": True, "requires_permission_to_run": None,
-        "minibatch_size": 35, "minibatch_full_eval_steps": 5, "view_data_batch_size": 10,
+        "fewshot_aware_proposer": True,
+        "requires_permission_to_run": None,
+        "minibatch_size": 35,
+        "minibatch_full_eval_steps": 5,
+        "view_data_batch_size": 10,
     }
     _fixed_tunes = frozenset({"instructions", "demos"})
 
