@@ -26,6 +26,17 @@ class SearchPaused(LMError):
 class OptimizationInterrupted(KeyboardInterrupt):
     """A search was interrupted; a journal resumes it. ``program``: the best program until then; ``report``: its report."""
 
-    def __init__(self, message: str, program: Any, report: Any) -> None:
+    def __init__(self, message: str, program: Any = None, report: Any = None) -> None:
         self.program, self.report = program, report
         super().__init__(message)
+
+    @classmethod
+    def after(cls, program: Any, report: Any, journal: object) -> Self:
+        """Return the exception of an interrupted search."""
+        hint = "Compile again with the same journal= to resume." if journal else "Without journal= it cannot be resumed."
+        return cls(
+            f"The search was interrupted after {report.spent.runs} runs. The best program until then is the attribute program "
+            f"of this exception. {hint}",
+            program,
+            report,
+        )

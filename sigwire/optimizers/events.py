@@ -21,7 +21,7 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Value):
     """A text of the writing model is not used, and no run is paid for it. ``why`` in a few words."""
 
     slot: str
@@ -64,6 +64,17 @@ class Spent(Value):
     tokens: int = 0
     money: float | None = 0.0
     seconds: float = 0.0
+
+    def plus(self, other: Spent) -> Spent:
+        """Return the sum."""
+        return Spent(
+            self.runs + other.runs,
+            self.calls + other.calls,
+            self.writing_calls + other.writing_calls,
+            self.tokens + other.tokens,
+            None if self.money is None or other.money is None else self.money + other.money,
+            self.seconds + other.seconds,
+        )
 
 
 SearchEvent: TypeAlias = "Proposed | Refused | Measured | Dropped | Kept | Spent"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
@@ -237,21 +237,10 @@ class Optimizer(ChecksKeywords):
         table = ScoreTable()
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic)
-        events: list[tuple[SearchEvent, Spent]] = []
-        listener = self.search.get("on_event")
-
-        def listen(event: SearchEvent) -> None:
-            events.append((event, spending.total))
-            if listener is not None:
-                listener(event)
-
         store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
         try:
-            engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, listen)
-
-            def reported(verdict: Verdict) -> M:
-                return self._result(student, task, verdict, store, spending, events)
-
+            events = _Events(spending, self.search.get("on_event"))
+            engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
             try:
                 verdict = yield from finish(
                     engine,
@@ -262,16 +251,12 @@ class Optimizer(ChecksKeywords):
                     keeps_student=self.search.get("if_worse", "keep_student") == "keep_student",
                 )
             except KeyboardInterrupt as interrupt:
-                best = self._best_until_now(task, engine)
-                program = reported(best)
-                raise OptimizationInterrupted(
-                    f"The search was interrupted after {spending.total.runs} runs. The best program until then is the "
-                    "attribute program of this exception"
-                    + ("; compile again with the same journal= to resume." if self.search.get("journal") else "."),
-                    program,
-                    cast(Any, program).optimization,
-                ) from interrupt
-            return reported(verdict)
+                report = self._report(task, rows, _best_until_now(task, engine), engine, store, events)
+                program = self._program(student, report)
+                raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from interrupt
+            report = self._report(task, rows, verdict, engine, store, events)
+            store.note({"type": "end", "report": report.to_json()})
+            return self._program(student, report)
         finally:
             store.close()
 
@@ -340,46 +325,57 @@ class Optimizer(ChecksKeywords):
             "sigwire": version(),
         }
 
-    def _best_until_now(self, task: Task, engine: Engine) -> Verdict:
-        ranked = task.judge.ranked([task.baseline, *engine.candidates.values()], task.val)
-        return Verdict(
-            ranked[0],
-            ranked[0],
-            StopReason.INTERRUPTED,
-            Estimate.of(task.judge, task.baseline, ranked[0], list(engine.candidates.values()), task.val, None),
-        )
-
-    def _result(
-        self,
-        student: M,
-        task: Task,
-        verdict: Verdict,
-        store: RunStore,
-        spending: Spending,
-        events: Sequence[tuple[SearchEvent, Spent]],
-    ) -> M:
-        program = applied(student, verdict.winner)
-        report = OptimizationReport(
+    def _report(
+        self, task: Task, rows: Rows, verdict: Verdict, engine: Engine, store: RunStore, events: _Events
+    ) -> OptimizationReport:
+        return OptimizationReport(
             optimizer=type(self).__name__,
             baseline=task.baseline,
             winner=verdict.winner,
             found=verdict.found,
             estimate=verdict.estimate,
             reason=verdict.reason,
-            spent=spending.total,
-            trials=trials_of(events),
-            refused=tuple(event for event, _ in events if isinstance(event, Refused)),
+            spent=events.spending.total,
+            trials=trials_of(events.seen),
+            refused=tuple(event for event, _ in events.seen if isinstance(event, Refused)),
             scores=task.judge.table.by_candidate(task.val),
+            costs=dict(engine.costs),
+            texts=task.slots,
+            warnings=tuple(rows.warnings()),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
         )
-        store.note({"type": "end", "reason": verdict.reason.value, "winner": verdict.winner.digest})
+
+    def _program(self, student: M, report: OptimizationReport) -> M:
+        program = applied(student, report.winner)
+        cast(Any, program).optimization = report
         self.finish_program(program, student, report)
         return program
 
     def finish_program(self, program: Module, student: Module, report: OptimizationReport) -> None:
-        """Put the report on a compiled program. Subclasses add the attributes of DSPy's optimizer."""
-        cast(Any, program).optimization = report
+        """Add the attributes of DSPy's optimizer to a compiled program, which has the report."""
+
+
+class _Events:
+    """The events of a search, each with what was spent until then."""
+
+    def __init__(self, spending: Spending, listener: Callable[[SearchEvent], object] | None) -> None:
+        self.spending, self._listener = spending, listener
+        self.seen: list[tuple[SearchEvent, Spent]] = []
+
+    def add(self, event: SearchEvent) -> None:
+        self.seen.append((event, self.spending.total))
+        if self._listener is not None:
+            self._listener(event)
+
+
+def _best_until_now(task: Task, engine: Engine) -> Verdict:
+    """Return the leader of an interrupted search."""
+    candidates = list(engine.candidates.values())
+    best = task.judge.ranked([task.baseline, *candidates], task.val)[0]
+    estimate = Estimate.of(task.judge, task.baseline, best, candidates, task.val, None)
+    return Verdict(best, best, StopReason.INTERRUPTED, estimate)
+
 
 
 def _anything(given: object) -> bool:

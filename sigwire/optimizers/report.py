@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, Value
+from sigwire.errors import InputError
+from sigwire.evaluate.cards import Card, HasCard, inline, number
+from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.statistics import PairedDifference, paired_difference
-from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Refused, SearchEvent, Spent
 from sigwire.optimizers.judge import Judge
+from sigwire.optimizers.plots import Svg, plot
+from sigwire.optimizers.text_diff import TextDiff
 
 __all__ = ["Estimate", "OptimizationReport", "StopReason", "Trial", "trials_of"]
 
@@ -25,7 +31,7 @@ class StopReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Value):
     """How good the found candidate is. Scores are means; ``rows`` is the number of validation rows.
 
     ``selection``: its mean on the rows on which it was chosen, too high. ``out_of_bag``: the same without the flattery of the
@@ -102,6 +108,19 @@ class Trial:
     fate: str = ""
     spent: Spent | None = None
 
+    def to_json(self) -> JsonObject:
+        """Return the trial as JSON."""
+        spent = None if self.spent is None else self.spent.to_json()
+        known: JsonObject = {"origin": self.origin, "changes": list(self.changes), "mean": self.mean, "rows": self.rows}
+        return {"number": self.number, "candidate": self.candidate.to_json(), **known, "fate": self.fate, "spent": spent}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Trial:
+        """Decode the result of ``to_json``."""
+        candidate, spent = Candidate.from_json(data["candidate"]), data["spent"]
+        spent = None if spent is None else Spent.from_json(spent)
+        return cls(**{**data, "candidate": candidate, "changes": tuple(data["changes"]), "spent": spent})
+
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[Trial, ...]:
     """Return the trials of a search from its events, each with what was spent until then."""
@@ -121,12 +140,12 @@ def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[Trial, ...]:
     return tuple(trials.values())
 
 
-@dataclass(frozen=True)
-class OptimizationReport:
+@dataclass(frozen=True, repr=False)
+class OptimizationReport(HasCard):
     """The report of ``compile``: ``program.optimization``.
 
     ``winner`` is what the program has, ``found`` what the rule found; they differ if the student was kept (``kept_student``:
-    the reason). ``scores`` by candidate digest and validation row.
+    the reason). ``scores`` by candidate digest and validation row; ``costs`` of all runs of a candidate, by digest.
     """
 
     optimizer: str
@@ -138,11 +157,109 @@ class OptimizationReport:
     spent: Spent
     trials: tuple[Trial, ...] = ()
     refused: tuple[Refused, ...] = ()
-    scores: Mapping[str, Mapping[str, float]] | None = None
-    settings: JsonObject | None = None
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    costs: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
+    texts: Mapping[Slot, str] = field(default_factory=dict[str, str])  # of the student
     warnings: tuple[str, ...] = ()
     kept_student: str = ""
     resumed: int = 0
 
+    # --- what it shows
+
+    def plot(self, kind: str = "score") -> Svg:
+        """Return a plot: "score" over calls, "cost" (score over cost), or "rows" (candidates by rows)."""
+        return plot(self, kind)
+
+    def diffs(self, candidate: Candidate | None = None) -> dict[Slot, TextDiff]:
+        """Return the texts that a candidate changes, by default the winner, word by word."""
+        texts = (candidate or self.winner).texts
+        return {slot: TextDiff(self.texts.get(slot, ""), text) for slot, text in texts.items()}
+
+    @property
+    def headline(self) -> str:
+        """The result in one sentence, with its numbers of rows."""
+        found = self.estimate
+        if found.test_difference is not None and found.test_baseline is not None and found.test is not None:
+            ends = found.test_difference.interval
+            interval = "" if ends is None else f" [{ends.low:+.3f}, {ends.high:+.3f}]"
+            gain = f"{found.test_baseline:.3f} → {found.test:.3f} on {found.test_rows} test rows, {found.test - found.test_baseline:+.3f}{interval}"
+        elif found.selection is not None and found.baseline is not None:
+            gain = f"{found.baseline:.3f} → {found.selection:.3f} on the {found.rows} rows on which it was chosen"
+        else:
+            gain = "not measured"
+        return f"The student is kept ({self.kept_student}): {gain}" if self.kept_student else gain
+
+    def _card(self) -> Card:
+        found = self.estimate
+        rows = [("result", [self.headline])]
+        if found.selection is not None:
+            rows.append(("chosen at", [f"{number(found.selection)} ({found.rows} rows); the choice flatters this number"]))
+        if found.out_of_bag is not None:
+            rows.append(("out of bag", [f"{number(found.out_of_bag)}, without the flattery of the choice"]))
+        if found.test is None:
+            rows.append(("held out", ["no test set was given"]))
+        money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"
+        rows.append(("cost", [f"{self.spent.calls:,} calls ({self.spent.writing_calls:,} of them written texts) · $ {money}"]))
+        rows.append(("stopped", [f"{self.reason.value}, {len(self.trials)} trials, {len(self.refused)} texts refused"]))
+        rows += [("warning", [each]) for each in self.warnings]
+        table = [["trial", "score", "rows", "how", "fate"]]
+        table += [
+            [str(each.number + 1), number(each.mean), str(each.rows or ""), inline(each.origin), inline(each.fate)]
+            for each in self.trials
+            if each.mean is not None or each.fate
+        ]
+        changes = [
+            Card(slot, rows=[("change", str(diff).splitlines())], is_open=True) for slot, diff in self.diffs().items()
+        ]
+        return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
+
+    def __repr__(self) -> str:
+        return f"OptimizationReport({self.optimizer}, {len(self.trials)} trials, {self.headline})"
+
+    # --- JSON
+
+    def to_json(self) -> JsonObject:
+        """Return the report as JSON."""
+        return {
+            "optimizer": self.optimizer,
+            **{name: getattr(self, name).to_json() for name in _CANDIDATES},
+            "estimate": self.estimate.to_json(),
+            "reason": self.reason.value,
+            "spent": self.spent.to_json(),
+            "trials": [each.to_json() for each in self.trials],
+            "refused": [each.to_json() for each in self.refused],
+            "scores": {digest: dict(found) for digest, found in self.scores.items()},
+            "costs": {digest: cost.to_json() for digest, cost in self.costs.items()},
+            "texts": dict(self.texts),
+            "warnings": list(self.warnings),
+            "kept_student": self.kept_student,
+            "resumed": self.resumed,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> OptimizationReport:
+        """Decode the result of ``to_json``."""
+        values = dict(data)
+        for name in _CANDIDATES:
+            values[name] = Candidate.from_json(values[name])
+        values["estimate"], values["spent"] = Estimate.from_json(values["estimate"]), Spent.from_json(values["spent"])
+        values["reason"] = StopReason(values["reason"])
+        values["trials"] = tuple(map(Trial.from_json, values["trials"]))
+        values["refused"] = tuple(map(Refused.from_json, values["refused"]))
+        values["costs"] = {digest: Spent.from_json(cost) for digest, cost in values["costs"].items()}
+        values["warnings"] = tuple(values["warnings"])
+        return cls(**values)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> OptimizationReport:
+        """Read the report of the last finished search of a journal. Raises ``InputError`` if there is none."""
+        ends = [row for row in RecordFile.read(path) if row.get("type") == "end"]
+        if not ends:
+            raise InputError(f"{os.fspath(path)!r} has no finished search (reading a report). Compile again to resume it.")
+        return cls.from_json(cast("Mapping[str, Any]", ends[-1]["report"]))
+
     def __deepcopy__(self, memo: Any) -> OptimizationReport:
         return self  # frozen
+
+
+_CANDIDATES = ("baseline", "winner", "found")

@@ -87,6 +87,7 @@ class Engine:
         self._programs: OrderedDict[tuple[str, str], Module] = OrderedDict()
         self._run = Run()
         self.candidates: dict[str, Candidate] = {}
+        self.costs: dict[str, Spent] = {}  # of all runs, by candidate
         self.is_spent = False
 
     def steps(self, rule: Rule) -> Steps[Candidate]:
@@ -153,8 +154,9 @@ class Engine:
     def _count(self, key: bytes, run: RunKey, effect: Measure, cell: Cell) -> None:
         """Count a finished run once: as spent, and in the table of scores."""
         if self._store.first_use(key):
-            self._spending.add(_cost_of(cell))
+            self._spending.add(cost := _cost_of(cell))
             if effect.by == "student":
+                self.costs[run.candidate.digest] = self.costs.get(run.candidate.digest, Spent()).plus(cost)
                 self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
 
     def _run_all(

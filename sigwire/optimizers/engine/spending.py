@@ -42,15 +42,7 @@ class Spending:
 
     def add(self, spent: Spent) -> None:
         """Add what one run or one answer of the writing model cost."""
-        before = self.total
-        self.total = Spent(
-            before.runs + spent.runs,
-            before.calls + spent.calls,
-            before.writing_calls + spent.writing_calls,
-            before.tokens + spent.tokens,
-            None if before.money is None or spent.money is None else before.money + spent.money,
-            before.seconds + spent.seconds,
-        )
+        self.total = self.total.plus(spent)
         worst = self._worst
         if spent.runs and (
             spent.calls > worst.calls or spent.tokens > worst.tokens or (spent.money or 0) > (worst.money or 0)

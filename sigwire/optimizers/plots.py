@@ -1,0 +1,206 @@
+"""Plots of a search as SVG, drawn with the colour of the text around them: no library, no script, no font.
+
+    score   the mean of each trial over the calls spent, a line for the best until then, the student with its interval
+    cost    the mean of each candidate over its cost for 1,000 runs; the front is joined, the winner is marked
+    rows    candidates by validation rows: won, lost or as the student; rows by how many candidates solve them
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sigwire.errors import InputError
+from sigwire.evaluate.statistics import mean_interval
+
+if TYPE_CHECKING:
+    from sigwire.optimizers.report import OptimizationReport
+
+__all__ = ["Svg", "plot"]
+
+WIDTH, HEIGHT, LEFT, BOTTOM = 640, 240, 48, 32
+MOST_CANDIDATES, MOST_ROWS = 40, 200
+_GOOD = "color-mix(in srgb, #1a9850 75%, currentColor)"
+_BAD = "color-mix(in srgb, #d73027 78%, currentColor)"
+
+
+@dataclass(frozen=True, slots=True)
+class Svg:
+    """A drawing. Notebooks show it; ``save`` writes it to a file.
+
+    >>> Svg("<svg></svg>")
+    Svg(11 characters)
+    """
+
+    text: str
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the drawing."""
+        Path(path).write_text(self.text, encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Svg({len(self.text)} characters)"
+
+
+def plot(report: OptimizationReport, kind: str) -> Svg:
+    """Return a plot of a report: "score", "cost" or "rows". Raises ``InputError`` for other names."""
+    draw = _KINDS.get(kind)
+    if draw is None:
+        raise InputError(f"There is no plot {kind!r}; there are {', '.join(_KINDS)}.")
+    return draw(report)
+
+
+# --- the plots
+
+
+def _score(report: OptimizationReport) -> Svg:
+    points = [(trial.spent.calls, trial.mean) for trial in report.trials if trial.mean is not None and trial.spent]
+    baseline = list((report.scores or {}).get(report.baseline.digest, {}).values())
+    band = mean_interval(baseline) if baseline else None
+    start = sum(baseline) / len(baseline) if baseline else None
+    values = [mean for _, mean in points] + ([] if start is None else [start])
+    axes = _Axes.around([0, *(calls for calls, _ in points)], values or [0.0, 1.0], "calls", "mean score")
+    parts: list[str] = []
+    if start is not None:
+        low, high = (band.low, band.high) if band is not None else (start, start)
+        top, end = axes.y(high), axes.y(low)
+        parts.append(
+            f'<rect x="{LEFT}" y="{top:.1f}" width="{WIDTH - LEFT - 8}" height="{max(1.0, end - top):.1f}" '
+            'fill="currentColor" opacity="0.08"/>'
+        )
+        parts.append(_line([(LEFT, axes.y(start)), (WIDTH - 8, axes.y(start))], dashed=True))
+    best, steps = start if start is not None else float("-inf"), list[tuple[float, float]]()
+    for calls, mean in sorted(points):
+        is_new = mean > best
+        if is_new:
+            steps += [(axes.x(calls), axes.y(best))] if best > float("-inf") else []
+            best = mean
+            steps.append((axes.x(calls), axes.y(best)))
+        parts.append(_dot(axes.x(calls), axes.y(mean), 4.0 if is_new else 2.5, f"{mean:.3f} at {calls} calls"))
+    if steps:
+        parts.append(_line([*steps, (WIDTH - 8, axes.y(best))]))
+    return axes.drawing("Mean score of trials over calls; the band is the student's 95 % interval", parts)
+
+
+def _cost(report: OptimizationReport) -> Svg:
+    means = {digest: sum(found.values()) / len(found) for digest, found in (report.scores or {}).items() if found}
+    has_money = all(cost.money for cost in report.costs.values())
+    costs = {
+        digest: 1000 * (cost.money if has_money and cost.money else cost.seconds) / cost.runs
+        for digest, cost in report.costs.items()
+        if digest in means and cost.runs
+    }
+    unit = "US dollars for 1,000 runs" if has_money else "seconds for 1,000 runs"
+    axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs] or [0.0, 1.0], unit, "mean score")
+    front, best = list[tuple[float, float]](), float("-inf")
+    for digest in sorted(costs, key=lambda each: (costs[each], -means[each])):
+        if means[digest] > best:
+            best = means[digest]
+            front.append((axes.x(costs[digest]), axes.y(best)))
+    parts = [_line(front)] if len(front) > 1 else []
+    for digest, cost in costs.items():
+        title = f"{digest[:8]}: {means[digest]:.3f}"
+        parts.append(_dot(axes.x(cost), axes.y(means[digest]), 6.0 if digest == report.winner.digest else 2.5, title))
+    return axes.drawing("Mean score of candidates over their cost; the large dot is the winner", parts)
+
+
+def _rows(report: OptimizationReport) -> Svg:
+    scores = report.scores or {}
+    baseline = scores.get(report.baseline.digest, {})
+    names = [trial.candidate.digest for trial in report.trials if scores.get(trial.candidate.digest)][:MOST_CANDIDATES]
+    solved = {row: sum(scores[name].get(row, 0.0) for name in names) for row in baseline}
+    rows = sorted(baseline, key=lambda row: (solved[row], row))[:MOST_ROWS]
+    size = max(3.0, min(12.0, (WIDTH - LEFT) / max(1, len(rows))))
+    parts: list[str] = []
+    for line, name in enumerate(names):
+        for at, row in enumerate(rows):
+            if (score := scores[name].get(row)) is not None:
+                parts.append(_mark(LEFT + at * size, 8 + line * 12, size, score - baseline[row]))
+    height = 8 + 12 * max(1, len(names)) + 24
+    labels = "".join(_text(4, 16 + 12 * line, str(line + 1)) for line in range(len(names)))
+    caption = _text(LEFT, height - 8, f"{len(rows)} rows, hardest first · ▲ won · ▼ lost · ▪ as the student")
+    title = "Candidates by validation rows, compared with the student"
+    return Svg(_svg(height, title, [*parts, labels, caption]))
+
+
+_KINDS: Mapping[str, Callable[[OptimizationReport], Svg]] = {"score": _score, "cost": _cost, "rows": _rows}
+
+
+# --- drawing
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """The scales of a plot."""
+
+    most_x: float
+    low: float
+    high: float
+    x_name: str
+    y_name: str
+
+    @classmethod
+    def around(cls, xs: Iterable[float], ys: Sequence[float], x_name: str, y_name: str) -> _Axes:
+        low, high = min(ys), max(ys)
+        margin = max(0.05, (high - low) * 0.15)
+        return cls(max(xs) or 1.0, low - margin, high + margin, x_name, y_name)
+
+    def x(self, value: float) -> float:
+        return LEFT + value / self.most_x * (WIDTH - LEFT - 8)
+
+    def y(self, value: float) -> float:
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return 8 + (1 - share) * (HEIGHT - BOTTOM - 8)
+
+    def drawing(self, title: str, parts: Sequence[str]) -> Svg:
+        frame = _line([(LEFT, 8), (LEFT, HEIGHT - BOTTOM), (WIDTH - 8, HEIGHT - BOTTOM)], width=1.0)
+        labels = [
+            _text(LEFT, HEIGHT - 8, "0"),
+            _text(WIDTH - 8, HEIGHT - 8, f"{self.most_x:,.4g} {self.x_name}", "end"),
+            _text(LEFT - 4, 16, f"{self.high:.2f}", "end"),
+            _text(LEFT - 4, HEIGHT - BOTTOM, f"{self.low:.2f}", "end"),
+            _text(LEFT + 4, 16, self.y_name),
+        ]
+        return Svg(_svg(HEIGHT, title, [frame, *parts, *labels]))
+
+
+def _svg(height: float, title: str, parts: Iterable[str]) -> str:
+    name = html.escape(title, quote=True)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img" '
+        f'aria-label="{name}" font-family="sans-serif" font-size="11"><title>{name}</title>{"".join(parts)}</svg>'
+    )
+
+
+def _line(points: Sequence[tuple[float, float]], *, dashed: bool = False, width: float = 1.5) -> str:
+    dashes = ' stroke-dasharray="4 3"' if dashed else ""
+    text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{text}" fill="none" stroke="currentColor" stroke-width="{width}"{dashes}/>'
+
+
+def _dot(x: float, y: float, radius: float, title: str) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="currentColor"><title>{html.escape(title)}</title></circle>'
+
+
+def _mark(x: float, y: float, size: float, gain: float) -> str:
+    wide, tall = size * 0.8, 9.0
+    if gain > 0:
+        return f'<path d="M{x:.1f} {y + tall:.1f}h{wide:.1f}l{-wide / 2:.1f} {-tall:.1f}z" fill="{_GOOD}"/>'
+    if gain < 0:
+        return f'<path d="M{x:.1f} {y:.1f}h{wide:.1f}l{-wide / 2:.1f} {tall:.1f}z" fill="{_BAD}"/>'
+    side = min(wide, 4.0)
+    return f'<rect x="{x:.1f}" y="{y + 3:.1f}" width="{side:.1f}" height="{side:.1f}" fill="currentColor" opacity="0.3"/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor" opacity="0.8">{html.escape(text)}</text>'

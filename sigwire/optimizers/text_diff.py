@@ -1,0 +1,46 @@
+"""Differences of two texts, word by word."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from sigwire.evaluate.cards import visible
+
+__all__ = ["TextDiff"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDiff:
+    """The changes from one text to another: ``[-old-]{+new+}`` as text, ``<del>`` and ``<ins>`` in notebooks.
+
+    >>> str(TextDiff("Answer the question.", "Answer the hard question."))
+    'Answer the {+hard +}question.'
+    """
+
+    old: str
+    new: str
+
+    def parts(self) -> list[tuple[str, str, str]]:
+        """Return pieces in order: "equal", "delete", "insert" or "replace", the old words, the new words."""
+        old, new = (re.findall(r"\S+\s*|\s+", text) for text in (self.old, self.new))
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        return [(kind, "".join(old[a:b]), "".join(new[c:d])) for kind, a, b, c, d in matcher.get_opcodes()]
+
+    def __str__(self) -> str:
+        return "".join(
+            new if kind == "equal" else (f"[-{old}-]" if old else "") + (f"{{+{new}+}}" if new else "")
+            for kind, old, new in self.parts()
+        )
+
+    def _repr_html_(self) -> str:
+        def marked(text: str, tag: str) -> str:
+            return f"<{tag}>{html.escape(visible(text))}</{tag}>" if text else ""
+
+        body = "".join(
+            html.escape(visible(new)) if kind == "equal" else marked(old, "del") + marked(new, "ins")
+            for kind, old, new in self.parts()
+        )
+        return f'<div style="white-space: pre-wrap">{body}</div>'
