@@ -29,7 +29,7 @@ from sigwire.optimizers.engine.search import Rows, Verdict, finish, halves, plan
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import Refused, SearchEvent, Spent
+from sigwire.optimizers.events import Refused, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.plan import Forecast, forecast
 from sigwire.optimizers.report import Estimate, OptimizationReport, StopReason, trials_of
@@ -244,7 +244,7 @@ class Optimizer(ChecksKeywords):
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, listen)
 
             def reported(verdict: Verdict) -> M:
-                return self._result(student, task, verdict, store, spending, events)
+                return self._result(student, task, rows, verdict, store, spending, events)
 
             try:
                 verdict = yield from finish(
@@ -346,6 +346,7 @@ class Optimizer(ChecksKeywords):
         self,
         student: M,
         task: Task,
+        rows: Rows,
         verdict: Verdict,
         store: RunStore,
         spending: Spending,
@@ -363,6 +364,7 @@ class Optimizer(ChecksKeywords):
             trials=trials_of(events),
             refused=tuple(event for event, _ in events if isinstance(event, Refused)),
             scores=task.judge.table.by_candidate(task.val),
+            warnings=(*rows.warnings(), *(event.text for event, _ in events if isinstance(event, Warned))),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
         )

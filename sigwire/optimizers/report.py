@@ -10,7 +10,7 @@ from typing import Any
 from sigwire.core.json import JsonObject
 from sigwire.evaluate.statistics import PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Refused, SearchEvent, Spent
+from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Refused, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 
 __all__ = ["Estimate", "OptimizationReport", "StopReason", "Trial", "trials_of"]
@@ -107,7 +107,7 @@ def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[Trial, ...]:
     """Return the trials of a search from its events, each with what was spent until then."""
     trials: dict[str, Trial] = {}
     for event, spent in events:
-        if isinstance(event, (Spent, Refused)):
+        if isinstance(event, (Spent, Refused, Warned)):
             continue
         digest = event.candidate.digest
         trial = trials.get(digest) or Trial(len(trials), event.candidate)

@@ -49,7 +49,7 @@ class RunStore:
 
         self._file = RecordFile(path)
         found: JsonObject | None = None
-        for record in self._file.read():
+        for record in self._file.rows:
             if record.get("type") == "optimization":
                 found = record
             elif isinstance(key := record.get("key"), str):
