@@ -84,7 +84,9 @@ class LuckyJudge(Judge):
 
 def forecast(task: Task, make: Any, predictors: int) -> Forecast:
     """Return the forecast of the rules ``make(task)``."""
-    counts = [_count(task.planned(LuckyJudge(*luck)), make) for luck in product(LUCK, repeat=2)]
+    counts = [
+        _count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make) for luck in product(LUCK, repeat=2)
+    ]
     student, teacher, writing = (_amount(part) for part in zip(*counts, strict=True))
     runs = student + teacher
     return Forecast(runs, writing, Amount(runs.min * predictors, runs.expected * predictors, runs.max * predictors) + writing)

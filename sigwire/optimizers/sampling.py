@@ -36,14 +36,32 @@ class ChoiceSampler(Protocol):
 
 
 class RandomChoices:
-    """Choices at random, which learn nothing. ``options``: the number of options of each part."""
+    """Choices at random, which learn nothing: for plans. ``options``: the number of options of each part.
 
-    def __init__(self, options: Mapping[str, int], seed: int) -> None:
-        self._options, self._source = dict(options), random.Random(seed)
+    ``distinct``: a choice repeats an earlier one only if others are hard to find; otherwise all choices are the same.
+    """
+
+    def __init__(self, options: Mapping[str, int], seed: int, *, distinct: bool = True) -> None:
+        self._options, self._source, self._distinct = dict(options), random.Random(seed), distinct
+        self._asked: list[Choice] = []
 
     def ask(self, count: int) -> list[Choice]:
-        """Return random choices."""
-        return [{name: self._source.randrange(most) for name, most in self._options.items()} for _ in range(count)]
+        """Return choices."""
+        asked: list[Choice] = []
+        for _ in range(count):
+            asked.append(self._next())
+            self._asked.append(asked[-1])
+        return asked
+
+    def _next(self) -> Choice:
+        if self._asked and not self._distinct:
+            return self._asked[0]
+        choice: Choice = {}
+        for _ in range(50):
+            choice = {name: self._source.randrange(most) for name, most in self._options.items()}
+            if choice not in self._asked:
+                break
+        return choice
 
     def tell(self, choice: Choice, score: float) -> None:
         """Do nothing."""

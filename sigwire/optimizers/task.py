@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Literal
 
 from sigwire.core.example import Example
 from sigwire.errors import InputError
@@ -24,7 +25,8 @@ class Task:
     ``baseline``: the student as it is; ``teacher``: the program that makes demos, as it is. ``slots``: the texts that may be
     tuned, by name. ``signatures``: the signature of each predictor. ``train`` and ``val``: ids of rows. ``outline``: the
     structure of the program as text. ``tunes``: what may change ("instructions", "demos", "tools", "fields", "tool_names").
-    ``is_taught``: the teacher has demos of its own. ``is_plan``: the answers are made up.
+    ``is_taught``: the teacher has demos of its own. ``plan``: answers are made up, and choices repeat (few)
+    or do not (many).
     """
 
     baseline: Candidate
@@ -39,7 +41,7 @@ class Task:
     tunes: frozenset[str]
     example_of: Callable[[str], Example]
     is_taught: bool = False
-    is_plan: bool = False
+    plan: Literal["", "few", "many"] = ""
 
     def rng(self, purpose: str, *index: object) -> random.Random:
         """Return random numbers for one purpose. A draw for one purpose shifts none of another."""
@@ -49,7 +51,7 @@ class Task:
     def choices(self, purpose: str, options: Mapping[str, int]) -> ChoiceSampler:
         """Return a sampler of choices among numbers of options; in a plan a random one, which needs no library."""
         seed = self.rng(purpose).getrandbits(32)
-        return RandomChoices(options, seed) if self.is_plan else Choices(options, seed)
+        return RandomChoices(options, seed, distinct=self.plan == "many") if self.plan else Choices(options, seed)
 
     def example(self, row: str) -> Example:
         """Return a training example. Raises ``InputError`` for a row of the validation set."""
@@ -70,6 +72,6 @@ class Task:
         """Return the task with other rows."""
         return replace(self, train=train, val=val)
 
-    def planned(self, judge: Judge) -> Task:
+    def planned(self, judge: Judge, plan: Literal["few", "many"]) -> Task:
         """Return the task of a plan, with a judge of made-up answers."""
-        return replace(self, judge=judge, is_plan=True)
+        return replace(self, judge=judge, plan=plan)
