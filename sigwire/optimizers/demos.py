@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from sigwire.core.json import dumps
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Demo
-from sigwire.optimizers.rule import RuleSteps, RunBy, measure
+from sigwire.optimizers.events import Warned
+from sigwire.optimizers.rule import RuleSteps, RunBy, measure, report
 from sigwire.optimizers.task import Task
 
-__all__ = ["Success", "TraceSteps", "collect_successes", "demos_of", "labelled", "with_success_demos"]
+__all__ = [
+    "Preference", "Success", "TraceSteps", "collect_successes", "demos_of", "diverse", "labelled", "taught",
+    "with_success_demos",
+]  # fmt: skip
 
 TraceSteps: TypeAlias = Literal["last", "sampled", "all"]
+Preference: TypeAlias = Literal["first", "diverse"]
+
+_CHOICE = 3
+"""Successes that are collected for each one that is chosen by diversity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,15 @@ class Success:
     cell: Cell
 
 
+def taught(task: Task, most_labelled: int) -> Candidate:
+    """Return the candidate of the teacher: with labelled demos, unless the teacher was compiled."""
+    teacher = task.teacher
+    if not task.is_taught:
+        for name, demos in labelled(task, most_labelled, "teacher").items():
+            teacher = teacher.with_demos(name, demos)
+    return teacher
+
+
 def collect_successes(
     task: Task,
     teacher: Candidate,
@@ -34,23 +54,80 @@ def collect_successes(
     rounds: int = 1,
     by: RunBy = "teacher",
     wave: int = 8,
+    prefer: Preference = "first",
 ) -> RuleSteps[list[Success]]:
     """Run the teacher on rows in waves until ``wanted`` runs are successful; return them in the order of ``rows``.
 
     A round after the first runs the rows that failed, at temperature 1 and as another sample. A wave runs at once, so up to
-    ``wave - 1`` runs more are made than a serial search would make, and their successes are not used.
+    ``wave - 1`` runs more are made than a serial search would make, and their successes are not used. ``prefer="diverse"``
+    collects three times as many and returns those whose words differ most. Why runs were not used is a warning of the report.
     """
-    found: dict[str, Success] = {}
+    if prefer == "diverse" and wanted is not None:
+        found = yield from collect_successes(
+            task, teacher, rows, wanted=wanted * _CHOICE, rounds=rounds, by=by, wave=wave
+        )
+        return diverse(found, wanted)
+    successes: dict[str, Success] = {}
+    failures: dict[str, Cell] = {}
     for number in range(rounds):
-        left = [row for row in rows if row not in found]
+        left = [row for row in rows if row not in successes]
         asked = teacher if number == 0 else teacher.with_lm_options({"temperature": 1.0})
-        while left and (wanted is None or len(found) < wanted):
+        while left and (wanted is None or len(successes) < wanted):
             part, left = left[:wave], left[wave:]
             cells = yield from measure(asked, part, repeat=number, traced=True, by=by)
             for row, cell in zip(part, cells, strict=True):
-                if task.judge.is_success(cell) and (wanted is None or len(found) < wanted):
-                    found[row] = Success(row, number, cell)
-    return [found[row] for row in rows if row in found]
+                if not task.judge.is_success(cell):
+                    failures[row] = cell
+                elif wanted is None or len(successes) < wanted:
+                    successes[row] = Success(row, number, cell)
+    for text in _advice(successes, {row: cell for row, cell in failures.items() if row not in successes}, task):
+        yield from report(Warned(text))
+    return [successes[row] for row in rows if row in successes]
+
+
+def _advice(successes: dict[str, Success], failures: dict[str, Cell], task: Task) -> list[str]:
+    """Return what the user may want to know about runs of the teacher."""
+    found: list[str] = []
+    if failures:
+        kinds = Counter(_reason(cell) for cell in failures.values())
+        shown = ", ".join(f"{count} {reason}" for reason, count in sorted(kinds.items()))
+        found.append(f"{len(failures)} of the teacher's runs on training rows made no demo: {shown}.")
+    scores = [each.cell.score or 0.0 for each in successes.values()]
+    below = sum(score < max(scores) for score in scores)
+    if below and task.judge.threshold is None:
+        found.append(
+            f"{below} of {len(scores)} runs that made demos scored below {max(scores):g}. metric_threshold= sets the least "
+            "score of a demo."
+        )
+    return found
+
+
+def _reason(cell: Cell) -> str:
+    if cell.failure is not None:
+        return cell.failure.type
+    return "not scored" if cell.score is None else f"scored {cell.score:g}"
+
+
+def diverse(successes: Sequence[Success], count: int) -> list[Success]:
+    """Return ``count`` successes whose words differ most: each time the one farthest from those chosen."""
+    left = list(successes)
+    words = {each.row: _words(each) for each in left}
+    chosen = left[:1]
+    del left[:1]
+    while left and len(chosen) < count:
+        far = max(left, key=lambda each: min(_distance(words[each.row], words[other.row]) for other in chosen))
+        left.remove(far)
+        chosen.append(far)
+    return chosen[:count]
+
+
+def _words(success: Success) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", dumps([step.demo for step in success.cell.trace]).lower()))
+
+
+def _distance(some: frozenset[str], others: frozenset[str]) -> float:
+    either = len(some | others)
+    return 1.0 - len(some & others) / either if either else 0.0
 
 
 def demos_of(task: Task, success: Success, steps: TraceSteps = "sampled") -> dict[str, list[Demo]]:
@@ -69,14 +146,31 @@ def demos_of(task: Task, success: Success, steps: TraceSteps = "sampled") -> dic
     return kept
 
 
-def labelled(task: Task, count: int, purpose: str, rows: Sequence[str] | None = None) -> dict[str, tuple[Demo, ...]]:
-    """Return up to ``count`` labelled rows for each predictor, drawn at random without replacement."""
+def labelled(
+    task: Task, count: int, purpose: str, rows: Sequence[str] | None = None, *, balance: bool = False
+) -> dict[str, tuple[Demo, ...]]:
+    """Return up to ``count`` labelled rows for each predictor, drawn at random without replacement.
+
+    ``balance``: as many of each label, as far as there are rows.
+    """
     rows = task.train if rows is None else rows
     drawn: dict[str, tuple[Demo, ...]] = {}
     for name in task.signatures:
         usable = [demo for row in rows if (demo := task.labeled_demo(row, name)) is not None]
-        drawn[name] = tuple(task.rng(purpose, name).sample(usable, min(count, len(usable))))
+        order = task.rng(purpose, name).sample(usable, len(usable) if balance else min(count, len(usable)))
+        drawn[name] = tuple((_balanced(order, task.signatures[name].output_fields) if balance else order)[:count])
     return drawn
+
+
+def _balanced(demos: Sequence[Demo], outputs: Collection[str]) -> list[Demo]:
+    """Return demos in rounds, one of each label a round."""
+    seen: Counter[str] = Counter()
+    rounds: list[tuple[int, int]] = []
+    for at, demo in enumerate(demos):
+        mark = dumps([demo.fields.get(name) for name in outputs])
+        rounds.append((seen[mark], at))
+        seen[mark] += 1
+    return [demos[at] for _, at in sorted(rounds)]
 
 
 def with_success_demos(
@@ -96,8 +190,9 @@ def with_success_demos(
                 bootstrapped[name] += demos
     used = {success.row for success in successes}
     rest = [row for row in task.train if row not in used]
+    fills = labelled(task, most_labelled, purpose, rest)
     candidate = base
     for name, demos in bootstrapped.items():
-        fill = labelled(task, max(0, most_labelled - len(demos)), purpose, rest)[name]
+        fill = fills[name][: max(0, most_labelled - len(demos))]
         candidate = candidate.with_demos(name, (*demos, *fill), base.digest)
     return candidate

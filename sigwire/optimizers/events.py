@@ -8,7 +8,7 @@ from typing import TypeAlias
 from sigwire.core.json import Value
 from sigwire.optimizers.candidate import Candidate
 
-__all__ = ["Dropped", "Kept", "Measured", "Proposed", "Refused", "SearchEvent", "Spent"]
+__all__ = ["Dropped", "Kept", "Measured", "Proposed", "Refused", "SearchEvent", "Spent", "Warned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +77,11 @@ class Spent(Value):
         )
 
 
-SearchEvent: TypeAlias = "Proposed | Refused | Measured | Dropped | Kept | Spent"
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A sentence for the warnings of the report."""
+
+    text: str
+
+
+SearchEvent: TypeAlias = "Proposed | Refused | Measured | Dropped | Kept | Spent | Warned"

@@ -29,7 +29,7 @@ from sigwire.optimizers.engine.search import Rows, Verdict, finish, halves, plan
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import Refused, SearchEvent, Spent
+from sigwire.optimizers.events import Refused, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.plan import Forecast, forecast
 from sigwire.optimizers.report import Estimate, OptimizationReport, StopReason, trials_of
@@ -341,7 +341,7 @@ class Optimizer(ChecksKeywords):
             scores=task.judge.table.by_candidate(task.val),
             costs=dict(engine.costs),
             texts=task.slots,
-            warnings=tuple(rows.warnings()),
+            warnings=(*rows.warnings(), *(event.text for event, _ in events.seen if isinstance(event, Warned))),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
         )

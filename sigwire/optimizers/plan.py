@@ -1,11 +1,13 @@
 """Forecasts of the cost of a search, before any call: the rule is run with made-up answers, with much and with little luck.
 
 In one run nothing is accepted and everything succeeds, in another everything is accepted and nothing succeeds, and so on.
-The fewest and the most runs of them are the bounds; the mean is the expectation.
+The fewest and the most runs of them are the bounds, for student, teacher and writing model apart, because one search may need
+many of one and few of the other; the mean is the expectation.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -32,6 +34,9 @@ class Amount:
     min: int
     expected: int
     max: int
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.min + other.min, self.expected + other.expected, self.max + other.max)
 
     def __str__(self) -> str:
         return f"{self.min:,} to {self.max:,}, about {self.expected:,}"
@@ -82,17 +87,20 @@ class LuckyJudge(Judge):
 
 def forecast(task: Task, make: Any, predictors: int) -> Forecast:
     """Return the forecast of the rules ``make(task)``."""
-    counts = [_count(task.with_judge(LuckyJudge(*luck)), make) for luck in LUCK]
-    runs, writing = [count[0] for count in counts], [count[1] for count in counts]
-    return Forecast(_amount(runs), _amount(writing), _amount([run * predictors + wrote for run, wrote in counts]))
+    counts = [
+        _count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make) for luck in LUCK
+    ]
+    student, teacher, writing = (_amount(part) for part in zip(*counts, strict=True))
+    runs = student + teacher
+    return Forecast(runs, writing, Amount(runs.min * predictors, runs.expected * predictors, runs.max * predictors) + writing)
 
 
 def _amount(counts: Sequence[int]) -> Amount:
     return Amount(min(counts), round(sum(counts) / len(counts)), max(counts))
 
 
-def _count(task: Task, make: Any) -> tuple[int, int]:
-    """Return the runs and the writing calls of one run of a rule."""
+def _count(task: Task, make: Any) -> tuple[int, int, int]:
+    """Return the runs of student and teacher and the writing calls of one run of a rule."""
     rule: Rule = make(task)
     known: set[tuple[RunKey, str, bool]] = set()
     written: set[str] = set()
@@ -109,8 +117,8 @@ def _count(task: Task, make: Any) -> tuple[int, int]:
                 written |= {f"{effect.signature.__name__}{answer}" for answer in answers}
                 answer = answers
     except StopIteration:
-        traced = {(run, by) for run, by, is_traced in known if is_traced}
-        return len(traced | {(run, by) for run, by, _ in known}), len(written)
+        runs = Counter(by for _, by in {(run, by) for run, by, _ in known})
+        return runs["student"], runs["teacher"], len(written)
 
 
 def _cell(task: Task, run: RunKey, effect: Measure) -> Cell:

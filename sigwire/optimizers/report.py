@@ -14,7 +14,7 @@ from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.statistics import PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
-from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Refused, SearchEvent, Spent
+from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Refused, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.plots import Svg, plot
 from sigwire.optimizers.text_diff import TextDiff
@@ -126,7 +126,7 @@ def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[Trial, ...]:
     """Return the trials of a search from its events, each with what was spent until then."""
     trials: dict[str, Trial] = {}
     for event, spent in events:
-        if isinstance(event, (Spent, Refused)):
+        if isinstance(event, (Spent, Refused, Warned)):
             continue
         digest = event.candidate.digest
         trial = trials.get(digest) or Trial(len(trials), event.candidate)

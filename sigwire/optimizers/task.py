@@ -6,11 +6,13 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Literal
 
 from sigwire.core.example import Example
 from sigwire.errors import InputError
 from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.judge import Judge
+from sigwire.optimizers.sampling import Choices, ChoiceSampler, RandomChoices
 from sigwire.signatures.signature import SignatureClass
 
 __all__ = ["Task"]
@@ -23,7 +25,8 @@ class Task:
     ``baseline``: the student as it is; ``teacher``: the program that makes demos, as it is. ``slots``: the texts that may be
     tuned, by name. ``signatures``: the signature of each predictor. ``train`` and ``val``: ids of rows. ``outline``: the
     structure of the program as text. ``tunes``: what may change ("instructions", "demos", "tools", "fields", "tool_names").
-    ``is_taught``: the teacher has demos of its own.
+    ``is_taught``: the teacher has demos of its own. ``plan``: answers are made up, and choices repeat (few)
+    or do not (many).
     """
 
     baseline: Candidate
@@ -38,11 +41,17 @@ class Task:
     tunes: frozenset[str]
     example_of: Callable[[str], Example]
     is_taught: bool = False
+    plan: Literal["", "few", "many"] = ""
 
     def rng(self, purpose: str, *index: object) -> random.Random:
         """Return random numbers for one purpose. A draw for one purpose shifts none of another."""
         text = "/".join(map(str, (self.seed, purpose, *index)))
         return random.Random(int.from_bytes(sha256(text.encode()).digest()[:8], "big"))
+
+    def choices(self, purpose: str, options: Mapping[str, int]) -> ChoiceSampler:
+        """Return a sampler of choices among numbers of options; in a plan a random one, which needs no library."""
+        seed = self.rng(purpose).getrandbits(32)
+        return RandomChoices(options, seed, distinct=self.plan == "many") if self.plan else Choices(options, seed)
 
     def example(self, row: str) -> Example:
         """Return a training example. Raises ``InputError`` for a row of the validation set."""
@@ -63,6 +72,6 @@ class Task:
         """Return the task with other rows."""
         return replace(self, train=train, val=val)
 
-    def with_judge(self, judge: Judge) -> Task:
-        """Return the task with another judge."""
-        return replace(self, judge=judge)
+    def planned(self, judge: Judge, plan: Literal["few", "many"]) -> Task:
+        """Return the task of a plan, with a judge of made-up answers."""
+        return replace(self, judge=judge, plan=plan)

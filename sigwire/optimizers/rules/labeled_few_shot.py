@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 from sigwire.optimizers.demos import labelled
-from sigwire.optimizers.events import Proposed
+from sigwire.optimizers.events import Proposed, Warned
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.rule import Rule, report
 from sigwire.optimizers.task import Task
@@ -17,7 +17,8 @@ __all__ = ["LabeledFewShot"]
 class LabeledFewShot(Optimizer):
     """Give each predictor up to ``k`` training rows as demos. No call is made.
 
-    ``compile(..., sample=False)`` takes the first ``k`` rows in place of a random draw.
+    ``balance=True`` draws as many rows of each label, as far as there are. ``compile(..., sample=False)`` takes the first
+    ``k`` rows in place of a random draw. A predictor whose fields no row has gets no demos; the report has a warning.
 
     >>> from sigwire.core.example import Example
     >>> from sigwire.modules.predict import Predict
@@ -32,15 +33,15 @@ class LabeledFewShot(Optimizer):
     _needs_metric = False
     _fixed_tunes = frozenset({"demos"})
 
-    def __init__(self, k: int = 16, **search: Unpack[SearchOptions]) -> None:
+    def __init__(self, k: int = 16, *, balance: bool = False, **search: Unpack[SearchOptions]) -> None:
         super().__init__(**search)
-        self.k = k
+        self.k, self.balance = k, balance
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule: one candidate, no run."""
         candidate = task.baseline
         if options["sample"]:
-            demos = labelled(task, self.k, "labelled")
+            demos = labelled(task, self.k, "labelled", balance=self.balance)
         else:
             demos = {
                 name: tuple(demo for row in task.train if (demo := task.labeled_demo(row, name)) is not None)[: self.k]
@@ -48,5 +49,16 @@ class LabeledFewShot(Optimizer):
             }
         for name, chosen in demos.items():
             candidate = candidate.with_demos(name, chosen, task.baseline.digest)
+            if not chosen:
+                fields = ", ".join(task.signatures[name].output_fields)
+                yield from report(Warned(f"{name} has no demos: no training row has its outputs ({fields})."))
+            elif partial := _partial(task, name, chosen[0].fields):
+                yield from report(Warned(f"The demos of {name} lack {', '.join(partial)}, which no label gives."))
         yield from report(Proposed(candidate, "labelled rows", tuple(demos)))
         return candidate
+
+
+def _partial(task: Task, name: str, fields: Mapping[str, Any]) -> list[str]:
+    """Return the fields of a predictor that a demo lacks."""
+    signature = task.signatures[name]
+    return [each for each in (*signature.input_fields, *signature.output_fields) if each not in fields]

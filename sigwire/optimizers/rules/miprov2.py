@@ -14,7 +14,6 @@ from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.proposing import TIPS, proposed, shown_rows, summary_of
 from sigwire.optimizers.racing import race
 from sigwire.optimizers.rule import Rule, RuleSteps, report
-from sigwire.optimizers.sampling import Choices
 from sigwire.optimizers.task import Task
 
 __all__ = ["MIPROv2"]
@@ -103,7 +102,7 @@ class MIPROv2(Optimizer):
                 for kind, found in (("text", texts), ("demos", demos))
                 for name in found
             }
-            sampler = Choices({name: size for name, size in names.items() if size > 1}, task)
+            sampler = task.choices("trials", {name: size for name, size in names.items() if size > 1})
             left = options["num_trials"] or _trials(count, len(names))
             while left > 0:
                 choices = sampler.ask(min(_BATCH, left))
