@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from sigwire.core.narrow import is_items
 from sigwire.errors import ConfigurationError, suggest
-from sigwire.lm.policy.cache.choice import read_fresh_from
+from sigwire.lm.policy.cache.choice import read_fresh_from, read_rollout_from
 from sigwire.lm.policy.money.opened import find_budget_with
 from sigwire.observe.callbacks import CallbackLike, listen_to
 
@@ -56,13 +56,14 @@ class Settings:
     )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
     fresh: bool = _key(False, "Calls read no stored answer, but store theirs (see `configure_cache`).", "switch")
+    rollout_id: int | str | None = _key(None, "Calls share stored answers with calls of the same id only.", "sample")
     budget: Budget | None = _key(None, "A `Budget` for every call, around those of `with` blocks.", "budget")
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
 
 
-def _is_one(value: object, method: str) -> bool:
-    """Return True for an object, not a class, with a method of that name."""
-    return not isinstance(value, type) and callable(getattr(value, method, None))
+def _none_or(method: str) -> Callable[[object], bool]:
+    """Return a check that accepts ``None``, and an object, not a class, with a method of that name."""
+    return lambda value: value is None or (not isinstance(value, type) and callable(getattr(value, method, None)))
 
 
 def _is_number(value: object, least: int) -> bool:
@@ -74,13 +75,11 @@ def _are_listeners(value: object) -> bool:
 
 
 _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "lm": (
-        lambda value: value is None or _is_one(value, "respond"),
-        'a language model such as sigwire.LM("offline/lexical")',
-    ),
-    "adapter": (lambda value: value is None or _is_one(value, "plan"), "an adapter such as sigwire.ChatAdapter()"),
+    "lm": (_none_or("respond"), 'a language model such as sigwire.LM("offline/lexical")'),
+    "adapter": (_none_or("plan"), "an adapter such as sigwire.ChatAdapter()"),
     "listeners": (_are_listeners, "a list of listeners such as [MyCallback()]"),
-    "budget": (lambda value: value is None or _is_one(value, "deadline"), "a budget such as sigwire.Budget(money=1.0)"),
+    "budget": (_none_or("deadline"), "a budget such as sigwire.Budget(money=1.0)"),
+    "sample": (lambda value: value is None or type(value) in (int, str), "a number, a text or None"),
     "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),
     "switch": (lambda value: isinstance(value, bool), "True or False"),
     "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
@@ -229,4 +228,5 @@ settings = SettingsAccess()
 
 listen_to(lambda: current().callbacks)
 read_fresh_from(lambda: current().fresh)
+read_rollout_from(lambda: current().rollout_id)
 find_budget_with(lambda: current().budget)

@@ -37,7 +37,7 @@ from sigwire.effects.cancellation import (
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Effect, Steps, drive_unscoped, run
 
-__all__ = ["Emit", "Returned", "StreamCancelled", "astream", "in_stream", "on_cancel", "stream"]
+__all__ = ["Emit", "Returned", "StreamCancelled", "astream", "in_stream", "on_cancel", "stream", "stream_queue"]
 
 T = TypeVar("T")
 CancelCallback: TypeAlias = Callable[[StreamCancelled], object]
@@ -60,11 +60,11 @@ class Emit:
         self.events: tuple[Any, ...] = events
 
     def run(self) -> None:
-        if (queue := _queue.get()) is not None:
+        if (queue := stream_queue.get()) is not None:
             queue.put(self.events)
 
     async def arun(self) -> None:
-        if (queue := _queue.get()) is not None:
+        if (queue := stream_queue.get()) is not None:
             await queue.aput(self.events)
 
 
@@ -81,7 +81,7 @@ def in_stream() -> bool:
     >>> in_stream()
     False
     """
-    return _queue.get() is not None
+    return stream_queue.get() is not None
 
 
 def stream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None) -> Generator[Any, None, T]:
@@ -302,7 +302,7 @@ class _EventQueue:
 
     def install(self) -> None:
         """Route the events of the current context to this queue."""
-        _queue.set(self)
+        stream_queue.set(self)
         set_scope(self.scope)
 
     def put(self, events: tuple[object, ...]) -> None:
@@ -338,4 +338,4 @@ class _EventQueue:
             raise StreamCancelled
 
 
-_queue: ContextVar[_EventQueue | None] = ContextVar("sigwire_event_queue", default=None)
+stream_queue: ContextVar[_EventQueue | None] = ContextVar("sigwire_event_queue", default=None)

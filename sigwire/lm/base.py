@@ -226,8 +226,8 @@ class BaseLM:
         if around is not None and around.lm is self:
             return around.keep((yield from self._entry_steps(request, False, entries)))
         response = yield from self._logged_steps(request, prompt, False, entries)
-        if response.cache != "hit":
-            record_usage(self.model, response.usage, response.attempts)  # a module's request is counted by the module
+        # a module's request is counted by the module
+        record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")
         return encode_outputs(response)
 
     def _entry_steps(self, request: Request, streamed: bool, entries: Sequence[Entry]) -> Steps[Response]:

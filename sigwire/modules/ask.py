@@ -124,8 +124,7 @@ class Ask:
         return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
 
     def _record_call(self, response: Response) -> Response:
-        if response.cache != "hit":
-            record_usage(self.lm.model, response.usage, response.attempts)
+        record_usage(self.lm.model, response.usage, response.attempts, is_hit=response.cache == "hit")
         if logs := _logs.get():
             from sigwire.lm.call_log import CallRecord
 

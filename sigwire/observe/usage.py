@@ -22,6 +22,8 @@ _Counts: TypeAlias = Mapping[str, Any]
 class UsageTracker:
     """Usage by model. ``usage_data[model]`` has one entry a request, with the names of ``Usage.counts``.
 
+    ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses.
+
     >>> tracker = UsageTracker()
     >>> tracker.add_usage("m", {"input_tokens": 3, "details": {"cached": 1}})
     >>> tracker.add_usage("m", {"input_tokens": 4, "details": {"cached": None}})
@@ -31,12 +33,13 @@ class UsageTracker:
 
     def __init__(self) -> None:
         self.usage_data: dict[str, list[_Counts]] = {}
-        self._attempts: dict[str, list[Attempt]] = {}
+        self.attempts: dict[str, list[Attempt]] = {}
+        self.hits: list[str] = []
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
         """Count the usage of one request and the cost of its exchanges. Thread-safe."""
         alone = () if attempts or not isinstance(usage, Usage) else (Attempt(model=model, usage=usage),)
-        self._attempts.setdefault(model, []).extend(attempts or alone)
+        self.attempts.setdefault(model, []).extend(attempts or alone)
         entry: _Counts = usage.counts() if isinstance(usage, Usage) else dict(usage)
         if entry:
             self.usage_data.setdefault(model, []).append(entry)
@@ -50,7 +53,7 @@ class UsageTracker:
         >>> tracker.get_total_cost()
         {'m': 0.25, 'n': None}
         """
-        return {model: cost_of_attempts(list(attempts)) for model, attempts in list(self._attempts.items()) if attempts}
+        return {model: cost_of_attempts(list(attempts)) for model, attempts in list(self.attempts.items()) if attempts}
 
     def get_total_tokens(self) -> dict[str, _Counts]:
         """Return the sums by model. Nested dicts are summed key by key; ``None`` is unknown, not zero."""
@@ -94,7 +97,10 @@ def track_usage() -> Generator[UsageTracker]:
         _open.set(before)
 
 
-def record_usage(model: str | None, usage: Usage, attempts: Sequence[Attempt] = ()) -> None:
-    """Count the usage of a request in every open tracker. Almost free if none is open."""
+def record_usage(model: str | None, usage: Usage, attempts: Sequence[Attempt] = (), *, is_hit: bool = False) -> None:
+    """Count the usage of a request, or a hit, in every open tracker. Almost free if none is open."""
     for tracker in _open.get():
-        tracker.add_usage(model or "unknown", usage, attempts)
+        if is_hit:
+            tracker.hits.append(model or "unknown")
+        else:
+            tracker.add_usage(model or "unknown", usage, attempts)

@@ -19,7 +19,7 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.record import Record
 from sigwire.core.set_order import sort_sets
 
-__all__ = ["describe_exception", "encode", "short_message", "shorten"]
+__all__ = ["SECRET_TEXT", "describe_exception", "encode", "short_message", "shorten"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
 _SCALARS = frozenset({bool, int, str, type(None)})
@@ -175,7 +175,7 @@ def shorten(content: JsonValue, characters: int | None) -> JsonValue:
 # An absolute path of two or more segments, on any system; not the path of a URL.
 _PATH = re.compile(r"""(?<![\w:/\\.~-])(?:~|[A-Za-z]:)?(?:[/\\]+[^\s/\\'":;,()<>|*?]+){2,}""")
 # Secrets by their form (a key, a header, the password in a URL), and values after a name: token=..., "token": "...".
-_SECRET = re.compile(
+SECRET_TEXT = re.compile(
     r"""\b(?:sk-|xox[a-z]-|gh[pousr]_|AIza)[\w-]{6,} | (?<=bearer\ )[^\s'",]{8,} | (?<=basic\ )[\w+/=]{12,}
     | (?<=://)[^\s/@:]*:[^\s/@]+(?=@)
     | ((?:\w[_-]?key|passwd|password|pwd|secret|signature|token)
@@ -197,7 +197,7 @@ def short_message(error: BaseException) -> str:
     except Exception:  # a user's __str__ may raise
         lines = []
     text = f"{type(error).__name__}: {lines[0][:_LONGEST_LINE]}" if lines else type(error).__name__
-    text = _SECRET.sub(lambda found: f"{found[1] or ''}***", text)
+    text = SECRET_TEXT.sub(lambda found: f"{found[1] or ''}***", text)
     text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0])[-1], text)
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 3] + "..."
 

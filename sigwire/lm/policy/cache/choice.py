@@ -23,6 +23,8 @@ __all__ = [
     "is_off",
     "read_choice",
     "read_fresh_from",
+    "read_rollout_from",
+    "rollout_of",
     "set_off",
     "wants_fresh",
 ]
@@ -93,6 +95,13 @@ def set_off(off: bool | None) -> None:
 _settings_fresh: Callable[[], bool] = bool
 
 
+def _no_rollout() -> object:
+    return None
+
+
+_settings_rollout: Callable[[], object] = _no_rollout
+
+
 def read_fresh_from(source: Callable[[], bool]) -> None:
     """Set the function that returns the setting ``fresh``."""
     global _settings_fresh
@@ -102,3 +111,15 @@ def read_fresh_from(source: Callable[[], bool]) -> None:
 def wants_fresh(choice: CacheChoice) -> bool:
     """Return True if a stored answer may not be read."""
     return choice.fresh or _settings_fresh()
+
+
+def read_rollout_from(source: Callable[[], object]) -> None:
+    """Set the function that returns the setting ``rollout_id``."""
+    global _settings_rollout
+    _settings_rollout = source
+
+
+def rollout_of(choice: CacheChoice) -> object:
+    """Return the sample that a call asks for: the option of the call, and the setting. ``None``: the common one."""
+    setting, own = _settings_rollout(), choice.rollout_id
+    return own if setting is None else setting if own is None else [own, setting]

@@ -11,7 +11,7 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.lm.policy.cache.answers import as_miss
 from sigwire.lm.policy.cache.cache import ResponseCache
-from sigwire.lm.policy.cache.choice import CacheChoice, wants_fresh
+from sigwire.lm.policy.cache.choice import CacheChoice, rollout_of, wants_fresh
 from sigwire.lm.policy.cache.keys import changes_with_time, request_key
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class CacheLayer:
         if self._choice.cache != "on" and changes_with_time(request):
             return None
         identity = self._identity(request)
-        return None if identity is None else request_key(identity, request, self._choice.rollout_id)
+        return None if identity is None else request_key(identity, request, rollout_of(self._choice))
 
     def _ask(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
         response = yield from inner()

@@ -36,11 +36,11 @@ __all__ = ["SingleFlight"]
 _PATIENCE = 5.0  # seconds in which the reader of a leading stream must take an event
 
 
-class _Failure(NamedTuple):
+class _FlightFailure(NamedTuple):
     error: LMError
 
 
-_Outcome: TypeAlias = Response | _Failure | Literal["lead", "alone", "again"]
+_Outcome: TypeAlias = Response | _FlightFailure | Literal["lead", "alone", "again"]
 """The end of a wait: the leader's result, or the next step of the follower."""
 _Future: TypeAlias = "Future[_Outcome]"
 
@@ -105,7 +105,7 @@ class SingleFlight:
             if call.emitted or (isinstance(error, LMTimeoutError) and not call.has_time_for(0.0)):
                 self._guard.release(self._hand_over, key, flight)
             else:
-                self._guard.release(self._land, key, flight, _Failure(error))
+                self._guard.release(self._land, key, flight, _FlightFailure(error))
             raise
         except BaseException:
             self._guard.release(self._hand_over, key, flight)
@@ -156,10 +156,10 @@ class SingleFlight:
     def _count_joined(self) -> None:
         self.joined += 1
 
-    def _joined(self, call: Call, outcome: Response | _Failure, began: float) -> Response:
+    def _joined(self, call: Call, outcome: Response | _FlightFailure, began: float) -> Response:
         """Return the leader's answer, or raise its error, with the wait in the log of the follower."""
         self._guard.use(self._count_joined)
-        error = outcome.error if isinstance(outcome, _Failure) else None
+        error = outcome.error if isinstance(outcome, _FlightFailure) else None
         call.log.append(
             Attempt(
                 "joined", call.target.model, Usage(), error.code if error else None, at=began - call.started,

@@ -1,0 +1,7 @@
+"""Evaluation: run a program on examples, score its outputs, and report what the numbers are worth.
+
+scores       Score, the value of a metric              metric_plan  MetricPlan: how a metric is called
+failures     Failure, and the table of kinds           cell         Cell: one run of a program on one example
+examples     ids and checks of a devset                evaluation   Evaluate
+records      the file of records, and resuming
+"""

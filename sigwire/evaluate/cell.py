@@ -1,0 +1,262 @@
+"""``Cell``: one run of one program on one example, scored. ``cell_steps`` makes it.
+
+Errors become failures of the cell, except those of the kinds that the caller wants raised. Interrupts pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sigwire.core.example import Example, Prediction
+from sigwire.core.json import JsonObject, Value
+from sigwire.core.record import Record
+from sigwire.core.response import Usage, cost_of_attempts
+from sigwire.core.tools.tool import Tool
+from sigwire.effects.emitting import stream_queue
+from sigwire.effects.steps import Steps, arun, run
+from sigwire.errors import LMError
+from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of
+from sigwire.evaluate.metric_plan import MetricPlan, TraceList, called_steps
+from sigwire.evaluate.plain import plain_fields, plain_value
+from sigwire.lm.policy.deadlines import deadline
+from sigwire.modules.module import Module, module_paths
+from sigwire.modules.where import locate
+from sigwire.observe.usage import UsageTracker, track_usage
+from sigwire.settings import context
+
+__all__ = ["Cell", "TraceStep", "cell_steps"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep(Value):
+    """One call of a predictor. ``path``: its name in ``program.named_predictors()``, "" if it has none there.
+
+    ``demo``: the JSON of an ``Example(augmented=True)`` with the inputs and outputs of the call; tools are their names.
+    """
+
+    path: str
+    demo: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Value):
+    """One run of a program on one example.
+
+    ``score``: ``None`` if not scored (failures of the provider, the metric and the caller). ``requests``: those that were sent
+    to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
+    dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
+
+    >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
+    'Refused'
+    """
+
+    score: float | None
+    feedback: str = ""
+    subscores: Mapping[str, float] = field(default_factory=dict[str, float])
+    failure: Failure | None = None
+    outputs: JsonObject | None = None
+    requests: int = 0
+    hits: int = 0
+    usage: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    cost: float | None = None
+    metric_requests: int = 0
+    metric_cost: float | None = None
+    seconds: float = 0.0
+    trace: tuple[TraceStep, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """Return the cell as JSON."""
+        data = Value.to_json(self)
+        return data if self.failure is None else {**data, "failure": self.failure.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Cell:
+        """Decode the result of ``to_json``."""
+        values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
+        if "failure" in values:
+            values["failure"] = Failure.from_json(values["failure"])
+        if "trace" in values:
+            values["trace"] = tuple(map(TraceStep.from_json, values["trace"]))
+        return cls(**values)
+
+
+def cell_steps(
+    program: object,
+    example: Example,
+    plan: MetricPlan | None,
+    *,
+    traced: bool = False,
+    strict: bool = False,
+    timeout: float | None = None,
+    failure_score: float = 0.0,
+    rollout_id: int | str | None = None,
+    raises: Collection[str] = frozenset(),
+    keep: Callable[[Any], object] | None = None,
+) -> Steps[Cell]:
+    """Run a program on the inputs of an example and score its prediction. Without a plan nothing is scored.
+
+    ``traced``: the cell has a ``TraceStep`` for each call of a predictor. ``strict``: the metric gets the trace, as while demos
+    are collected. ``timeout``: seconds; a program that takes longer failed. ``rollout_id``: the sample that all model calls of
+    the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is called with
+    the prediction, before it is scored.
+    """
+    run_of = _Run(program, example, traced or strict, timeout, rollout_id)
+    with _unstreamed(), track_usage() as tracker:
+        try:
+            prediction = yield from run_of.steps()
+        except Exception as error:
+            failure = _failure(error, program, raises)
+            cell = Cell(failure_score if failure.kind == "program" else None, failure=failure)
+            return run_of.complete(_counted(cell, tracker, error), traced)
+    cell = _counted(Cell(None, outputs=_outputs(prediction)), tracker)
+    if keep is not None:
+        keep(prediction)
+    if plan is None:
+        return run_of.complete(cell, traced)
+    with _unstreamed(), track_usage() as tracker:
+        try:
+            score = yield from plan.steps(example, prediction, run_of.trace if strict else None)
+        except Exception as error:
+            cell = replace(cell, failure=_failure(error, None, raises))
+        else:
+            cell = replace(cell, score=score.value, feedback=score.feedback, subscores=score.subscores)
+    counts = _counted(Cell(None), tracker)
+    cell = replace(cell, metric_requests=counts.requests, metric_cost=counts.cost if counts.requests else None)
+    return run_of.complete(cell, traced)
+
+
+class _Run:
+    """One call of the program, its trace and its seconds."""
+
+    __slots__ = ("_inputs", "_program", "_rollout_id", "_seconds", "_started", "_timeout", "_traced", "trace")
+
+    def __init__(
+        self, program: object, example: Example, traced: bool, timeout: float | None, rollout_id: int | str | None
+    ) -> None:
+        self._program, self._timeout, self._rollout_id = program, timeout, rollout_id
+        self._inputs = dict(example.inputs().items())
+        self._traced = traced
+        self.trace: list[Any] = []
+        self._started = time.monotonic()
+        self._seconds = 0.0
+
+    def steps(self) -> Steps[object]:
+        changes: dict[str, object] = {"trace": self.trace} if self._traced else {}
+        if self._rollout_id is not None:
+            changes["rollout_id"] = self._rollout_id
+        try:
+            if not changes:
+                return (yield from self._timed_steps())
+            with context(**changes):
+                return (yield from self._timed_steps())
+        finally:
+            self._seconds = time.monotonic() - self._started
+
+    def _timed_steps(self) -> Steps[object]:
+        steps = called_steps(self._program, (), self._inputs)
+        if self._timeout is None:
+            return (yield from steps)
+        try:
+            with deadline(self._timeout):
+                prediction = yield _Timed(steps, self._timeout)
+        except Exception as error:
+            self._check_time(error)
+            raise
+        self._check_time(None)
+        return prediction
+
+    def _check_time(self, error: Exception | None) -> None:
+        seconds = time.monotonic() - self._started
+        if self._timeout is not None and seconds >= self._timeout:
+            raise ExampleTimeout(
+                f"The program took longer than {self._timeout:g} seconds on one example (timeout=)."
+            ) from error
+
+    def complete(self, cell: Cell, traced: bool) -> Cell:
+        trace = _trace_steps(self._program, self.trace) if traced else ()
+        return replace(cell, seconds=self._seconds, trace=trace)
+
+
+class _Timed:
+    """Effect: run steps; awaited, cancel them after ``seconds``. Blocking, the deadline of the context ends requests."""
+
+    __slots__ = ("_seconds", "_steps")
+
+    nests = True
+
+    def __init__(self, steps: Steps[object], seconds: float) -> None:
+        self._steps, self._seconds = steps, seconds
+
+    def run(self) -> object:
+        return run(self._steps)
+
+    async def arun(self) -> object:
+        import asyncio
+
+        async with asyncio.timeout(self._seconds):
+            return await arun(self._steps)
+
+
+def _failure(error: Exception, program: object, raises: Collection[str]) -> Failure:
+    """Return the failure of an error, or raise the error if its kind is among ``raises``."""
+    if isinstance(program, Module):
+        locate(error, program, module_paths(program))
+    failure = failure_of(error, in_metric=program is None)
+    if failure.kind in raises or (failure.is_bug and "bug" in raises):
+        raise error
+    return failure
+
+
+def _counted(cell: Cell, tracker: UsageTracker, error: Exception | None = None) -> Cell:
+    """Add requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
+    attempts = {model: list(made) for model, made in tracker.attempts.items() if made}
+    if isinstance(error, LMError):
+        attempts[error.model or "unknown"] = [*attempts.get(error.model or "unknown", ()), *error.attempts]
+    made = [attempt for each in attempts.values() for attempt in each if attempt.purpose not in ("skip", "joined")]
+    usage = {model: sum((one.usage for one in each), Usage()).to_json() for model, each in attempts.items()}
+    cost = cost_of_attempts(made) if made else 0.0
+    return replace(cell, requests=len(made), hits=len(tracker.hits), usage=usage, cost=cost)
+
+
+def _outputs(prediction: object) -> JsonObject:
+    return plain_fields(prediction.__dict__) if isinstance(prediction, Record) else {"value": plain_value(prediction)}
+
+
+def _trace_steps(program: object, trace: TraceList) -> tuple[TraceStep, ...]:
+    paths = {id(part): name for name, part in program.named_predictors()} if isinstance(program, Module) else {}
+    return tuple(
+        TraceStep(paths.get(id(predictor), ""), _demo(inputs, prediction)) for predictor, inputs, prediction in trace
+    )
+
+
+def _demo(inputs: Mapping[str, Any], prediction: Prediction) -> JsonObject:
+    fields = {name: _without_tools(value) for name, value in {**inputs, **prediction.__dict__}.items()}
+    example = Example(fields, augmented=True).with_inputs(*inputs)
+    try:
+        return example.to_json()
+    except ValueError:  # a value without a JSON form
+        return Example({name: plain_value(value) for name, value in fields.items()}).with_inputs(*inputs).to_json()
+
+
+def _without_tools(value: object) -> object:
+    if isinstance(value, Tool):
+        return value.name
+    return [_without_tools(item) for item in value] if isinstance(value, (list, tuple)) else value  # pyright: ignore
+
+
+@contextmanager
+def _unstreamed() -> Generator[None]:
+    """Inside the block, programs ask for whole answers and emit nothing, also if the evaluation is streamed."""
+    before = stream_queue.get()
+    if before is None:
+        yield
+        return
+    stream_queue.set(None)
+    try:
+        yield
+    finally:
+        stream_queue.set(before)

@@ -1,0 +1,137 @@
+"""``Failure``: why a run of a program has no output or no score, and of which kind the reason is.
+
+The class of the error decides the kind; the table has the rows, and the nearest class of an error counts:
+
+    program    the answer of the model, the tools or the program's code failed: scored with ``failure_score``
+    provider   the provider did not answer: not scored, and run again by a resumed evaluation
+    metric     the metric raised, or returned no score: not scored
+    caller     nothing else can succeed: authentication, billing, configuration
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from sigwire.core.json import JsonObject
+from sigwire.errors import (
+    BudgetSpent,
+    ConfigurationError,
+    EventLoopError,
+    LMAuthenticationError,
+    LMBillingError,
+    LMError,
+    LMInvalidRequestError,
+    LMUnsupportedModelError,
+    OverrideError,
+    SignatureError,
+    SigwireError,
+    StateError,
+    ToolDefinitionError,
+    UnsupportedOption,
+    Where,
+)
+from sigwire.modules.agents.tool_results import SECRET_TEXT
+
+__all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of"]
+
+FailureKind: TypeAlias = Literal["program", "provider", "metric", "caller"]
+
+_KINDS: dict[type[BaseException], FailureKind] = {
+    BudgetSpent: "caller",
+    ConfigurationError: "caller",
+    EventLoopError: "caller",
+    LMAuthenticationError: "caller",
+    LMBillingError: "caller",
+    LMUnsupportedModelError: "caller",
+    OverrideError: "caller",
+    SignatureError: "caller",
+    StateError: "caller",
+    ToolDefinitionError: "caller",
+    UnsupportedOption: "caller",
+    LMError: "provider",  # rate limit, server, timeout, transport, unexpected reply
+    LMInvalidRequestError: "program",  # context window, content filter
+    BaseException: "program",  # model errors, stopped agents, tools, the program's own exceptions
+}
+_MOST_CHARACTERS = 4_000
+
+
+class ExampleTimeout(SigwireError, TimeoutError):
+    """A program ran longer on one example than ``timeout`` allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed run. ``kind``, class name and message of the error; ``path`` and ``turn``: its place in the program.
+
+    ``is_bug``: the class is not one of sigwire's, so code of the user raised it; then ``traceback`` is its text.
+
+    >>> Failure("provider", "LMServerError", "overloaded").to_json()
+    {'kind': 'provider', 'type': 'LMServerError', 'message': 'overloaded'}
+    """
+
+    kind: FailureKind
+    type: str
+    message: str
+    path: str = ""
+    turn: int | None = None
+    traceback: str = ""
+    is_bug: bool = False
+
+    def to_json(self) -> JsonObject:
+        """Return the failure as JSON, without the facts that are unknown."""
+        return {name: value for name, value in asdict(self).items() if value not in ("", None, False)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Failure:
+        """Decode the result of ``to_json``. Further members are ignored."""
+        values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
+        return cls(**values)
+
+
+def failure_of(error: Exception, *, in_metric: bool = False) -> Failure:
+    """Return the failure of an error. An error of a metric is of the kind "metric", if it is not of the kind "caller".
+
+    >>> failure_of(LMBillingError("no money left")).kind, failure_of(KeyError("answer")).is_bug
+    ('caller', True)
+    >>> failure_of(KeyError("answer"), in_metric=True).kind
+    'metric'
+    """
+    kind: FailureKind = next(_KINDS[cls] for cls in type(error).__mro__ if cls in _KINDS)
+    if in_metric and kind != "caller":
+        kind = "metric"
+    is_bug = not isinstance(error, SigwireError)
+    where = _where(error)
+    return Failure(
+        kind=kind,
+        type=type(error).__name__,
+        message=_shortened(str(error)),
+        path="" if where is None or where.path == "self" else where.path,
+        turn=None if where is None else where.turn,
+        traceback=_shortened(_traceback(error)) if is_bug else "",
+        is_bug=is_bug,
+    )
+
+
+def _where(error: Exception) -> Where | None:
+    """Return the place of an error: its attribute, or that of its note for classes that are not sigwire's."""
+    if isinstance(error, SigwireError):
+        return error.where
+    notes = (getattr(note, "where", None) for note in getattr(error, "__notes__", ()))
+    return next((where for where in notes if isinstance(where, Where)), None)
+
+
+def _traceback(error: Exception) -> str:
+    """Return the traceback from the first frame outside of sigwire on."""
+    frames = error.__traceback__
+    while frames is not None and str(frames.tb_frame.f_globals.get("__name__")).startswith("sigwire."):
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
+
+
+def _shortened(text: str) -> str:
+    """Return the end of a long text: a traceback ends with the error."""
+    text = SECRET_TEXT.sub(lambda found: f"{found[1] or ''}***", text)
+    return text if len(text) <= _MOST_CHARACTERS else f"[...]{text[-_MOST_CHARACTERS:]}"
