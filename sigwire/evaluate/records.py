@@ -1,0 +1,278 @@
+"""Records of an evaluation: a file of JSON lines, one line a finished example, and resuming from it.
+
+    {"type": "run", "format": 1, ...}     the header: program, model, devset, metrics
+    {"type": "record", "id": ..., ...}    an example, written when it is finished
+    {"type": "end", "status": ..., ...}
+
+A reader ignores unknown types and members, and drops a torn last line. A file may hold several runs; the last one counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self, cast
+
+from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.core.lazy import version
+from sigwire.core.narrow import is_object
+from sigwire.errors import ConfigurationError
+from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.plain import plain_value
+from sigwire.lm.secrets import storable_options
+from sigwire.modules.module import Module
+from sigwire.settings import current
+
+__all__ = ["ExampleRecord", "RecordFile", "finished_records", "last_run", "run_header", "utc_now"]
+
+FORMAT = 1
+_RETRIED = frozenset({"provider", "metric", "caller"})  # kinds of failures that a resumed run runs again
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleRecord:
+    """One run on one example. ``index``: its position in the devset; ``repeat``: from 1; ``started``: a time in UTC.
+
+    ``inputs`` and ``labels`` are JSON; media are references. ``kept``: read from the file of an earlier run.
+    """
+
+    id: str
+    index: int
+    repeat: int
+    inputs: JsonObject
+    labels: JsonObject
+    cell: Cell = field(default_factory=lambda: Cell(None))
+    started: str = ""
+    kept: bool = False
+
+    def to_json(self) -> JsonObject:
+        """Return the record as the JSON of its line; the members of the cell stand beside those of the record."""
+        place: JsonObject = {"type": "record", "id": self.id, "index": self.index, "repeat": self.repeat}
+        return {
+            **place,
+            "inputs": self.inputs,
+            "labels": self.labels,
+            **self.cell.to_json(),
+            "started": self.started,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, kept: bool = True) -> Self:
+        """Decode the result of ``to_json``. Unknown members are ignored."""
+        return cls(
+            str(data["id"]),
+            int(data["index"]),
+            int(data["repeat"]),
+            data["inputs"],
+            data["labels"],
+            Cell.from_json(data),
+            str(data.get("started", "")),
+            kept,
+        )
+
+
+class RecordFile:
+    """A file of JSON lines that one writer appends to. ``rows``: those that it had when it was opened.
+
+    ``append`` is thread-safe; it writes a whole line at once, and syncs at most once a second. Opening truncates a torn last
+    line. Raises ``ConfigurationError`` if another writer has the file open.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            _lock_file(self._descriptor, self.path)
+            content = self.path.read_bytes()
+            self.rows, size = _parse(content, self.path)
+            if size < len(content):
+                os.ftruncate(self._descriptor, size)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        self._synced = time.monotonic()
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> list[JsonObject]:
+        """Return the rows of a file without opening it for writing; a torn last line is dropped."""
+        return _parse(Path(path).read_bytes(), Path(path))[0]
+
+    def append(self, row: Mapping[str, JsonValue]) -> None:
+        """Write one row. Does nothing after ``close``: a late thread of an interrupted run may call it."""
+        line = _line(row)
+        with self._lock:
+            if self._descriptor < 0:
+                return
+            while line:
+                line = line[os.write(self._descriptor, line) :]
+            if time.monotonic() - self._synced >= 1.0:
+                os.fsync(self._descriptor)
+                self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Sync and close the file."""
+        with self._lock:
+            descriptor, self._descriptor = self._descriptor, -1
+            if descriptor >= 0:
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+
+def _line(row: Mapping[str, JsonValue]) -> bytes:
+    try:
+        return (json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n").encode()
+    except UnicodeEncodeError:  # a lone surrogate: JSON escapes can hold it
+        return (json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n").encode()
+    except (TypeError, ValueError, RecursionError):
+        return _line(cast(JsonObject, plain_value(row)))
+
+
+def _lock_file(descriptor: int, path: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows has no flock
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConfigurationError(
+            f"{path.name} is open in another evaluation (opening the log). Wait for it, or pass another log=."
+        ) from None
+
+
+def _parse(content: bytes, path: Path) -> tuple[list[JsonObject], int]:
+    """Return the rows, and the size of the content without a torn last line."""
+    rows: list[JsonObject] = []
+    size = 0
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        is_last = number >= len(lines) - 1  # the text behind the last line feed, or the line before it
+        try:
+            row = loads(line.decode()) if number < len(lines) else None
+        except ValueError as error:
+            if is_last:
+                break
+            raise ConfigurationError(
+                f"Line {number} of {path.name} is no JSON (reading the log): {error}. Repair it, or pass another log=."
+            ) from error
+        if number < len(lines):
+            size += len(line) + 1
+        if is_object(row):
+            rows.append(row)
+    return rows, size
+
+
+# --- headers and resuming
+
+
+def run_header(program: object, ids: Sequence[str], metrics: Sequence[str], repeat: int, reduce: str) -> JsonObject:
+    """Return the header of a run: what decides its records, without secrets. The state is that of ``dump_state``."""
+    return {
+        "type": "run",
+        "format": FORMAT,
+        "sigwire": version(),
+        "started": utc_now(),
+        "program": {"class": _name_of(program), "state": _digest(_state_of(program))},
+        "lm": _model_of(program),
+        "devset": {"n": len(ids), "ids": _digest(list(ids))},
+        "metrics": list(metrics),
+        "repeat": repeat,
+        "reduce": reduce,
+    }
+
+
+def finished_records(
+    rows: Iterable[JsonObject], header: JsonObject, path: Path, *, resume: object
+) -> dict[tuple[str, int], ExampleRecord] | None:
+    """Return the records of the last run of a file that a resumed run keeps; ``None`` if the file needs the new header.
+
+    A record with a failure of the provider or the metric is run again. Raises ``ConfigurationError`` with the name of a
+    difference between the headers, unless ``resume`` is "append" or False.
+    """
+    run = last_run(rows)
+    if not run or resume is False:
+        return None
+    if (difference := _difference(run[0], header)) is not None:
+        if resume == "append":
+            return None
+        raise ConfigurationError(
+            f"{path.name} has the records of another run: {difference} differs (opening the log). Pass another log=, or "
+            'resume="append" to add this run to the file.'
+        )
+    records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
+    last = {(record.id, record.repeat): record for record in records}
+    return {
+        key: each for key, each in last.items() if each.cell.failure is None or each.cell.failure.kind not in _RETRIED
+    }
+
+
+def last_run(rows: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the header of the last run and the rows behind it."""
+    run: list[JsonObject] = []
+    for row in rows:
+        if row.get("type") == "run":
+            run = [row]
+        elif run:
+            run.append(row)
+    return run
+
+
+_COMPARED = ("format", "program", "lm", "devset", "metrics")
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """Return the path of the first member that decides records and differs."""
+    for name in _COMPARED:
+        one, other = old.get(name), new.get(name)
+        if one == other:
+            continue
+        if is_object(one) and is_object(other):
+            inner = next(key for key in {**one, **other} if one.get(key) != other.get(key))
+            return f"{name}.{inner}"
+        return name
+    return None
+
+
+def _name_of(program: object) -> str:
+    cls = program if hasattr(program, "__qualname__") else type(program)
+    return f"{getattr(cls, '__module__', '')}.{getattr(cls, '__qualname__', '')}"
+
+
+def _state_of(program: object) -> JsonValue:
+    with suppress(Exception):  # a demo without a JSON form
+        return program.dump_state() if isinstance(program, Module) else None
+    return None
+
+
+def _model_of(program: object) -> JsonObject:
+    lm: Any = None
+    with suppress(ConfigurationError):  # predictors with different models: their states have them
+        lm = program.get_lm() if isinstance(program, Module) else None
+    lm = lm or current().lm
+    options = storable_options(getattr(lm, "kwargs", None) or {})
+    return {
+        "model": None if lm is None else str(getattr(lm, "model", type(lm).__name__)),
+        "options": {name: value for name, value in options.items() if value is not None},
+    }
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(plain_value(value), sort_keys=True, separators=(",", ":"))
+    return f"sha256:{sha256(text.encode()).hexdigest()[:32]}"
+
+
+def utc_now() -> str:
+    """Return the time in UTC, to the millisecond."""
+    seconds = time.time()
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{int(seconds % 1 * 1000):03d}Z"
