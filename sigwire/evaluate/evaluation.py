@@ -1,0 +1,224 @@
+"""``Evaluate``: run a program on each example of a devset, several at once, and score what it returns.
+
+One generator, ``Evaluate.steps``, serves ``evaluate(program)``, ``await evaluate.acall(program)`` and the streams. The work is
+``running``'s; this file has the calls, and the files and tables of DSPy's options.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from sigwire.core.events import Finished
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.core.record import Record
+from sigwire.effects.emitting import Returned, astream, stream
+from sigwire.effects.steps import Steps, arun, run
+from sigwire.errors import ConfigurationError, suggest
+from sigwire.evaluate.metric_plan import Metric
+from sigwire.evaluate.plain import plain_fields
+from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
+from sigwire.evaluate.result import EvaluationResult
+from sigwire.evaluate.running import EvaluationOptions, EvaluationRun, ExampleDone, FilePath, stored_prediction
+from sigwire.observe.callbacks import watched_call
+
+__all__ = ["Evaluate", "load_records"]
+
+
+class Evaluate(EvaluationOptions):
+    """Evaluate programs on a devset: ``Evaluate(devset=dev, metric=exact)(program)``. Each option may be overridden by a call.
+
+    ``devset``: Examples with declared inputs. ``metric``: a function (example, prediction, trace=None), sync or async, or a
+    module. ``num_threads``: how many examples run at once, default: the setting; 1 runs them in the calling thread.
+    ``repeat``: runs per example; each is another sample of the cache. ``reduce``: over the repeats of an example, "mean",
+    "median", "max", "mode", "pass@k" or "all@k". ``failure_score``: the score of a failed program.
+    ``errors``: "score" counts failures of the program with ``failure_score``, "skip" leaves them out of the mean, "raise"
+    raises the first. ``max_errors``: more failures abort; default 10. ``timeout``: seconds for one example. ``budget``: a
+    ``Budget`` for the evaluation. ``log``: a file of records (True: below ``runs/``); ``resume``: True runs what it lacks,
+    "append" adds another run to the file, False runs all. ``cluster``: a field of the examples whose equal values belong
+    together. ``fresh``: read no stored answers. ``progress``: "auto", "line", "log", False or a function; ``display_progress``
+    switches it. ``provide_traceback``: print the traceback of every error of the user's code, default: of the first.
+    ``interval``: the level of intervals. ``display_table``, ``save_as_csv``, ``save_as_json`` and ``callback_metadata`` are
+    those of DSPy.
+
+    Raises ``InputError`` or ``ConfigurationError`` before any call if devset, metric or log do not fit, ``EvaluationAborted``
+    and ``EvaluationInterrupted`` (Ctrl-C); these have a ``result``. A spent budget ends with ``result.status == "budget"``.
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> from sigwire.modules.predict import Predict
+    >>> devset = [Example(question="2+2?", answer="4").with_inputs("question")]
+    >>> def exact(example, prediction):
+    ...     return example.answer == prediction.answer
+    >>> result = Evaluate(devset=devset, metric=exact)(Predict("question -> answer", lm=FakeLM([{"answer": "4"}])))
+    >>> result.score, result.status
+    (100.0, 'complete')
+    """
+
+    def __call__(
+        self,
+        program: object,
+        metric: Metric | None = None,
+        devset: Sequence[Example] | None = None,
+        num_threads: int | None = None,
+        **changes: Any,
+    ) -> EvaluationResult:
+        """Evaluate a program, blocking."""
+        return run(self.steps(program, metric, devset, num_threads, **changes))
+
+    async def acall(
+        self,
+        program: object,
+        metric: Metric | None = None,
+        devset: Sequence[Example] | None = None,
+        num_threads: int | None = None,
+        **changes: Any,
+    ) -> EvaluationResult:
+        """Evaluate a program, awaited. Cancelling keeps what is finished: the ``CancelledError`` has a ``result``."""
+        return await arun(self.steps(program, metric, devset, num_threads, **changes))
+
+    def stream(self, program: object, **changes: Any) -> Generator[ExampleDone | Finished, None, EvaluationResult]:
+        """Evaluate, blocking, and yield ``ExampleDone`` events in the order of completion; the last event is ``Finished``."""
+        result = yield from stream(self.steps(program, **changes))
+        yield Finished(result)
+        return result
+
+    async def astream(self, program: object, **changes: Any) -> AsyncGenerator[ExampleDone | Finished, None]:
+        """``stream``, awaited."""
+        async with aclosing(astream(self.steps(program, **changes))) as events:
+            async for event in events:
+                yield Finished(cast("Returned[object]", event).value) if type(event) is Returned else event
+
+    def steps(
+        self,
+        program: object,
+        metric: Metric | None = None,
+        devset: Sequence[Example] | None = None,
+        num_threads: int | None = None,
+        **changes: Any,
+    ) -> Steps[EvaluationResult]:
+        """Return the steps of one evaluation, which emit ``ExampleDone`` events."""
+        given = {"metric": metric, "devset": devset, "num_threads": num_threads}
+        changes |= {name: value for name, value in given.items() if value is not None}
+        options = self._changed(changes)
+        if options.plan is None:
+            raise ConfigurationError("An evaluation needs a metric (starting it). Write Evaluate(..., metric=exact).")
+        inputs = {"program": program, "devset": options.devset, "metric": options.metric}
+        inputs |= {"callback_metadata": options.callback_metadata, "num_threads": options.num_threads}
+        with watched_call("evaluate", self, inputs) as end:
+            result = yield from EvaluationRun(program, options, options.plan).steps()
+            end(result)
+        _save(result, options, options.plan.name)
+        return result
+
+    def _changed(self, changes: Mapping[str, Any]) -> Evaluate:
+        if not changes:
+            return self
+        known = [each.name for each in fields(self)]
+        if unknown := next((name for name in changes if name not in known), None):
+            raise ConfigurationError(
+                f"Evaluate has no option {unknown!r} (calling it). {suggest(unknown, known)}Its options are {', '.join(known)}."
+            )
+        return replace(self, **changes)
+
+    def __repr__(self) -> str:
+        name = None if self.plan is None else self.plan.name
+        return f"Evaluate({len(self.devset)} examples, metric={name})"
+
+
+def load_records(path: FilePath) -> EvaluationResult:
+    """Return the result of the last run in a file of records. No model is called.
+
+    Raises ``ConfigurationError`` if the file has no run. Examples and predictions are built from the JSON of the records.
+    """
+    rows = last_run(RecordFile.read(path))
+    if not rows:
+        raise ConfigurationError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
+    header: Any = rows[0]
+    last = {(row["id"], row["repeat"]): ExampleRecord.from_json(row) for row in rows if row.get("type") == "record"}
+    ends: list[Any] = [row for row in rows if row.get("type") == "end"]
+    end = ends[-1] if ends else {}
+    records = sorted(last.values(), key=lambda record: (record.index, record.repeat))
+    return EvaluationResult.make(
+        header["program"]["class"],
+        records,
+        [Example({**record.inputs, **record.labels}).with_inputs(*record.inputs) for record in records],
+        [stored_prediction(record) for record in records],
+        header=header,
+        status=str(end.get("status", "cancelled")),
+        metric_names=header["metrics"],
+        repeat=header["repeat"],
+        reduce=header["reduce"],
+        cluster=header.get("cluster"),
+        interval=header.get("interval", 0.95),
+        failure_score=header.get("failure_score", 0.0),
+        errors=header.get("errors", "score"),
+        seconds=float(end.get("seconds", 0.0)),
+        path=str(path),
+    )
+
+
+# --- the files and tables of DSPy's options
+
+_Results: TypeAlias = "Sequence[tuple[Example, Any, Any]]"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_CELL_CHARACTERS = 40
+
+
+def _save(result: EvaluationResult, options: EvaluationOptions, metric: str) -> None:
+    rows = [_row(example, prediction, score, metric) for example, prediction, score in result.results]
+    if options.save_as_csv is not None:
+        _write_csv(options.save_as_csv, rows)
+    if options.save_as_json is not None:
+        Path(options.save_as_json).write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    if options.display_table:
+        shown = rows if options.display_table is True else rows[: options.display_table]
+        sys.stdout.write(_table(shown, len(rows) - len(shown)))
+
+
+def _row(example: Example, prediction: object, score: object, metric: str) -> JsonObject:
+    """Return the fields of an example and a prediction; a name of both gets ``example_`` and ``pred_``."""
+    labels = plain_fields(example.__dict__)
+    outputs = plain_fields(prediction.__dict__) if isinstance(prediction, Record) else {"prediction": str(prediction)}
+    row: JsonObject = {f"example_{name}" if name in outputs else name: value for name, value in labels.items()}
+    row |= {f"pred_{name}" if name in labels else name: value for name, value in outputs.items()}
+    return {**row, **plain_fields({metric: score})}
+
+
+def _write_csv(path: FilePath, rows: Sequence[JsonObject]) -> None:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows([_csv_value(row.get(name)) for name in columns] for row in rows)
+
+
+def _csv_value(value: object) -> object:
+    if isinstance(value, (dict, list)):
+        value = json.dumps(value)
+    # CWE-1236: spreadsheets run a text that starts like a formula.
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _table(rows: Sequence[JsonObject], omitted: int) -> str:
+    """Return rows as a plain table; control characters of a value are visible."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [columns, *([_table_value(row.get(name)) for name in columns] for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    text = [
+        " | ".join(value.ljust(width) for value, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    ]
+    note = [f"... {omitted} more rows"] if omitted else []
+    return "\n".join([*text, *note, ""])
+
+
+def _table_value(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return text if len(text) <= _CELL_CHARACTERS else f"{text[: _CELL_CHARACTERS - 3]}..."

@@ -1,0 +1,398 @@
+"""``EvaluationRun``: one evaluation under way. It starts the pending runs, keeps what is finished, and decides when to stop.
+
+Several threads may finish at once; what is finished is in the log before the progress shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from sigwire.core.example import Example, Prediction
+from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
+from sigwire.effects.emitting import Emit
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import has_running_loop
+from sigwire.effects.steps import Steps
+from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
+from sigwire.evaluate.cell import Cell, cell_steps
+from sigwire.evaluate.examples import check_devset, example_ids
+from sigwire.evaluate.metric_plan import Metric, MetricPlan
+from sigwire.evaluate.plain import plain_fields
+from sigwire.evaluate.progress import progress_reporter
+from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, run_header, utc_now
+from sigwire.evaluate.result import EvaluationResult
+from sigwire.keywords import ChecksKeywords
+from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.modules.module import Module
+from sigwire.modules.where import locate
+from sigwire.settings import context, current
+
+if TYPE_CHECKING:
+    from sigwire.core.json import JsonObject
+    from sigwire.lm.policy.money.budget import Budget
+
+__all__ = [
+    "EvaluationAborted", "EvaluationInterrupted", "EvaluationOptions", "EvaluationRun", "ExampleDone", "FilePath",
+    "stored_prediction",
+]  # fmt: skip
+
+FilePath: TypeAlias = "str | os.PathLike[str]"
+_ErrorsMode: TypeAlias = Literal["score", "raise", "skip"]
+
+DEFAULT_MAX_ERRORS = 10
+_METRIC_FAILURES_AT_START = 3
+
+
+class EvaluationAborted(SigwireError):
+    """An evaluation ended before all examples were run. ``result`` has those that are finished."""
+
+    def __init__(self, message: str, result: EvaluationResult | None = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class EvaluationInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended an evaluation. ``result`` has the finished examples."""
+
+    def __init__(self, message: str, result: EvaluationResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleDone:
+    """An event of a streamed evaluation: an example is finished. ``done`` of ``total`` runs are."""
+
+    record: ExampleRecord
+    done: int
+    total: int
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EvaluationOptions(ChecksKeywords):
+    """The options of an evaluation, checked. ``Evaluate`` has their meanings."""
+
+    devset: Sequence[Example]
+    metric: Metric | None = None
+    num_threads: int | None = None
+    display_progress: bool | None = None
+    display_table: bool | int = False
+    max_errors: int | None = None
+    provide_traceback: bool | None = None
+    failure_score: float = 0.0
+    save_as_csv: FilePath | None = None
+    save_as_json: FilePath | None = None
+    callback_metadata: Mapping[str, object] | None = None
+    repeat: int = 1
+    reduce: str = "mean"
+    errors: _ErrorsMode = "score"
+    timeout: float | None = None
+    budget: Budget | None = None
+    log: FilePath | bool | None = None
+    resume: bool | Literal["append"] = True
+    cluster: str | None = None
+    fresh: bool = False
+    progress: Any = "auto"
+    interval: float = 0.95
+    callbacks: Sequence[object] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name, (fits, wanted) in _CHECKS.items():
+            if not fits(value := getattr(self, name)):
+                raise ConfigurationError(f"{name} of an Evaluate is {wanted}, not {value!r:.80} (making it).")
+        if not isinstance(self.devset, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            self.devset = list(self.devset)
+        check_devset(self.devset)
+        self.plan = None if self.metric is None else MetricPlan(self.metric)
+
+
+def _is_count(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "num_threads": (lambda value: value is None or _is_count(value, 1), "a number above 0"),
+    "max_errors": (lambda value: value is None or _is_count(value, 0), "a number, 0 or more"),
+    "failure_score": (_is_number, "a number"),
+    "repeat": (lambda value: _is_count(value, 1), "a number above 0"),
+    "errors": (lambda value: value in ("score", "raise", "skip"), '"score", "raise" or "skip"'),
+    "timeout": (lambda value: value is None or (_is_number(value) and value > 0), "a number of seconds above 0"),
+    "budget": (lambda value: value is None or hasattr(value, "deadline"), "a Budget such as Budget(money=1.0)"),
+    "resume": (lambda value: value is True or value is False or value == "append", 'True, False or "append"'),
+    "interval": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1, such as 0.95"),
+}
+
+
+class EvaluationRun:
+    """One evaluation: the pending runs, what is finished, and why it stopped. Threads share it."""
+
+    def __init__(self, program: object, options: EvaluationOptions, plan: MetricPlan) -> None:
+        self._program, self._options, self._plan = program, options, plan
+        self._examples = check_devset(options.devset, program)
+        self._ids = example_ids(self._examples)
+        self._header = self._make_header()
+        self._lock = threading.Lock()
+        self._run, self._scope = Run(), CancelScope()
+        self._records: dict[tuple[int, int], ExampleRecord] = {}
+        self._predictions: dict[tuple[int, int], Any] = {}
+        self._failures = self._first_metric_failures = self._done = self._in_flight = 0
+        self._stop: tuple[str, Exception | None, str] | None = None  # status, cause, sentence
+        self._is_closed = False
+        self._has_printed = False
+        self._started = time.monotonic()
+        self._log = self._open_log()
+
+    def _make_header(self) -> JsonObject:
+        options = self._options
+        header = run_header(self._program, self._ids, [self._plan.name], options.repeat, options.reduce)
+        rest: JsonObject = {name: getattr(options, name) for name in ("errors", "failure_score", "interval", "cluster")}
+        return {**header, **rest}
+
+    def _open_log(self) -> RecordFile | None:
+        given = self._options.log
+        if given is None or given is False:
+            return None
+        name = type(self._program).__name__
+        path = Path("runs") / name / f"{utc_now().replace(':', '-')}.jsonl" if given is True else Path(given)
+        log = RecordFile(path)
+        try:
+            kept = finished_records(log.rows, self._header, path, resume=self._options.resume)
+        except BaseException:
+            log.close()
+            raise
+        if kept is None:
+            log.append(self._header)
+            return log
+        positions = {own: index for index, own in enumerate(self._ids)}
+        for (own, repeat), record in kept.items():
+            index = positions[own]
+            if repeat <= self._options.repeat and _is_same(record, self._examples[index]):
+                self._records[index, repeat] = replace(record, index=index)
+                self._predictions[index, repeat] = stored_prediction(record)
+        return log
+
+    # --- running
+
+    def steps(self) -> Steps[EvaluationResult]:
+        options = self._options
+        pending = [
+            (index, repeat)
+            for repeat in range(1, options.repeat + 1)
+            for index in range(len(self._examples))
+            if (index, repeat) not in self._records
+        ]
+        total = len(self._examples) * options.repeat
+        mode = options.progress if options.display_progress in (None, True) else False
+        self._reporter = progress_reporter(mode, total, self._plan.name)
+        self._total, self._done = total, len(self._records)
+        for record in self._records.values():
+            self._reporter.update(record.cell)
+        try:
+            with on_cancel(self._scope.cancel):
+                if pending:
+                    yield Gather([self._one(*each) for each in pending], limit=self._limit())
+        except KeyboardInterrupt as error:
+            raise self._interrupted() from error
+        except BaseException as error:
+            with suppress(Exception):  # a user's exception class may refuse attributes
+                setattr(error, "result", self._cancelled())  # noqa: B010
+            raise
+        return self._finished()
+
+    def _limit(self) -> int:
+        return self._options.num_threads or current().num_threads
+
+    def _one(self, index: int, repeat: int) -> Steps[None]:
+        """Run one example, in a context of its own, unless the evaluation has stopped."""
+        if self._stop is not None:
+            return
+        self._in_flight += 1
+        try:
+            yield from self._one_started(index, repeat)
+        finally:
+            self._in_flight -= 1
+
+    def _one_started(self, index: int, repeat: int) -> Steps[None]:
+        current_run.set(self._run)
+        if not has_running_loop():  # a task is cancelled by its loop, a thread by the scope
+            set_scope(self._scope)
+        options, started = self._options, utc_now()
+        example = self._examples[index]
+        predictions: list[Any] = []
+        try:
+            with ExitStack() as stack:
+                if options.budget is not None:
+                    stack.enter_context(options.budget)
+                if options.fresh:
+                    stack.enter_context(context(fresh=True))
+                cell = yield from cell_steps(
+                    self._program,
+                    example,
+                    self._plan,
+                    timeout=options.timeout,
+                    failure_score=options.failure_score,
+                    rollout_id=repeat if repeat > 1 else None,
+                    raises=_RAISED[options.errors],
+                    keep=predictions.append,
+                )
+        except Exception as error:
+            self._end_by(error, self._ids[index])
+            return
+        inputs, labels = plain_fields(example.inputs().__dict__), plain_fields(example.labels().__dict__)
+        record = ExampleRecord(self._ids[index], index, repeat, inputs, labels, cell, started)
+        if (done := self._keep(record, predictions[0] if predictions else Prediction())) is not None:
+            yield Emit(ExampleDone(record, done, self._total))
+
+    def _keep(self, record: ExampleRecord, prediction: object) -> int | None:
+        """Write a record, then show it. Return the number of finished runs; ``None`` after the end of the evaluation."""
+        line = record.to_json()
+        with self._lock:
+            if self._is_closed:
+                return None
+            if self._log is not None:
+                self._log.append(line)
+            self._records[record.index, record.repeat] = record
+            self._predictions[record.index, record.repeat] = prediction
+            self._done += 1
+            self._check_failures(record.cell)
+            self._reporter.update(record.cell)
+            return self._done
+
+    def _check_failures(self, cell: Cell) -> None:
+        failure = cell.failure
+        if failure is None:
+            self._first_metric_failures = -1  # no longer at the start
+            return
+        self._failures += 1
+        wanted = self._options.provide_traceback
+        if failure.is_bug and (wanted or (wanted is None and not self._has_printed)):
+            self._has_printed = True
+            sys.stderr.write(_visible(failure.traceback))
+        if failure.kind != "metric":
+            self._first_metric_failures = -1
+        elif self._first_metric_failures >= 0:
+            self._first_metric_failures += 1
+            if self._first_metric_failures == _METRIC_FAILURES_AT_START:
+                self._end("aborted", None, f"The metric failed on the first {_METRIC_FAILURES_AT_START} examples")
+        most = DEFAULT_MAX_ERRORS if self._options.max_errors is None else self._options.max_errors
+        if self._failures > most:
+            self._end("aborted", None, f"More than {most} examples failed (max_errors={most})")
+
+    def _end(self, status: str, cause: Exception | None, sentence: str) -> None:
+        if self._stop is None:
+            self._stop = (status, cause, sentence)
+
+    def _end_by(self, error: Exception, example: str) -> None:
+        """End by an error that was raised: a spent budget, a failure of the caller, or the first one with errors="raise"."""
+        with suppress(Exception):
+            locate(error, example=example)
+        with self._lock:
+            if isinstance(error, BudgetSpent) and self._options.budget is not None:
+                self._end("budget", error, "The budget is spent")
+            elif self._options.errors == "raise":
+                self._end("raised", error, "")
+            else:
+                self._end("aborted", error, f"No example can succeed: {type(error).__name__}: {error}")
+
+    # --- ending
+
+    def _finished(self) -> EvaluationResult:
+        status, cause, sentence = self._stop or ("complete", None, "")
+        result = self._close("aborted" if status == "raised" else status)
+        if status == "raised" and cause is not None:
+            with suppress(Exception):  # a user's exception class may refuse attributes
+                setattr(cause, "result", result)  # noqa: B010
+            raise cause
+        if status == "aborted":
+            last = next((each.cell.failure for each in reversed(self._records.values()) if each.cell.failure), None)
+            detail = f"; the last: {last.type}: {last.message:.300}" if last is not None and cause is None else ""
+            raise EvaluationAborted(f"{sentence}{detail}. {self._summary()}", result) from cause
+        return result
+
+    def _interrupted(self) -> EvaluationInterrupted:
+        """Return the exception to raise after Ctrl-C; print what it holds."""
+        result = self._cancelled()
+        line = f"The evaluation was interrupted. {self._summary()}"
+        sys.stderr.write(f"\n{result!r}\n{line}\n")
+        return EvaluationInterrupted(line, result)
+
+    def _cancelled(self) -> EvaluationResult:
+        """Wake what is under way, which then closes its connections, and return the result of what is finished."""
+        self._end("cancelled", None, "")
+        if self._scope.cancel():
+            ends = time.monotonic() + CANCEL_GRACE_SECONDS
+            while self._in_flight and time.monotonic() < ends:
+                time.sleep(0.01)
+        return self._close("cancelled")
+
+    def _summary(self) -> str:
+        done = f"{len(self._records)} of {self._total} runs are finished; error.result has them."
+        if self._log is None:
+            return f"{done} With log=, the next evaluation goes on from there."
+        return f"{done} Evaluate again with log={str(self._log.path)!r} to go on from there."
+
+    def _close(self, status: str) -> EvaluationResult:
+        seconds = time.monotonic() - self._started
+        with self._lock:
+            self._is_closed = True
+            if self._log is not None:
+                self._log.append({"type": "end", "status": status, "records": len(self._records), "seconds": seconds})
+                self._log.close()
+        self._reporter.close(status)
+        places = sorted(self._records)
+        options = self._options
+        return EvaluationResult.make(
+            type(self._program).__name__
+            if isinstance(self._program, Module)
+            else getattr(self._program, "__name__", ""),
+            [self._records[place] for place in places],
+            [self._examples[index] for index, _ in places],
+            [self._predictions[place] for place in places],
+            header=self._header,
+            status=status,
+            metric_names=[self._plan.name],
+            repeat=options.repeat,
+            reduce=options.reduce,
+            cluster=options.cluster,
+            interval=options.interval,
+            failure_score=options.failure_score,
+            errors=options.errors,
+            seconds=seconds,
+            path=None if self._log is None else str(self._log.path),
+        )
+
+
+_RAISED: Mapping[str, frozenset[str]] = {
+    "score": frozenset({"caller"}),
+    "skip": frozenset({"caller"}),
+    "raise": frozenset({"caller", "provider", "program", "metric"}),
+}
+
+
+def stored_prediction(record: ExampleRecord) -> Prediction:
+    """Return the prediction of a record that was read from a file: its outputs as JSON data."""
+    return Prediction(record.cell.outputs or {})
+
+
+def _is_same(record: ExampleRecord, example: Example) -> bool:
+    """Return True if a record is of this example, and not of another with its id."""
+    return record.inputs == plain_fields(example.inputs().__dict__) and record.labels == plain_fields(
+        example.labels().__dict__
+    )
+
+
+def _visible(text: str) -> str:
+    """Return a text without control characters that a terminal would obey."""
+    return "".join(each if each.isprintable() or each in "\n\t" else repr(each)[1:-1] for each in text)
