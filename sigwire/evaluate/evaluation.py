@@ -143,7 +143,7 @@ def load_records(path: FilePath) -> EvaluationResult:
     header: Any = rows[0]
     last = {(row["id"], row["repeat"]): ExampleRecord.from_json(row) for row in rows if row.get("type") == "record"}
     ends: list[Any] = [row for row in rows if row.get("type") == "end"]
-    end = ends[-1] if ends else {}
+    end: dict[str, Any] = ends[-1] if ends else {}
     records = sorted(last.values(), key=lambda record: (record.index, record.repeat))
     return EvaluationResult.make(
         header["program"]["class"],
