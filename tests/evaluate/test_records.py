@@ -177,8 +177,8 @@ def test_canary_key_is_in_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         lm = LM(
             "openai/gpt-4o-mini",
             base_url=provider.url("openai"),
+            api_key=CANARY,
             headers={"x-secret": CANARY},
-            extra_body={"token": CANARY},
         )
         Evaluate(devset=devset(2), metric=metric, log=path, provide_traceback=False)(
             Predict("question -> answer", lm=lm)
