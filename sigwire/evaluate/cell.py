@@ -28,7 +28,7 @@ from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import context
 
-__all__ = ["Cell", "TraceStep", "cell_steps", "counted"]
+__all__ = ["Cell", "TraceStep", "cell_steps", "score_steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,32 +104,45 @@ def cell_steps(
     the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is called with
     the prediction, before it is scored.
     """
-    run_of = _Run(program, example, traced or strict, timeout, rollout_id)
+    run_of = _ProgramRun(program, example, traced or strict, timeout, rollout_id)
     with _unstreamed(), track_usage() as tracker:
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
             failure = _failure(error, program, raises)
             cell = Cell(failure_score if failure.kind == "program" else None, failure=failure)
-            return run_of.complete(counted(cell, tracker, error), traced)
-    cell = counted(Cell(None, outputs=_outputs(prediction)), tracker)
+            return run_of.complete(_counted(cell, tracker, error), traced)
+    cell = _counted(Cell(None, outputs=_outputs(prediction)), tracker)
     if keep is not None:
         keep(prediction)
     if plan is None:
         return run_of.complete(cell, traced)
+    scored = yield from score_steps(cell, example, prediction, plan, run_of.trace if strict else None, raises=raises)
+    return run_of.complete(scored, traced)
+
+
+def score_steps(
+    cell: Cell,
+    example: Example,
+    prediction: object,
+    plan: MetricPlan,
+    trace: TraceList | None = None,
+    *,
+    raises: Collection[str] = frozenset(),
+) -> Steps[Cell]:
+    """Score the prediction of a cell, and count the requests of the metric. Returns the cell with score or failure."""
     with _unstreamed(), track_usage() as tracker:
         try:
-            score = yield from plan.steps(example, prediction, run_of.trace if strict else None)
+            score = yield from plan.steps(example, prediction, trace)
         except Exception as error:
-            cell = replace(cell, failure=_failure(error, None, raises))
+            scored = replace(cell, score=None, feedback="", subscores={}, failure=_failure(error, None, raises))
         else:
-            cell = replace(cell, score=score.value, feedback=score.feedback, subscores=score.subscores)
-    counts = counted(Cell(None), tracker)
-    cell = replace(cell, metric_requests=counts.requests, metric_cost=counts.cost if counts.requests else None)
-    return run_of.complete(cell, traced)
+            scored = replace(cell, score=score.value, feedback=score.feedback, subscores=score.subscores, failure=None)
+    counts = _counted(Cell(None), tracker)
+    return replace(scored, metric_requests=counts.requests, metric_cost=counts.cost if counts.requests else None)
 
 
-class _Run:
+class _ProgramRun:
     """One call of the program, its trace and its seconds."""
 
     __slots__ = ("_inputs", "_program", "_rollout_id", "_seconds", "_started", "_timeout", "_traced", "trace")
@@ -211,7 +224,7 @@ def _failure(error: Exception, program: object, raises: Collection[str]) -> Fail
     return failure
 
 
-def counted(cell: Cell, tracker: UsageTracker, error: Exception | None = None) -> Cell:
+def _counted(cell: Cell, tracker: UsageTracker, error: Exception | None = None) -> Cell:
     """Add requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
     attempts = {model: list(made) for model, made in tracker.attempts.items() if made}
     if isinstance(error, LMError):

@@ -1,32 +1,28 @@
 """``Evaluate``: run a program on each example of a devset, several at once, and score what it returns.
 
 One generator, ``Evaluate.steps``, serves ``evaluate(program)``, ``await evaluate.acall(program)`` and the streams. The work is
-``running``'s; this file has the calls, and the files and tables of DSPy's options.
+``running``'s.
 """
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from sigwire.core.events import Finished
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
-from sigwire.core.record import Record
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, suggest
 from sigwire.evaluate.metric_plan import Metric
-from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.evaluate.running import EvaluationOptions, EvaluationRun, ExampleDone, FilePath, stored_prediction
+from sigwire.evaluate.running.options import EvaluationOptions, FilePath
+from sigwire.evaluate.running.run import EvaluationRun, ExampleDone, stored_prediction
 from sigwire.observe.callbacks import watched_call
 
 __all__ = ["Evaluate", "load_records"]
@@ -114,7 +110,7 @@ class Evaluate(EvaluationOptions):
         with watched_call("evaluate", self, inputs) as end:
             result = yield from EvaluationRun(program, options, options.plan).steps()
             end(result)
-        _save(result, options, options.plan.name)
+        _save(result, options)
         return result
 
     def _changed(self, changes: Mapping[str, Any]) -> Evaluate:
@@ -143,7 +139,7 @@ def load_records(path: FilePath) -> EvaluationResult:
     header: Any = rows[0]
     last = {(row["id"], row["repeat"]): ExampleRecord.from_json(row) for row in rows if row.get("type") == "record"}
     ends: list[Any] = [row for row in rows if row.get("type") == "end"]
-    end = ends[-1] if ends else {}
+    end: dict[str, Any] = ends[-1] if ends else {}
     records = sorted(last.values(), key=lambda record: (record.index, record.repeat))
     return EvaluationResult.make(
         header["program"]["class"],
@@ -164,49 +160,21 @@ def load_records(path: FilePath) -> EvaluationResult:
     )
 
 
-# --- the files and tables of DSPy's options
-
-_Results: TypeAlias = "Sequence[tuple[Example, Any, Any]]"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_CELL_CHARACTERS = 40
-
-
-def _save(result: EvaluationResult, options: EvaluationOptions, metric: str) -> None:
-    rows = [_row(example, prediction, score, metric) for example, prediction, score in result.results]
+def _save(result: EvaluationResult, options: EvaluationOptions) -> None:
     if options.save_as_csv is not None:
-        _write_csv(options.save_as_csv, rows)
+        result.save_as_csv(options.save_as_csv)
     if options.save_as_json is not None:
-        Path(options.save_as_json).write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        result.save_as_json(options.save_as_json)
     if options.display_table:
+        rows = list(result.rows())
         shown = rows if options.display_table is True else rows[: options.display_table]
         sys.stdout.write(_table(shown, len(rows) - len(shown)))
 
 
-def _row(example: Example, prediction: object, score: object, metric: str) -> JsonObject:
-    """Return the fields of an example and a prediction; a name of both gets ``example_`` and ``pred_``."""
-    labels = plain_fields(example.__dict__)
-    outputs = plain_fields(prediction.__dict__) if isinstance(prediction, Record) else {"prediction": str(prediction)}
-    row: JsonObject = {f"example_{name}" if name in outputs else name: value for name, value in labels.items()}
-    row |= {f"pred_{name}" if name in labels else name: value for name, value in outputs.items()}
-    return {**row, **plain_fields({metric: score})}
+_CELL_CHARACTERS = 40
 
 
-def _write_csv(path: FilePath, rows: Sequence[JsonObject]) -> None:
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows([_csv_value(row.get(name)) for name in columns] for row in rows)
-
-
-def _csv_value(value: object) -> object:
-    if isinstance(value, (dict, list)):
-        value = json.dumps(value)
-    # CWE-1236: spreadsheets run a text that starts like a formula.
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _table(rows: Sequence[JsonObject], omitted: int) -> str:
+def _table(rows: Sequence[Mapping[str, object]], omitted: int) -> str:
     """Return rows as a plain table; control characters of a value are visible."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     lines = [columns, *([_table_value(row.get(name)) for name in columns] for row in rows)]
@@ -219,6 +187,5 @@ def _table(rows: Sequence[JsonObject], omitted: int) -> str:
 
 
 def _table_value(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    text = "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
     return text if len(text) <= _CELL_CHARACTERS else f"{text[: _CELL_CHARACTERS - 3]}..."

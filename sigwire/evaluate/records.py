@@ -28,6 +28,7 @@ from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.plain import plain_value
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.module import Module
+from sigwire.modules.tree.walk import Predictor
 from sigwire.settings import current
 
 __all__ = ["ExampleRecord", "RecordFile", "finished_records", "last_run", "run_header", "utc_now"]
@@ -250,9 +251,29 @@ def _name_of(program: object) -> str:
 
 
 def _state_of(program: object) -> JsonValue:
-    with suppress(Exception):  # a demo without a JSON form
-        return program.dump_state() if isinstance(program, Module) else None
-    return None
+    """Return what decides the answers: the state without traces, and of each model its name and options."""
+    if not isinstance(program, Module):
+        return None
+    try:
+        state: JsonObject = program.dump_state()
+    except Exception:  # a demo without a JSON form
+        return None
+    parts: JsonObject = {"self": state} if isinstance(program, Predictor) else state
+    configs = {name: storable_options(predictor.config) for name, predictor in program.named_predictors()}
+    return [{name: _deciding_parts(part) for name, part in parts.items()}, plain_value(configs)]
+
+
+def _deciding_parts(part: JsonValue) -> JsonValue:
+    if not is_object(part):
+        return part
+    kept = {name: value for name, value in part.items() if name not in ("lm", "traces", "train")}
+    lm = part.get("lm")
+    model = {name: value for name, value in lm.items() if name not in _REACHING} if is_object(lm) else None
+    return {**kept, "lm": model}
+
+
+_REACHING = frozenset("api_key base_url cache class headers limit num_retries price retry timeout transport".split())
+"""Settings of a model that may change between a run and its resumption."""
 
 
 def _model_of(program: object) -> JsonObject:

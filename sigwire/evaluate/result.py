@@ -1,46 +1,254 @@
-"""The result of an evaluation."""
+"""``EvaluationResult``: the outcome of an evaluation, as an object, a card, rows and files.
+
+A ``Prediction`` with DSPy's fields ``score`` and ``results``; all other figures are attributes, computed by ``ScoredRun``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeAlias
 
-from sigwire.core.example import Example
+from sigwire.core.example import Example, Prediction
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.record import FieldValue, Meta, new_record
+from sigwire.core.response import Usage
+from sigwire.errors import ConfigurationError
+from sigwire.evaluate.cards import Card, HasCard, inline, number
+from sigwire.evaluate.comparison import Comparison, compare
+from sigwire.evaluate.figures import exports
+from sigwire.evaluate.figures.run_card import run_card
+from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.statistics import Interval
 
 __all__ = ["EvaluationResult"]
 
+ResultTriple: TypeAlias = tuple[Example, FieldValue, float]
 
-class EvaluationResult:
-    """The result of an evaluation."""
 
-    records: Any
-    results: Any
-    score: float
-    mean: Any
-    status: str
-    path: Any
-    failures: Any
-    header: Any
+@dataclass(slots=True, eq=False, repr=False)
+class _ResultMeta(Meta):
+    """The metadata of a result: copies, pickles and DSPy's fields keep the run beside the fields."""
+
+    run: ScoredRun | None = None
+
+
+class EvaluationResult(Prediction, HasCard):
+    """The outcome of an evaluation. ``Evaluate`` makes it.
+
+    ``score``: percent of all examples, every failure at ``failure_score``, as in DSPy. ``results``: (example, prediction,
+    score) in the order of the devset. ``mean`` and ``interval`` leave out what was not scored, so they may differ from
+    ``score``. In ``show()`` and in notebooks it is a card.
+    """
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        score: float
+        results: list[ResultTriple]
 
     @classmethod
-    def make(
-        cls,
+    def make(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls: type[Self],
         program_name: str,
         records: Sequence[ExampleRecord],
         examples: Sequence[Example],
-        predictions: Sequence[Any],
-        **rest: Any,
-    ) -> EvaluationResult:
-        """Return a result."""
-        self = cls()
-        vars(self).update(rest, program_name=program_name, records=records)
-        scores = [rest["failure_score"] if r.cell.score is None else r.cell.score for r in records]
-        self.results = list(zip(examples, predictions, scores, strict=True))
-        self.score = round(100 * sum(scores) / len(scores), 2) if scores else 0.0
-        good = [r.cell.score for r in records if r.cell.score is not None]
-        self.mean = sum(good) / len(good) if good else None
-        return self
+        predictions: Sequence[FieldValue],
+        *,
+        header: JsonObject | None = None,
+        status: str = "complete",
+        metric_names: Sequence[str] = ("score",),
+        repeat: int = 1,
+        reduce: str = "mean",
+        cluster: str | None = None,
+        interval: float = 0.95,
+        failure_score: float = 0.0,
+        errors: str = "score",
+        seconds: float = 0.0,
+        path: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Return the result of records; ``examples`` and ``predictions`` are those of the records, in their order."""
+        header = header or {}
+        devset = header.get("devset")
+        found = devset.get("n") if isinstance(devset, dict) else None
+        run = ScoredRun(
+            program_name,
+            tuple(records),
+            tuple(examples),
+            tuple(predictions),
+            found if isinstance(found, int) else len({record.index for record in records}),
+            header,
+            status,
+            tuple(metric_names),
+            repeat,
+            reduce,
+            cluster,
+            interval,
+            failure_score,
+            errors,
+            seconds,
+            None if path is None else os.fspath(path),
+        )
+        return cls.of(run)
+
+    @classmethod
+    def of(cls, run: ScoredRun) -> Self:
+        """Return the result of a run."""
+        fields = {"score": run.percent, "results": _triples(run)}
+        return new_record(cls, fields, None, _ResultMeta(run=run))
+
+    @property
+    def run(self) -> ScoredRun:
+        """The records and settings from which all figures are computed."""
+        run = self._meta.run if isinstance(self._meta, _ResultMeta) else None
+        if run is None:
+            raise ConfigurationError(f"This {type(self).__name__} has no records (reading it). Evaluate makes results.")
+        return run
+
+    # --- the figures
+
+    @property
+    def mean(self) -> float:
+        """The mean score of the scored examples; NaN if there are none."""
+        return self.run.mean
+
+    @property
+    def interval(self) -> Interval | None:
+        """The confidence interval of the mean, with its method; ``None``: too few examples, or no spread."""
+        return self.run.interval
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The mean of each metric by name, the headline first."""
+        return self.run.metrics
+
+    @property
+    def n(self) -> int:
+        """The number of examples, run or not."""
+        return self.run.n
+
+    @property
+    def scored(self) -> int:
+        """The number of examples with a score."""
+        return len(self.run.scored_values)
+
+    @property
+    def unscored(self) -> int:
+        """The number of examples that ran and have no score."""
+        return len(self.run.values) - self.scored
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The lowest and highest mean that missing scores between 0 and 1 would give."""
+        return self.run.bounds
+
+    @property
+    def failures(self) -> Counter[str]:
+        """The number of failures by class: of the program, the provider and the metric."""
+        return self.run.failures
+
+    @property
+    def records(self) -> Sequence[ExampleRecord]:
+        """One record for each run of an example, in the order of the devset."""
+        return self.run.records
+
+    @property
+    def wrong(self) -> Sequence[ExampleRecord]:
+        """The records of answers with a score below 1."""
+        return [record for record in self.run.records if is_wrong(record)]
+
+    @property
+    def failed(self) -> Sequence[ExampleRecord]:
+        """The records whose program failed."""
+        return self.run.failed
+
+    @property
+    def not_scored(self) -> Sequence[ExampleRecord]:
+        """The records without a score: the provider or the metric failed."""
+        return self.run.not_scored
+
+    @property
+    def usage(self) -> Mapping[str, Usage]:
+        """The tokens of the program by model."""
+        return self.run.usage
+
+    @property
+    def cost(self) -> float | None:
+        """The known cost of the program in US dollars; ``None``: unknown."""
+        return self.run.cost
+
+    @property
+    def seconds(self) -> float:
+        """The duration of the evaluation."""
+        return self.run.seconds
+
+    @property
+    def concurrency(self) -> JsonValue:
+        """The number of examples under way at once, as far as the run stored it."""
+        return self.run.header.get("num_threads")
+
+    @property
+    def status(self) -> str:
+        """``complete``, ``cancelled``, ``budget`` or ``aborted``."""
+        return self.run.status
+
+    @property
+    def path(self) -> str | None:
+        """The file of records."""
+        return self.run.path
+
+    # --- parts and comparisons
+
+    def by(self, name: str) -> dict[JsonValue, Self]:
+        """Return a result for each value of a field of the examples. Raises ``InputError`` for an unknown field."""
+        return {value: type(self).of(run) for value, run in self.run.by(name).items()}
+
+    def compare(self, other: EvaluationResult, *, common: bool = False) -> Comparison:
+        """Compare another program on the same examples with this one, which is the baseline."""
+        names = (self.run.program_name, other.run.program_name)
+        first, second = names if names[0] != names[1] else ("first", "second")
+        return compare({first: self, second: other}, common=common)
+
+    # --- exports
+
+    def rows(self) -> list[dict[str, JsonValue]]:
+        """Return a flat dict for each record, for ``pandas.DataFrame`` and others; each has all columns."""
+        return exports.rows(self.run)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the rows as CSV. Text that a spreadsheet would run as a formula gets a leading apostrophe (CWE-1236)."""
+        exports.write_text(path, exports.csv_text(self.rows()))
+
+    def to_jsonl(self, path: str | os.PathLike[str]) -> None:
+        """Write the records as ``log=`` does: a line for the run, one for each record, one for the end."""
+        end: JsonObject = {"status": self.status, "records": len(self.records), "seconds": self.seconds}
+        lines = [{"type": "run", **self.run.header}, *(each.to_json() for each in self.records), {"type": "end", **end}]
+        exports.write_text(path, "".join(f"{dumps(line)}\n" for line in lines))
+
+    def save_as_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the CSV of DSPy's ``save_as_csv``: fields of example and prediction, and the score."""
+        exports.write_text(path, exports.csv_text(exports.dspy_rows(self.run)))
+
+    def save_as_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON of DSPy's ``save_as_json``: an array of the rows of ``save_as_csv``."""
+        exports.write_text(path, exports.json_text(exports.dspy_rows(self.run)))
+
+    # --- shown
 
     def __repr__(self) -> str:
-        return f"EvaluationResult({self.score}, {len(self.records)})"
+        run = self.run
+        name = inline(run.metric_name, 60)
+        counts = {"n": self.n, "failed": len(run.failed), "unscored": self.unscored}
+        status = "" if run.status == "complete" else f", status={run.status!r}"
+        shown = "".join(f", {label}={count}" for label, count in counts.items() if count or label == "n")
+        return f"EvaluationResult({name}={number(run.mean)}{shown}{status})"
+
+    def _card(self) -> Card:
+        return run_card(self.run)
+
+
+def _triples(run: ScoredRun) -> list[ResultTriple]:
+    scores = [run.failure_score if (score := each.cell.score) is None else score for each in run.records]
+    return list(zip(run.examples, run.predictions, scores, strict=True))

@@ -1,0 +1,299 @@
+"""``compare``: programs on the same examples, each with the first, by paired differences.
+
+"better" is written only if the interval of the difference excludes 0, at the confidence of Holm's steps if there are three
+programs or more. Examples that one of the two could not score are left out of the pair, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from sigwire.core.example import Example
+from sigwire.errors import ConfigurationError
+from sigwire.evaluate.cards import Card, HasCard, inline, number
+from sigwire.evaluate.figures.run_card import fields_text
+from sigwire.evaluate.figures.scored_run import ScoredRun
+from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.statistics import PairedDifference, holm, holm_confidences, paired_difference
+
+__all__ = ["Comparison", "ProgramDifference", "compare"]
+
+Verdict: TypeAlias = Literal["better", "worse", "not shown to be better"]
+ChangedExample: TypeAlias = tuple[Example, ExampleRecord, ExampleRecord]
+"""An example with the record of the baseline and that of the other program."""
+
+
+class _HasRun(Protocol):
+    """An ``EvaluationResult``."""
+
+    @property
+    def run(self) -> ScoredRun: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramDifference:
+    """A program against the baseline. ``difference``: its mean minus that of the baseline, over examples scored in both.
+
+    ``p``: adjusted for the number of programs; ``confidence``: of the interval, adjusted; ``omitted``: shared examples that
+    one of the two did not score; ``regressions`` and ``wins``: examples with a lower or higher score, the largest change first.
+    """
+
+    name: str
+    baseline: str
+    difference: PairedDifference
+    p: float
+    confidence: float
+    verdict: Verdict
+    omitted: int
+    regressions: Sequence[ChangedExample]
+    wins: Sequence[ChangedExample]
+
+    @property
+    def sentence(self) -> str:
+        """The difference in one sentence."""
+        found, interval = self.difference, self.difference.interval
+        names = f"{inline(self.name, 40)} is {self.verdict}"
+        if interval is None:
+            reason = "no score differs" if not found.wins + found.losses else "too few examples or no spread"
+            return f"{names} than {inline(self.baseline, 40)}: {found.mean:+.3f}, {reason} (n = {found.n})."
+        numbers = f"{found.mean:+.3f}, {100 * self.confidence:.4g} % {interval.low:+.3f} … {interval.high:+.3f}"
+        text = (
+            f"{names} than {inline(self.baseline, 40)}: {numbers} ({interval.method}; p = {self.p:.2g}; n = {found.n})."
+        )
+        if self.verdict == "not shown to be better" and found.smallest is not None:
+            text += f" So many examples show differences of {found.smallest:.3f} or more."
+        return text
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(HasCard):
+    """Programs on the same examples; ``compare`` makes it. ``comparison["name"]`` is the difference of one program.
+
+    ``runs``: by name, the baseline first. In ``show()`` and in notebooks it is a card.
+    """
+
+    runs: Mapping[str, ScoredRun]
+    differences: Sequence[ProgramDifference]
+
+    def __getitem__(self, name: str) -> ProgramDifference:
+        for each in self.differences:
+            if each.name == name:
+                return each
+        raise KeyError(name)
+
+    @property
+    def regressions(self) -> Sequence[ChangedExample]:
+        """The examples that the second of two programs lost. Raises ``ConfigurationError`` for three programs and more."""
+        return self._only.regressions
+
+    @property
+    def wins(self) -> Sequence[ChangedExample]:
+        """The examples that the second of two programs won. Raises ``ConfigurationError`` for three programs and more."""
+        return self._only.wins
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """A sentence for each program but the baseline."""
+        return [each.sentence for each in self.differences]
+
+    @property
+    def _only(self) -> ProgramDifference:
+        if len(self.differences) != 1:
+            names = ", ".join(repr(each.name) for each in self.differences)
+            raise ConfigurationError(f"Several programs are compared. Name one: comparison[name] with one of {names}.")
+        return self.differences[0]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{each.name[:40]!r}: {each.verdict}" for each in self.differences[:8])
+        return f"Comparison({shown} than {self.differences[0].baseline[:40]!r})"
+
+    def _card(self) -> Card:
+        metric = next(iter(self.runs.values())).metric_name
+        head = ["program", metric, "interval", "scored", "failed", "$/example", "p50 s"]
+        table = [head, *(_program_row(name, run) for name, run in self.runs.items())]
+        return Card("Comparison", " · ".join(self.runs), table=table, children=list(_difference_cards(self)))
+
+
+def compare(results: Mapping[str, _HasRun], *, common: bool = False, seed: int = 0) -> Comparison:
+    """Compare programs with the first of ``results``, by name.
+
+    ``common``: compare the examples that all devsets share. Raises ``ConfigurationError`` for fewer than two results, and for
+    different devsets, metrics, repeats or reductions. E. Miller, arXiv 2411.00640: paired differences; Holm's adjustment.
+    """
+    runs = {name: result.run for name, result in results.items()}
+    if len(runs) < 2:
+        raise ConfigurationError("compare() takes two results or more: compare({'baseline': a, 'optimized': b}).")
+    baseline, *others = runs
+    for name in others:
+        _refuse_different(baseline, runs[baseline], name, runs[name], common)
+    pairs = [_Pairs.of(runs[baseline], runs[name]) for name in others]
+    ps = [pair.difference(runs[baseline].confidence, seed).p for pair in pairs]
+    confidences = holm_confidences(ps, runs[baseline].confidence)
+    adjusted = [pair.difference(level, seed) for pair, level in zip(pairs, confidences, strict=True)]
+    verdicts = _verdicts(ps, adjusted)
+    return Comparison(
+        runs,
+        [
+            ProgramDifference(
+                name, baseline, found, p, confidence, verdict, pair.omitted, pair.changed(-1), pair.changed(1)
+            )
+            for name, pair, found, p, confidence, verdict in zip(
+                others, pairs, adjusted, holm(ps), confidences, verdicts, strict=True
+            )
+        ],
+    )
+
+
+def _refuse_different(first_name: str, first: ScoredRun, name: str, second: ScoredRun, common: bool) -> None:
+    """Raise ``ConfigurationError`` if two runs did not measure the same."""
+    settings = [("metric", "metric_name"), ("repeat", "repeat"), ("reduce", "reduce"), ("errors", "errors")]
+    found = [
+        f"{label} is {getattr(first, attribute)!r:.60} and {getattr(second, attribute)!r:.60}"
+        for label, attribute in settings
+        if getattr(first, attribute) != getattr(second, attribute)
+    ]
+    before, after = _first_records(first), _first_records(second)
+    shared = before.keys() & after.keys()
+    if not common and (only := before.keys() ^ after.keys()):
+        found.append(
+            f"the devsets share {len(shared)} examples, and {len(only)} are in one of them only (common=True compares "
+            "those that are shared)"
+        )
+    changed = [i for i in shared if (before[i].inputs, before[i].labels) != (after[i].inputs, after[i].labels)]
+    if changed:
+        found.append(f"{len(changed)} examples have other fields, such as {min(changed)!r:.40}")
+    if not shared:
+        found.append("no example ran in both")
+    if found:
+        raise ConfigurationError(
+            f"{first_name!r} and {name!r} cannot be compared: {'; '.join(found)} (comparing results). Evaluate both "
+            "programs with the same devset and metric."
+        )
+
+
+def _first_records(run: ScoredRun) -> Mapping[str, ExampleRecord]:
+    return {records[0].id: records[0] for records in run.by_example.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The examples that two runs share: by id their indexes in both, and the reduced scores of those scored in both."""
+
+    first: ScoredRun
+    second: ScoredRun
+    indexes: Sequence[tuple[int, int]]
+    scores: Sequence[tuple[float, float]]
+    omitted: int
+
+    @classmethod
+    def of(cls, first: ScoredRun, second: ScoredRun) -> _Pairs:
+        places = {record.id: record.index for record in _first_records(second).values()}
+        shared = [(each.index, places[each.id]) for each in _first_records(first).values() if each.id in places]
+        indexes: list[tuple[int, int]] = []
+        scores: list[tuple[float, float]] = []
+        for a, b in shared:
+            values = first.values[a], second.values[b]
+            if values[0] is not None and values[1] is not None:
+                indexes.append((a, b))
+                scores.append((values[0], values[1]))
+        return cls(first, second, indexes, scores, len(shared) - len(scores))
+
+    def difference(self, confidence: float, seed: int) -> PairedDifference:
+        clusters = None if self.first.cluster is None else [self.first.cluster_of(a) for a, _ in self.indexes]
+        return paired_difference(
+            [a for a, _ in self.scores],
+            [b for _, b in self.scores],
+            clusters,
+            confidence=confidence,
+            is_single_run=self.first.repeat == 1,
+            seed=seed,
+        )
+
+    def changed(self, sign: int) -> list[ChangedExample]:
+        """Return the examples whose score rose (1) or fell (-1), the largest change first."""
+        gains = [(sign * (b - a), place) for place, (a, b) in enumerate(self.scores)]
+        return [
+            self._example(*self.indexes[place])
+            for gain, place in sorted(gains, key=lambda each: (-each[0], each[1]))
+            if gain > 0
+        ]
+
+    def _example(self, first: int, second: int) -> ChangedExample:
+        record = self.first.by_example[first][0]
+        return self.first.example_by_index[first], record, self.second.by_example[second][0]
+
+
+def _verdicts(ps: Sequence[float], found: Sequence[PairedDifference]) -> list[Verdict]:
+    """Return the verdicts in Holm's order: after the first interval that holds 0, no difference is shown."""
+    verdicts: list[Verdict] = ["not shown to be better"] * len(ps)
+    for place in sorted(range(len(ps)), key=ps.__getitem__):
+        interval = found[place].interval
+        if interval is None or 0 in interval:
+            break
+        verdicts[place] = "better" if interval.low > 0 else "worse"
+    return verdicts
+
+
+# --- the card
+
+
+def _program_row(name: str, run: ScoredRun) -> list[str]:
+    interval, cost, median = run.interval, run.cost, run.latency(0.5)
+    spent = None if cost is None or run.is_cost_partial else cost / max(len(run.by_example), 1)
+    return [
+        name,
+        number(run.mean),
+        f"{interval.low:.2f} … {interval.high:.2f}" if interval else run.no_interval,
+        f"{len(run.scored_values)} of {len(run.by_example)}",
+        str(len(run.failed)),
+        "unknown" if spent is None else f"{spent:.2g}",
+        "unknown" if median is None else f"{median:.2g}",
+    ]
+
+
+def _difference_cards(comparison: Comparison) -> Iterator[Card]:
+    baseline = next(iter(comparison.runs.values()))
+    for each in comparison.differences:
+        rows = [("difference", [each.sentence])]
+        if each.omitted:
+            rows.append(("left out", [f"{each.omitted} examples that one of the two did not score"]))
+        rows.append(("changed", [f"{len(each.wins)} won, {len(each.regressions)} lost of {each.difference.n}"]))
+        for label, changed in (("lost", each.regressions), ("won", each.wins)):
+            if changed:
+                rows.append((label, [" ".join(f"#{record.index}" for _, record, _ in changed[:12])]))
+        tables = [
+            Card(f"{len(changed)} {label}", table=_changed_table(baseline, changed))
+            for label, changed in (("lost", each.regressions), ("won", each.wins))
+            if changed
+        ]
+        yield Card(each.name, each.verdict, rows, _agreement(comparison, each), tables, is_open=True)
+
+
+def _agreement(comparison: Comparison, each: ProgramDifference) -> list[list[str]]:
+    """Return the 2×2 table of right and wrong, if all scores are 0 or 1."""
+    scores = _Pairs.of(comparison.runs[each.baseline], comparison.runs[each.name]).scores
+    if any(value not in (0, 1) for pair in scores for value in pair):
+        return []
+    counts = {pair: sum(found == pair for found in scores) for pair in ((1, 1), (1, 0), (0, 1), (0, 0))}
+    return [
+        ["", f"{each.name} right", f"{each.name} wrong"],
+        [f"{each.baseline} right", str(counts[1, 1]), str(counts[1, 0])],
+        [f"{each.baseline} wrong", str(counts[0, 1]), str(counts[0, 0])],
+    ]
+
+
+def _changed_table(baseline: ScoredRun, changed: Sequence[ChangedExample]) -> list[list[str]]:
+    rows = [
+        [
+            str(first.index),
+            first.id,
+            fields_text(first.inputs),
+            fields_text(first.labels),
+            f"{number(first.cell.score)} → {number(second.cell.score)}",
+            f"{fields_text(first.cell.outputs or {})} → {fields_text(second.cell.outputs or {})}",
+        ]
+        for _, first, second in changed[:20]
+    ]
+    return [["#", "id", "inputs", "labels", baseline.metric_name, "outputs"], *rows]

@@ -1,0 +1,142 @@
+"""The card of a run: headline with interval, failures, what was not scored, cost, latency, and the wrong answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from sigwire.core.json import JsonValue
+from sigwire.evaluate.cards import Card, inline, number
+from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
+from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.statistics import Interval
+
+__all__ = ["fields_text", "run_card"]
+
+
+def run_card(run: ScoredRun) -> Card:
+    """Return the card of a run."""
+    return Card("EvaluationResult", _subtitle(run), _card_rows(run), children=_card_children(run))
+
+
+def _subtitle(run: ScoredRun) -> str:
+    devset, lm = run.header.get("devset"), run.header.get("lm")
+    parts = [
+        run.program_name,
+        devset.get("name") if isinstance(devset, dict) else None,
+        f"{run.n} examples × {run.repeat}",
+        lm.get("model") if isinstance(lm, dict) else None,
+        f"{run.seconds:.0f} s" if run.seconds >= 1 else None,
+    ]
+    return " · ".join(str(part) for part in parts if part)
+
+
+def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
+    rows: list[tuple[str, list[str]]] = []
+    if run.status != "complete":
+        rows.append(("status", [f"{run.status}: {len(run.by_example)} of {run.n} examples ran"]))
+    rows.append((run.metric_name, _headline(run)))
+    rows += [(name, [number(mean)]) for name, mean in islice(run.metrics.items(), 1, None)]
+    effect = "left out of the mean" if run.errors == "skip" else f"scored {run.failure_score:g}"
+    if run.failed:
+        rows.append(("failed", [f"{_counted(run.failed)} ({effect})"]))
+    if run.not_scored:
+        rows.append(("not scored", [_counted(run.not_scored), *_bounds_line(run)]))
+    if run.scored_values and round(100 * run.mean, 2) != run.percent:
+        rows.append(("DSPy's score", [f"{run.percent:g} of 100, every failure at {run.failure_score:g}"]))
+    rows.append(("cost", [_cost_line(run), *_metric_cost(run)]))
+    if (median := run.latency(0.5)) is not None and (slow := run.latency(0.95)) is not None:
+        rows.append(("latency", [f"p50 {median:.2g} s · p95 {slow:.2g} s"]))
+    if wrong := [f"#{record.index}" for record in run.records if is_wrong(record)]:
+        rows.append(("first wrong", [f"{' '.join(dict.fromkeys(wrong[:8]))}      result.wrong  .failed  .rows()"]))
+    if run.path:
+        rows.append(("records", [run.path]))
+    return rows
+
+
+def _headline(run: ScoredRun) -> list[str]:
+    interval, scored = run.interval, len(run.scored_values)
+    shown = (
+        f"{100 * run.confidence:g} % {interval.low:.3f} … {interval.high:.3f} ({interval.method})" if interval else ""
+    )
+    shown = shown or f"no interval: {run.no_interval}"
+    lines = [f"{number(run.mean)}   {shown}   {scored} of {len(run.by_example)} scored"]
+    if interval and 0 <= interval.low <= interval.high <= 1:
+        lines.append(_line_of(interval, run.mean))
+    return lines
+
+
+def _line_of(interval: Interval, mean: float, width: int = 24) -> str:
+    r"""Draw an interval between 0 and 1.
+
+    >>> _line_of(Interval(0.7, 0.82), 0.763)
+    '0 ················━━●━···· 1'
+    """
+    low, middle, high = (min(int(value * width), width - 1) for value in (interval.low, mean, interval.high))
+    marks = ["━" if low <= place <= high else "·" for place in range(width)]
+    marks[middle] = "●"
+    return f"0 {''.join(marks)} 1"
+
+
+def _counted(records: Sequence[ExampleRecord]) -> str:
+    """Return the records counted by the class of their failure; those of the metric are named as such."""
+    names = Counter(
+        f"{'metric ' if failure.kind == 'metric' else ''}{failure.type}"
+        if (failure := each.cell.failure)
+        else "no score"
+        for each in records
+    )
+    return ", ".join(f"{count} {name}" for name, count in names.most_common())
+
+
+def _bounds_line(run: ScoredRun) -> list[str]:
+    missing = len(run.not_scored)
+    noun = "this one" if missing == 1 else f"these {missing}"
+    return [f"{b[0]:.3f} … {b[1]:.3f} whatever {noun} would have scored"] if (b := run.bounds) else []
+
+
+def _cost_line(run: ScoredRun) -> str:
+    usage, hits = run.total_usage, sum(record.cell.hits for record in run.records)
+    sign = "≥ " if run.is_cost_partial else ""
+    parts = ["unknown" if run.cost is None or (sign and not run.cost) else f"{sign}$ {run.cost:.2g}"]
+    if usage.input_tokens is not None or usage.output_tokens is not None:
+        parts.append(f"{usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out")
+    requests = f"{sum(record.cell.requests for record in run.records)} requests"
+    return " · ".join([*parts, f"{requests}, {hits} cache hits" if hits else requests])
+
+
+def _metric_cost(run: ScoredRun) -> list[str]:
+    requests = sum(record.cell.metric_requests for record in run.records)
+    costs = [cost for record in run.records if (cost := record.cell.metric_cost) is not None]
+    return [f"metric: {f'$ {sum(costs):.2g}' if costs else 'unknown'} · {requests} requests"] if requests else []
+
+
+def _card_children(run: ScoredRun) -> list[Card]:
+    children: list[Card] = []
+    if failed := [record for record in run.records if record.cell.failure is not None]:
+        table = [["#", "id", "kind", "error", "message"], *(_failure_row(record) for record in failed[:20])]
+        children.append(Card(f"{len(failed)} failures", table=table))
+    if wrong := [record for record in run.records if is_wrong(record)]:
+        head = ["#", "id", "score", "inputs", "labels", "outputs", "feedback"]
+        children.append(Card(f"{len(wrong)} wrong", table=[head, *(_wrong_row(record) for record in wrong[:20])]))
+    return children
+
+
+def _failure_row(record: ExampleRecord) -> list[str]:
+    failure = record.cell.failure
+    shown = [failure.kind, failure.type, failure.message] if failure is not None else ["", "", ""]
+    return [str(record.index), record.id, *shown]
+
+
+def _wrong_row(record: ExampleRecord) -> list[str]:
+    cell = record.cell
+    shown = [fields_text(fields) for fields in (record.inputs, record.labels, cell.outputs or {})]
+    return [str(record.index), record.id, number(cell.score), *shown, cell.feedback]
+
+
+def fields_text(fields: Mapping[str, JsonValue]) -> str:
+    """Return fields for a cell of a table: the value alone if there is a single field."""
+    if len(fields) == 1:
+        return inline(next(iter(fields.values())), 60)
+    return ", ".join(f"{name}={inline(value, 40)}" for name, value in islice(fields.items(), 6))

@@ -1,0 +1,265 @@
+"""``ScoredRun``: the records of an evaluation, and the figures that are computed from its records.
+
+One value for each example: its scores over the repeats, reduced. A failure of the program has ``failure_score``; a failure of
+the provider or the metric has no score, and its example none if no other repeat has one. All figures are computed when they
+are first read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from statistics import fmean
+from typing import TypeAlias
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.record import FieldValue
+from sigwire.core.response import Usage
+from sigwire.errors import InputError, suggest
+from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.statistics import Interval, mean_interval, no_interval_reason, reduce_scores
+
+__all__ = ["ScoredRun", "cost_of", "is_wrong"]
+
+
+_ReadsScore: TypeAlias = Callable[[ExampleRecord], float | None]
+
+
+def is_wrong(record: ExampleRecord) -> bool:
+    """Return True for an answer with a score below 1."""
+    return record.cell.failure is None and record.cell.score is not None and record.cell.score < 1
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """One evaluation of one program: its records and settings.
+
+    ``examples`` and ``predictions``: those of the records, in their order. ``n``: the examples of the devset, run or not.
+    ``confidence``: of the interval. ``seconds``: of the whole run.
+    """
+
+    program_name: str
+    records: Sequence[ExampleRecord]
+    examples: Sequence[Example]
+    predictions: Sequence[FieldValue]
+    n: int
+    header: JsonObject = field(default_factory=dict[str, JsonValue])
+    status: str = "complete"
+    metric_names: Sequence[str] = ("score",)
+    repeat: int = 1
+    reduce: str = "mean"
+    cluster: str | None = None
+    confidence: float = 0.95
+    failure_score: float = 0.0
+    errors: str = "score"
+    seconds: float = 0.0
+    path: str | None = None
+
+    @property
+    def metric_name(self) -> str:
+        """The name of the headline metric."""
+        return self.metric_names[0] if self.metric_names else "score"
+
+    # --- one value for each example
+
+    @cached_property
+    def by_example(self) -> Mapping[int, Sequence[ExampleRecord]]:
+        """The records of each example that ran, by its index."""
+        groups: dict[int, list[ExampleRecord]] = {}
+        for record in sorted(self.records, key=lambda record: (record.index, record.repeat)):
+            groups.setdefault(record.index, []).append(record)
+        return groups
+
+    @cached_property
+    def example_by_index(self) -> Mapping[int, Example]:
+        """The example of each index."""
+        return {record.index: example for record, example in zip(self.records, self.examples, strict=True)}
+
+    @cached_property
+    def values(self) -> Mapping[int, float | None]:
+        """The reduced score of each example that ran, by its index; ``None``: not scored."""
+        return self._reduced(self.score_of)
+
+    def score_of(self, record: ExampleRecord) -> float | None:
+        """Return the score that counts for the mean, or ``None``."""
+        is_omitted = self.errors == "skip" and record.cell.failure is not None
+        return None if is_omitted else record.cell.score
+
+    def _reduced(self, read: _ReadsScore, missing: float | None = None) -> dict[int, float | None]:
+        reduced: dict[int, float | None] = {}
+        for index, records in self.by_example.items():
+            scores = [missing if (score := read(record)) is None else score for record in records]
+            reduced[index] = reduce_scores([score for score in scores if score is not None], self.reduce)
+        return reduced
+
+    @cached_property
+    def scored_values(self) -> Sequence[float]:
+        """The reduced scores of the examples that are scored."""
+        return [value for value in self.values.values() if value is not None]
+
+    @cached_property
+    def clusters(self) -> Sequence[Hashable] | None:
+        """The cluster of each scored example, or ``None`` without clusters."""
+        if self.cluster is None:
+            return None
+        return [self.cluster_of(index) for index, value in self.values.items() if value is not None]
+
+    def cluster_of(self, index: int) -> Hashable:
+        """Return the cluster of an example: the JSON of its field ``cluster``."""
+        return None if self.cluster is None else _field_key(self.by_example[index][0], self.cluster)
+
+    # --- the headline
+
+    @property
+    def mean(self) -> float:
+        """The mean of the scored examples; NaN if there are none."""
+        return fmean(self.scored_values) if self.scored_values else math.nan
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The confidence interval of the mean."""
+        return mean_interval(
+            self.scored_values, self.clusters, confidence=self.confidence, is_single_run=self.repeat == 1
+        )
+
+    @property
+    def no_interval(self) -> str:
+        """The reason why there is no interval."""
+        return no_interval_reason(self.scored_values, self.clusters)
+
+    @property
+    def percent(self) -> float:
+        """DSPy's score: percent of all examples that ran, every failure at ``failure_score``, two decimals."""
+        values = [
+            value for value in self._reduced(lambda r: r.cell.score, self.failure_score).values() if value is not None
+        ]
+        return round(100 * fmean(values), 2) if values else 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The mean if each missing score were 0, and if each were 1; ``None`` if scores are not all in that range."""
+        if any(not 0 <= value <= 1 for value in self.scored_values):
+            return None
+        low, high = (
+            [value for value in self._reduced(self.score_of, missing).values() if value is not None]
+            for missing in (0.0, 1.0)
+        )
+        return (fmean(low), fmean(high)) if low else None
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """The mean of each metric by name, the headline first."""
+        names = dict.fromkeys(name for record in self.records for name in record.cell.subscores)
+        means = {self.metric_name: self.mean}
+        for name in names:
+            if name != self.metric_name:
+                known = [value for value in self._reduced(self._subscore(name)).values() if value is not None]
+                means[name] = fmean(known) if known else math.nan
+        return means
+
+    def _subscore(self, name: str) -> _ReadsScore:
+        def read(record: ExampleRecord) -> float | None:
+            score = self.score_of(record)
+            return score if score is None or record.cell.failure is not None else record.cell.subscores.get(name)
+
+        return read
+
+    # --- failures
+
+    @property
+    def failed(self) -> Sequence[ExampleRecord]:
+        """The records whose program failed."""
+        return [each for each in self.records if each.cell.failure is not None and each.cell.failure.kind == "program"]
+
+    @property
+    def not_scored(self) -> Sequence[ExampleRecord]:
+        """The records without a score: failures of the provider, the metric or the caller."""
+        return [record for record in self.records if record.cell.score is None]
+
+    @property
+    def failures(self) -> Counter[str]:
+        """How often each class of error ended a run or its scoring."""
+        return Counter(each.cell.failure.type for each in self.records if each.cell.failure is not None)
+
+    # --- usage
+
+    @property
+    def usage(self) -> Mapping[str, Usage]:
+        """The tokens of the program by model."""
+        totals: dict[str, Usage] = {}
+        for record in self.records:
+            for model, counts in record.cell.usage.items():
+                usage = Usage.from_json({name: counts[name] for name in _COUNTS if name in counts})
+                totals[model] = totals[model] + usage if model in totals else usage
+        return totals
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of the program with all models."""
+        return reduce(lambda first, second: first + second, self.usage.values(), Usage())
+
+    @property
+    def cost(self) -> float | None:
+        """The known cost of the program in US dollars; ``None`` if no cost is known."""
+        costs = [cost for record in self.records if (cost := cost_of(record)) is not None]
+        return math.fsum(costs) if costs else None
+
+    @property
+    def is_cost_partial(self) -> bool:
+        """Whether the cost of a record is unknown."""
+        return any(cost_of(record) is None for record in self.records)
+
+    def latency(self, share: float) -> float | None:
+        """Return a quantile of the seconds of a run, of the runs that sent requests if there are such."""
+        sent = [record.cell.seconds for record in self.records if record.cell.requests]
+        ordered = sorted(sent or [record.cell.seconds for record in self.records])
+        return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else None
+
+    # --- parts
+
+    def by(self, name: str) -> Mapping[JsonValue, ScoredRun]:
+        """Return a run for each value of a field of the inputs or labels, with the records of that value.
+
+        Raises ``InputError`` if no record has the field.
+        """
+        known = dict.fromkeys(field for record in self.records for field in (*record.inputs, *record.labels))
+        if name not in known:
+            raise InputError(f"No example has a field {name!r} (grouping by it). {suggest(name, known)}".rstrip())
+        groups: dict[str, list[int]] = {}
+        labels: dict[str, JsonValue] = {}
+        for place, record in enumerate(self.records):
+            key = _field_key(record, name)
+            labels[key] = {**record.inputs, **record.labels}.get(name)
+            groups.setdefault(key, []).append(place)
+        return {
+            label if isinstance(label := labels[key], (str, int, float, bool)) else key: self._with(places)
+            for key, places in groups.items()
+        }
+
+    def _with(self, places: Sequence[int]) -> ScoredRun:
+        """Return a run of the records at some places."""
+        records = [self.records[place] for place in places]
+        return replace(
+            self,
+            records=records,
+            examples=[self.examples[place] for place in places],
+            predictions=[self.predictions[place] for place in places],
+            n=len({record.index for record in records}),
+            seconds=math.fsum(record.cell.seconds for record in records),
+        )
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
+
+
+def cost_of(record: ExampleRecord) -> float | None:
+    """Return the cost of a record; a run without requests costs nothing."""
+    return 0.0 if record.cell.cost is None and not record.cell.requests else record.cell.cost
+
+
+def _field_key(record: ExampleRecord, name: str) -> str:
+    return dumps({**record.inputs, **record.labels}.get(name))

@@ -1,0 +1,148 @@
+"""Cards: what is untrusted is text in every surface, and lines fit their width."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from sigwire.evaluate.cards import Card, HasCard, display_width, html_card, inline, text_card
+from tests.evaluate.runs import failed_cell, make_result, scored_cell
+
+HOSTILE = "\x1b[31m\u202e\ud800\x00<img src=x onerror=alert(1)></script></details></div><a href='http://x'>"
+FORBIDDEN = {"img", "script", "a", "iframe", "object", "embed", "link", "base", "form", "svg"}
+
+
+class Tags(HTMLParser):
+    """Collects the tags, attributes and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.attributes: set[tuple[str, str | None]] = set()
+        self.content: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= set(attrs)
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.content.append(data)
+
+
+def shown() -> dict[str, HasCard]:
+    normal = make_result([1, 0, 1, 1, 0, 1], name="A", seconds=3)
+    failing = make_result(
+        [1, failed_cell("program", score=0.0), failed_cell("metric", "KeyError"), 0], path="runs/a.jsonl"
+    )
+    fields = [{HOSTILE: HOSTILE, "question": HOSTILE, "answer": HOSTILE}] * 2
+    options: dict[str, Any] = {
+        "name": HOSTILE,
+        "metric_names": [HOSTILE],
+        "path": HOSTILE,
+        "status": HOSTILE,
+        "header": {"devset": {"name": HOSTILE, "n": 2}, "lm": {"model": HOSTILE}},
+        "fields": fields,
+    }
+    cell = scored_cell(0, outputs={HOSTILE: HOSTILE}, feedback=HOSTILE, subscores={HOSTILE + "2": 1.0})
+    hostile = make_result([cell, failed_cell("program", HOSTILE, 0.0)], **options)
+    long = make_result([scored_cell(0, outputs={"answer": "word " * 40_000})] * 300, name="long " * 4_000)
+    empty = make_result([])
+    return {
+        "normal": normal,
+        "failing": failing,
+        "hostile": hostile,
+        "long": long,
+        "empty": empty,
+        "comparison": normal.compare(make_result([1, 1, 1, 1, 1, 1], name="B")),
+        "hostile comparison": hostile.compare(make_result([scored_cell(1), cell], **options)),
+        "long comparison": long.compare(make_result([1] * 300)),
+    }
+
+
+NAMES = list(shown())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_html_of_a_card_holds_no_element_of_a_value(name: str) -> None:
+    page = shown()[name]._repr_html_()  # type: ignore[attr-defined]
+    tags = Tags(page)
+    assert tags.open == []
+    assert not tags.tags & FORBIDDEN
+    assert {attribute for attribute, _ in tags.attributes} <= {"class", "open"}
+    assert not re.search("[\x00-\x08\x1b\u202e\ud800]", page)
+    if "hostile" in name:
+        text = "".join(tags.content)
+        assert "<img src=x onerror=alert(1)>" in text
+        assert r"\x1b[31m\u202e\ud800\x00" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_of_a_card_is_clean_and_fits_80_columns(name: str) -> None:
+    texts: list[str] = []
+    shown()[name]._repr_pretty_(type("Printer", (), {"text": staticmethod(texts.append)})(), False)
+    file = io.StringIO()
+    shown()[name].show(file, width=80)
+    assert file.getvalue() == texts[0] + "\n"
+    lines = texts[0].split("\n")
+    assert all(display_width(line) <= 80 for line in lines)
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) < 80
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_repr_of_a_shown_object_is_one_short_line(name: str) -> None:
+    assert len(repr(shown()[name])) <= 500
+    assert repr(shown()[name]).isprintable()
+
+
+def test_html_is_small() -> None:
+    assert len(shown()["normal"]._repr_html_()) < 8_000  # type: ignore[attr-defined]
+    assert all(len(each._repr_html_()) < 256_000 for each in shown().values())  # type: ignore[attr-defined]
+
+
+def test_html_reads_without_its_style() -> None:
+    page = re.sub("<style>.*?</style>", "", shown()["failing"]._repr_html_())  # type: ignore[attr-defined]
+    assert not re.search(r"</(b|small|td|th)><(b|small|td|th)", page)
+
+
+def test_html_uses_no_colour_but_that_of_its_host() -> None:
+    style = re.findall("<style>(.*?)</style>", html_card(Card("x")))[0]
+    assert "currentColor" in style
+    assert not re.search(r"#[0-9a-f]{3,6}\b|rgb\(|url\(|@import|var\(", style)
+
+
+def test_large_value_is_cut_before_it_is_cleaned() -> None:
+    assert inline("\x1b" * 50_000_000, 10) == r"\x1b\x1b" + "\\…"
+
+
+def test_value_whose_repr_raises_is_shown_by_its_class() -> None:
+    class Invoice:
+        def __repr__(self) -> str:
+            raise ValueError("no")
+
+    assert inline(Invoice()) == "<unshowable Invoice: ValueError>"
+
+
+def test_wide_characters_take_two_columns() -> None:
+    text = text_card(Card("日本" * 60, rows=[("日本語", ["漢字 " * 40])], table=[["列", "x"], ["値" * 40, "1"]]), 40)
+    assert all(display_width(line) <= 40 for line in text.split("\n"))
+
+
+def test_deep_and_many_children_are_bounded() -> None:
+    card = Card("leaf", is_open=True)
+    for _ in range(30):
+        card = Card("level", children=[card] * 60, is_open=True)
+    assert len(html_card(card)) < 260_000
+    assert len(text_card(card).split("\n")) <= 1_000

@@ -1,0 +1,133 @@
+"""Comparisons of programs on the same examples."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from sigwire.errors import ConfigurationError
+from sigwire.evaluate import statistics
+from sigwire.evaluate.comparison import compare
+from tests.evaluate.runs import failed_cell, make_result
+
+DRAW = random.Random(3)
+BASE = [float(DRAW.random() < 0.5) for _ in range(60)]
+BETTER = [1.0 if DRAW.random() < 0.5 else score for score in BASE]
+SIMILAR = [1 - score if DRAW.random() < 0.2 else score for score in BASE]
+
+
+def test_better_is_written_if_the_interval_excludes_zero() -> None:
+    comparison = compare({"baseline": make_result(BASE), "optimized": make_result(BETTER)})
+    found = comparison["optimized"]
+    assert found.verdict == "better"
+    assert found.difference == statistics.paired_difference(BASE, BETTER)
+    assert found.sentence.startswith("optimized is better than baseline: +")
+    assert "Bonett-Price" in found.sentence
+
+
+def test_reverse_of_better_is_worse() -> None:
+    comparison = compare({"baseline": make_result(BETTER), "other": make_result(BASE)})
+    assert comparison["other"].verdict == "worse"
+
+
+def test_not_shown_to_be_better_is_written_with_the_smallest_difference_if_the_interval_holds_zero() -> None:
+    found = compare({"baseline": make_result(BASE), "other": make_result(SIMILAR)})["other"]
+    assert found.difference.interval is not None
+    assert 0 in found.difference.interval
+    assert "other is not shown to be better than baseline" in found.sentence
+    assert f"So many examples show differences of {found.difference.smallest:.3f} or more." in found.sentence
+
+
+def test_equal_programs_are_not_shown_to_be_better() -> None:
+    graded = [0.3, 0.5, 0.7, 0.9, 0.1, 0.2]
+    found = compare({"a": make_result(graded), "b": make_result(graded)})["b"]
+    assert found.verdict == "not shown to be better"
+    assert "no score differs" in found.sentence
+
+
+def test_regressions_and_wins_are_examples_with_both_records() -> None:
+    comparison = make_result([1, 0, 0.2, 1, 1]).compare(make_result([0, 1, 0.5, 1, 0.9]))
+    assert [(e.question, a.cell.score, b.cell.score) for e, a, b in comparison.regressions] == [
+        ("q0", 1, 0),
+        ("q4", 1, 0.9),
+    ]
+    assert [(e.question, a.cell.score, b.cell.score) for e, a, b in comparison.wins] == [("q1", 0, 1), ("q2", 0.2, 0.5)]
+
+
+def test_examples_without_a_score_are_omitted_and_counted() -> None:
+    first = make_result([*BASE, failed_cell("provider"), 1, 1])
+    second = make_result([*BETTER, 1, failed_cell("metric"), failed_cell("program", score=0.0)])
+    found = first.compare(second)["second"]
+    assert (found.omitted, found.difference.n) == (2, 61)
+    assert found.difference.losses == 1
+
+
+def test_three_programs_are_adjusted_by_holm_in_any_order() -> None:
+    results = {"base": make_result(BASE), "better": make_result(BETTER), "similar": make_result(SIMILAR)}
+    results["worse"] = make_result([0.0] * 60)
+    raw = [statistics.paired_difference(BASE, [r for _, _, r in each.results]).p for each in list(results.values())[1:]]
+    adjusted = dict(zip(list(results)[1:], statistics.holm(raw), strict=True))
+    expected = compare(results)
+    assert {each.name: each.p for each in expected.differences} == adjusted
+    assert {each.name: each.verdict for each in expected.differences} == {
+        "better": "better",
+        "similar": "not shown to be better",
+        "worse": "worse",
+    }
+    assert max(each.confidence for each in expected.differences) == pytest.approx(1 - 0.05 / 3)
+    for order in itertools.permutations(list(results)[1:]):
+        changed = compare({"base": results["base"], **{name: results[name] for name in order}})
+        assert {each.name: each for each in changed.differences} == {each.name: each for each in expected.differences}
+    with pytest.raises(ConfigurationError, match="Name one"):
+        _ = expected.wins
+
+
+def test_clusters_widen_the_interval_of_the_difference() -> None:
+    fields = [{"question": f"q{i}", "document": i // 6} for i in range(60)]
+    second = [1.0 if i // 6 in (1, 2, 5, 8) else score for i, score in enumerate(BASE)]
+    with_clusters, without = (
+        make_result(BASE, fields=fields, cluster=cluster).compare(make_result(second, fields=fields, cluster=cluster))
+        for cluster in ("document", None)
+    )
+    narrow, wide = without.differences[0].difference.interval, with_clusters.differences[0].difference.interval
+    assert narrow is not None
+    assert wide is not None
+    assert wide.method == "paired t by cluster"
+    assert wide.high - wide.low > narrow.high - narrow.low
+
+
+REFUSED = {
+    "metric is 'exact' and 'f1'": make_result([1, 0, 1], metric_names=["f1"]),
+    "repeat is 1 and 2": make_result([[1, 1], [0, 0], [1, 1]]),
+    "reduce is 'mean' and 'max'": make_result([1, 0, 1], reduce="max"),
+    "the devsets share 3 examples, and 1 are in one of them only": make_result([1, 0, 1, 1]),
+    "3 examples have other fields, such as 'id0'": make_result([1, 0, 1], fields=[{"question": "?"}] * 3),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_different_evaluations_are_refused_with_the_difference(message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make_result([1, 0, 1]).compare(REFUSED[message])
+
+
+def test_common_compares_the_shared_examples() -> None:
+    comparison = make_result([1, 0, 1]).compare(make_result([1, 1, 1, 0]), common=True)
+    assert comparison.differences[0].difference.n == 3
+
+
+def test_a_single_result_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="two results"):
+        compare({"a": make_result([1])})
+
+
+def test_comparison_of_equal_names_is_first_and_second() -> None:
+    assert [*make_result([1, 0]).compare(make_result([0, 1])).runs] == ["first", "second"]
+    assert [*make_result([1], name="A").compare(make_result([0], name="B")).runs] == ["A", "B"]
+
+
+def test_repr_of_a_comparison_is_one_line() -> None:
+    comparison = make_result(BASE, name="A").compare(make_result(BETTER, name="B"))
+    assert repr(comparison) == "Comparison('B': better than 'A')"

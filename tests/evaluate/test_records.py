@@ -1,0 +1,202 @@
+"""Files of records: torn lines, refused headers, two writers, hostile text, secrets, and rescoring."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from sigwire import ConfigurationError, Example, FakeLM, Image, Predict, Prediction
+from sigwire.core.request import Request
+from sigwire.evaluate.evaluation import Evaluate, load_records
+from sigwire.evaluate.records import ExampleRecord, RecordFile
+from sigwire.lm.client import LM
+from sigwire.testing import FakeProvider
+
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "records.schema.json").read_text(encoding="utf-8"))
+HOSTILE = '\x1b[2J\u202e</script><img src=x onerror=alert(1)>\u2028\ud800"'
+CANARY = "sk-canary-0123456789abcdef"
+
+
+def exact(example: Example, prediction: Prediction) -> bool:
+    return example.answer == prediction.answer
+
+
+def devset(count: int = 5) -> list[Example]:
+    return [Example(question=f"number {n}", answer=str(n)).with_inputs("question") for n in range(count)]
+
+
+def echo(request: Request) -> Any:
+    return {"answer": request.messages[-1].text.split("number ")[1].split()[0]}
+
+
+def program(**options: Any) -> Predict[..., Prediction]:
+    return Predict("question -> answer", lm=FakeLM(echo, **options))
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8", errors="surrogatepass").split("\n") if line]
+
+
+def test_file_has_a_header_a_line_for_each_example_and_an_end(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    Evaluate(devset=devset(), metric=exact, log=path)(program())
+    rows = rows_of(path)
+    assert [row["type"] for row in rows] == ["run", *["record"] * 5, "end"]
+    assert (rows[0]["metrics"], rows[0]["devset"]["n"], rows[-1]["status"]) == (["exact"], 5, "complete")
+    for row in rows:
+        jsonschema.validate(row, SCHEMA)
+
+
+def test_log_true_chooses_a_file_below_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = Evaluate(devset=devset(), metric=exact, log=True)(program())
+    assert [str(path.relative_to(tmp_path)) for path in (tmp_path / "runs" / "Predict").iterdir()] == [
+        f"runs/Predict/{path.name}" for path in (tmp_path / "runs" / "Predict").iterdir()
+    ]
+    assert result.path is not None
+    assert Path(result.path).exists()
+
+
+@pytest.mark.parametrize("torn", ['{"type":"record","id":"x', "\x00\x00\x00", '{"type"'])
+def test_torn_last_line_is_dropped_and_its_example_runs_again(torn: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    asked = program()
+    Evaluate(devset=devset(), metric=exact, log=path, num_threads=1)(asked)
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join([*lines[:5], torn]))
+    assert len(load_records(path).records) == 4
+    result = Evaluate(devset=devset(), metric=exact, log=path)(asked)
+    assert len(asked.lm.requests) == 6
+    assert [record.cell.score for record in result.records] == [1.0] * 5
+    assert all(json.loads(line) for line in path.read_text().split("\n") if line)
+
+
+def test_broken_line_in_the_middle_is_refused_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"type":"run"}\nnot json\n{"type":"end"}\n{"type":"end"}\n')
+    with pytest.raises(ConfigurationError, match=r"Line 2 of log\.jsonl"):
+        RecordFile.read(path)
+
+
+CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "program": ({}, {"temperature": 1.0}, r"program\.state|lm\.options"),
+    "metric": ({"metric": lambda example, prediction: 1}, {}, "metrics"),
+    "devset": ({"devset": devset(4)}, {}, r"devset\.n"),
+}
+
+
+@pytest.mark.parametrize(("changes", "options", "words"), CHANGES.values(), ids=list(CHANGES))
+def test_file_of_another_run_is_refused_with_the_difference(
+    changes: dict[str, Any], options: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.jsonl"
+    evaluate = Evaluate(devset=devset(), metric=exact, log=path)
+    evaluate(program())
+    before = path.read_bytes()
+    other = program(**options)
+    with pytest.raises(ConfigurationError, match=words):
+        evaluate(other, **changes)
+    assert (path.read_bytes(), other.lm.requests) == (before, [])
+    evaluate(other, resume="append", **changes)
+    assert [row["type"] for row in rows_of(path)].count("run") == 2
+    assert path.read_bytes().startswith(before)
+
+
+def test_resume_false_runs_every_example_and_keeps_the_old_run(tmp_path: Path) -> None:
+    asked = program()
+    evaluate = Evaluate(devset=devset(), metric=exact, log=tmp_path / "log.jsonl")
+    evaluate(asked)
+    evaluate(asked, resume=False)
+    assert len(asked.lm.requests) == 10
+    assert len(load_records(tmp_path / "log.jsonl").records) == 5
+
+
+def test_more_repeats_run_only_what_is_missing(tmp_path: Path) -> None:
+    asked = program()
+    evaluate = Evaluate(devset=devset(), metric=exact, log=tmp_path / "log.jsonl")
+    evaluate(asked)
+    result = evaluate(asked, repeat=2)
+    assert len(asked.lm.requests) == 10
+    assert len(result.records) == 10
+
+
+def test_changed_label_of_an_id_runs_the_example_again(tmp_path: Path) -> None:
+    asked = program()
+    examples = [example.copy(id=number) for number, example in enumerate(devset())]
+    evaluate = Evaluate(devset=examples, metric=exact, log=tmp_path / "log.jsonl")
+    evaluate(asked)
+    changed = [examples[0].copy(answer="none"), *examples[1:]]
+    assert evaluate(asked, devset=changed).records[0].cell.score == 0.0
+    assert len(asked.lm.requests) == 6
+
+
+def test_second_writer_of_a_file_is_refused(tmp_path: Path) -> None:
+    first = RecordFile(tmp_path / "log.jsonl")
+    with pytest.raises(ConfigurationError, match="open in another evaluation"):
+        RecordFile(tmp_path / "log.jsonl")
+    first.close()
+    RecordFile(tmp_path / "log.jsonl").close()
+
+
+def test_hostile_text_and_values_without_json_survive_the_file(tmp_path: Path) -> None:
+    class Odd:
+        def __repr__(self) -> str:
+            raise ValueError("no repr")
+
+    path = tmp_path / "log.jsonl"
+    example = Example(question=f"number {HOSTILE}", answer=HOSTILE, odd=Odd(), nan=float("nan")).with_inputs("question")
+    answer = FakeLM(lambda request: {"answer": HOSTILE})
+    result = Evaluate(devset=[example], metric=exact, log=path)(Predict("question -> answer", lm=answer))
+    (record,) = load_records(path).records
+    assert record.labels == {"answer": HOSTILE, "odd": "<Odd>", "nan": "nan"}
+    assert record.cell == result.records[0].cell
+    assert path.read_bytes().count(b"\n") == 3
+
+
+def test_media_are_references(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    example = Example(question="number 1", picture=Image(b"GIF89a" + b"x" * 9999), answer="1").with_inputs("question")
+    Evaluate(devset=[example], metric=exact, log=path)(program())
+    assert path.stat().st_size < 2_000
+    (record,) = load_records(path).records
+    assert record.labels["picture"].keys() == {"media", "bytes", "sha256"}  # type: ignore[union-attr]
+
+
+def test_canary_key_is_in_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    path = tmp_path / "log.jsonl"
+
+    def metric(example: Example, prediction: Prediction) -> bool:
+        raise RuntimeError(f"refused: token={CANARY} for https://me:{CANARY}@llm.example")
+
+    with FakeProvider(lambda request: "[[ ## answer ## ]]\n1", key=CANARY) as provider:
+        lm = LM(
+            "openai/gpt-4o-mini",
+            base_url=provider.url("openai"),
+            api_key=CANARY,
+            headers={"x-secret": CANARY},
+        )
+        Evaluate(devset=devset(2), metric=metric, log=path, provide_traceback=False)(
+            Predict("question -> answer", lm=lm)
+        )
+    assert "RuntimeError" in path.read_text()
+    assert CANARY not in path.read_text()
+
+
+def test_record_is_read_as_it_was_written() -> None:
+    record = ExampleRecord("id", 3, 2, {"q": 1}, {"a": None}, started="now")
+    assert ExampleRecord.from_json({**record.to_json(), "later": 1}, kept=False) == record
+
+
+def test_rescore_calls_no_model_and_keeps_ids(tmp_path: Path) -> None:
+    asked = program()
+    result = Evaluate(devset=devset(), metric=exact, log=tmp_path / "log.jsonl")(asked)
+    for before in (result, load_records(tmp_path / "log.jsonl")):
+        after = before.rescore(lambda example, prediction: prediction.answer == "3")
+        assert [record.cell.score for record in after.records] == [0.0, 0.0, 0.0, 1.0, 0.0]
+        assert [record.id for record in after.records] == [record.id for record in before.records]
+    assert len(asked.lm.requests) == 5
