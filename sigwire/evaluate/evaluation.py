@@ -21,7 +21,8 @@ from sigwire.errors import ConfigurationError, suggest
 from sigwire.evaluate.metric_plan import Metric
 from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.evaluate.running import EvaluationOptions, EvaluationRun, ExampleDone, FilePath, stored_prediction
+from sigwire.evaluate.running.options import EvaluationOptions, FilePath
+from sigwire.evaluate.running.run import EvaluationRun, ExampleDone, stored_prediction
 from sigwire.observe.callbacks import watched_call
 
 __all__ = ["Evaluate", "load_records"]

@@ -40,7 +40,7 @@ from sigwire import (
 from sigwire.core.request import Request
 from sigwire.evaluate.evaluation import Evaluate, load_records
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.evaluate.running import EvaluationAborted, ExampleDone
+from sigwire.evaluate.running.run import EvaluationAborted, ExampleDone
 from sigwire.lm.client import LM
 from sigwire.lm.policy.cache.cache import configure_cache
 from sigwire.testing import Delivered, FakeProvider, Fault

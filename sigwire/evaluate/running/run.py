@@ -5,15 +5,14 @@ Several threads may finish at once; what is finished is in the log before the pr
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.example import Example, Prediction
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
@@ -21,15 +20,15 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
-from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
+from sigwire.errors import BudgetSpent, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
 from sigwire.evaluate.examples import check_devset, example_ids
-from sigwire.evaluate.metric_plan import Metric, MetricPlan
+from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.progress import progress_reporter
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, run_header, utc_now
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.keywords import ChecksKeywords
+from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
@@ -37,15 +36,10 @@ from sigwire.settings import context, current
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
-    from sigwire.lm.policy.money.budget import Budget
 
 __all__ = [
-    "EvaluationAborted", "EvaluationInterrupted", "EvaluationOptions", "EvaluationRun", "ExampleDone", "FilePath",
-    "stored_prediction",
+    "EvaluationAborted", "EvaluationInterrupted", "EvaluationRun", "ExampleDone", "stored_prediction",
 ]  # fmt: skip
-
-FilePath: TypeAlias = "str | os.PathLike[str]"
-_ErrorsMode: TypeAlias = Literal["score", "raise", "skip"]
 
 DEFAULT_MAX_ERRORS = 10
 _METRIC_FAILURES_AT_START = 3
@@ -76,65 +70,6 @@ class ExampleDone:
     total: int
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class EvaluationOptions(ChecksKeywords):
-    """The options of an evaluation, checked. ``Evaluate`` has their meanings."""
-
-    devset: Sequence[Example]
-    metric: Metric | None = None
-    num_threads: int | None = None
-    display_progress: bool | None = None
-    display_table: bool | int = False
-    max_errors: int | None = None
-    provide_traceback: bool | None = None
-    failure_score: float = 0.0
-    save_as_csv: FilePath | None = None
-    save_as_json: FilePath | None = None
-    callback_metadata: Mapping[str, object] | None = None
-    repeat: int = 1
-    reduce: str = "mean"
-    errors: _ErrorsMode = "score"
-    timeout: float | None = None
-    budget: Budget | None = None
-    log: FilePath | bool | None = None
-    resume: bool | Literal["append"] = True
-    cluster: str | None = None
-    fresh: bool = False
-    progress: Any = "auto"
-    interval: float = 0.95
-    callbacks: Sequence[object] = field(default=())
-
-    def __post_init__(self) -> None:
-        for name, (fits, wanted) in _CHECKS.items():
-            if not fits(value := getattr(self, name)):
-                raise ConfigurationError(f"{name} of an Evaluate is {wanted}, not {value!r:.80} (making it).")
-        if not isinstance(self.devset, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            self.devset = list(self.devset)
-        check_devset(self.devset)
-        self.plan = None if self.metric is None else MetricPlan(self.metric)
-
-
-def _is_count(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "num_threads": (lambda value: value is None or _is_count(value, 1), "a number above 0"),
-    "max_errors": (lambda value: value is None or _is_count(value, 0), "a number, 0 or more"),
-    "failure_score": (_is_number, "a number"),
-    "repeat": (lambda value: _is_count(value, 1), "a number above 0"),
-    "errors": (lambda value: value in ("score", "raise", "skip"), '"score", "raise" or "skip"'),
-    "timeout": (lambda value: value is None or (_is_number(value) and value > 0), "a number of seconds above 0"),
-    "budget": (lambda value: value is None or hasattr(value, "deadline"), "a Budget such as Budget(money=1.0)"),
-    "resume": (lambda value: value is True or value is False or value == "append", 'True, False or "append"'),
-    "interval": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1, such as 0.95"),
-}
-
-
 class EvaluationRun:
     """One evaluation: the pending runs, what is finished, and why it stopped. Threads share it."""
 
@@ -157,7 +92,8 @@ class EvaluationRun:
     def _make_header(self) -> JsonObject:
         options = self._options
         header = run_header(self._program, self._ids, [self._plan.name], options.repeat, options.reduce)
-        rest: JsonObject = {name: getattr(options, name) for name in ("errors", "failure_score", "interval", "cluster")}
+        names = ("errors", "failure_score", "interval", "cluster")
+        rest: JsonObject = {**{name: getattr(options, name) for name in names}, "num_threads": self._limit()}
         return {**header, **rest}
 
     def _open_log(self) -> RecordFile | None:

@@ -1,0 +1,81 @@
+"""``EvaluationOptions``: the options of an evaluation, checked before any call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from sigwire.core.example import Example
+from sigwire.errors import ConfigurationError
+from sigwire.evaluate.examples import check_devset
+from sigwire.evaluate.metric_plan import Metric, MetricPlan
+from sigwire.keywords import ChecksKeywords
+
+if TYPE_CHECKING:
+    from sigwire.lm.policy.money.budget import Budget
+
+__all__ = ["EvaluationOptions", "FilePath"]
+
+FilePath: TypeAlias = "str | os.PathLike[str]"
+_ErrorsMode: TypeAlias = Literal["score", "raise", "skip"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EvaluationOptions(ChecksKeywords):
+    """The options of an evaluation, checked. ``Evaluate`` has their meanings."""
+
+    devset: Sequence[Example]
+    metric: Metric | None = None
+    num_threads: int | None = None
+    display_progress: bool | None = None
+    display_table: bool | int = False
+    max_errors: int | None = None
+    provide_traceback: bool | None = None
+    failure_score: float = 0.0
+    save_as_csv: FilePath | None = None
+    save_as_json: FilePath | None = None
+    callback_metadata: Mapping[str, object] | None = None
+    repeat: int = 1
+    reduce: str = "mean"
+    errors: _ErrorsMode = "score"
+    timeout: float | None = None
+    budget: Budget | None = None
+    log: FilePath | bool | None = None
+    resume: bool | Literal["append"] = True
+    cluster: str | None = None
+    fresh: bool = False
+    progress: Any = "auto"
+    interval: float = 0.95
+    callbacks: Sequence[object] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name, (fits, wanted) in _CHECKS.items():
+            if not fits(value := getattr(self, name)):
+                raise ConfigurationError(f"{name} of an Evaluate is {wanted}, not {value!r:.80} (making it).")
+        if not isinstance(self.devset, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            self.devset = list(self.devset)
+        check_devset(self.devset)
+        self.plan = None if self.metric is None else MetricPlan(self.metric)
+
+
+def _is_count(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "num_threads": (lambda value: value is None or _is_count(value, 1), "a number above 0"),
+    "max_errors": (lambda value: value is None or _is_count(value, 0), "a number, 0 or more"),
+    "failure_score": (_is_number, "a number"),
+    "repeat": (lambda value: _is_count(value, 1), "a number above 0"),
+    "errors": (lambda value: value in ("score", "raise", "skip"), '"score", "raise" or "skip"'),
+    "timeout": (lambda value: value is None or (_is_number(value) and value > 0), "a number of seconds above 0"),
+    "budget": (lambda value: value is None or hasattr(value, "deadline"), "a Budget such as Budget(money=1.0)"),
+    "resume": (lambda value: value is True or value is False or value == "append", 'True, False or "append"'),
+    "interval": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1, such as 0.95"),
+}
