@@ -28,7 +28,7 @@ from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import context
 
-__all__ = ["Cell", "TraceStep", "cell_steps", "score_steps"]
+__all__ = ["Cell", "TraceStep", "cell_steps", "counted", "score_steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def cell_steps(
         except Exception as error:
             failure = _failure(error, program, raises)
             cell = Cell(failure_score if failure.kind == "program" else None, failure=failure)
-            return run_of.complete(_counted(cell, tracker, error), traced)
-    cell = _counted(Cell(None, outputs=_outputs(prediction)), tracker)
+            return run_of.complete(counted(cell, tracker, error), traced)
+    cell = counted(Cell(None, outputs=_outputs(prediction)), tracker)
     if keep is not None:
         keep(prediction)
     if plan is None:
@@ -138,7 +138,7 @@ def score_steps(
             scored = replace(cell, score=None, feedback="", subscores={}, failure=_failure(error, None, raises))
         else:
             scored = replace(cell, score=score.value, feedback=score.feedback, subscores=score.subscores, failure=None)
-    counts = _counted(Cell(None), tracker)
+    counts = counted(Cell(None), tracker)
     return replace(scored, metric_requests=counts.requests, metric_cost=counts.cost if counts.requests else None)
 
 
@@ -224,7 +224,7 @@ def _failure(error: Exception, program: object, raises: Collection[str]) -> Fail
     return failure
 
 
-def _counted(cell: Cell, tracker: UsageTracker, error: Exception | None = None) -> Cell:
+def counted(cell: Cell, tracker: UsageTracker, error: Exception | None = None) -> Cell:
     """Add requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
     attempts = {model: list(made) for model, made in tracker.attempts.items() if made}
     if isinstance(error, LMError):
