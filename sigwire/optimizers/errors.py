@@ -33,7 +33,9 @@ class OptimizationInterrupted(KeyboardInterrupt):
     @classmethod
     def after(cls, program: Any, report: Any, journal: object) -> Self:
         """Return the exception of an interrupted search."""
-        hint = "Compile again with the same journal= to resume." if journal else "Without journal= it cannot be resumed."
+        hint = (
+            "Compile again with the same journal= to resume." if journal else "Without journal= it cannot be resumed."
+        )
         return cls(
             f"The search was interrupted after {report.spent.runs} runs. The best program until then is the attribute program "
             f"of this exception. {hint}",

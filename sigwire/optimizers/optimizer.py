@@ -32,7 +32,7 @@ from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import Refused, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.plan import Forecast, forecast
-from sigwire.optimizers.report import Estimate, OptimizationReport, StopReason, trials_of
+from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 from sigwire.settings import current
@@ -375,7 +375,6 @@ def _best_until_now(task: Task, engine: Engine) -> Verdict:
     best = task.judge.ranked([task.baseline, *candidates], task.val)[0]
     estimate = Estimate.of(task.judge, task.baseline, best, candidates, task.val, None)
     return Verdict(best, best, StopReason.INTERRUPTED, estimate)
-
 
 
 def _anything(given: object) -> bool:

@@ -87,12 +87,12 @@ class LuckyJudge(Judge):
 
 def forecast(task: Task, make: Any, predictors: int) -> Forecast:
     """Return the forecast of the rules ``make(task)``."""
-    counts = [
-        _count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make) for luck in LUCK
-    ]
+    counts = [_count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make) for luck in LUCK]
     student, teacher, writing = (_amount(part) for part in zip(*counts, strict=True))
     runs = student + teacher
-    return Forecast(runs, writing, Amount(runs.min * predictors, runs.expected * predictors, runs.max * predictors) + writing)
+    return Forecast(
+        runs, writing, Amount(runs.min * predictors, runs.expected * predictors, runs.max * predictors) + writing
+    )
 
 
 def _amount(counts: Sequence[int]) -> Amount:

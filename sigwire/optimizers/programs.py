@@ -11,7 +11,7 @@ from typing import Any, overload
 from sigwire.core.json import JsonObject
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, applied
-from sigwire.optimizers.report import OptimizationReport
+from sigwire.optimizers.reports.report import OptimizationReport
 
 __all__ = ["CandidatePrograms", "percent", "scored_programs"]
 

@@ -17,7 +17,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.engine import Engine
-from sigwire.optimizers.report import Estimate, StopReason
+from sigwire.optimizers.reports.report import Estimate, StopReason
 from sigwire.optimizers.rule import Rule, measure
 from sigwire.optimizers.task import Task
 

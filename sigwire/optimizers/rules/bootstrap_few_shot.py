@@ -10,7 +10,7 @@ from sigwire.modules.module import Module
 from sigwire.optimizers.demos import Preference, TraceSteps, collect_successes, taught, with_success_demos
 from sigwire.optimizers.events import Proposed
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.report import OptimizationReport
+from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, report
 from sigwire.optimizers.task import Task
 
@@ -36,7 +36,10 @@ class Bootstrapping(Optimizer):
         num_threads: int | None = None,
         **search: Unpack[SearchOptions],
     ) -> None:
-        for name, number in (("max_bootstrapped_demos", max_bootstrapped_demos), ("max_labeled_demos", max_labeled_demos)):
+        for name, number in (
+            ("max_bootstrapped_demos", max_bootstrapped_demos),
+            ("max_labeled_demos", max_labeled_demos),
+        ):
             if number < 0:
                 raise ConfigurationError(f"{name} is a number, 0 or more, not {number} (making {type(self).__name__}).")
         super().__init__(
@@ -106,7 +109,10 @@ class BootstrapFewShot(Bootstrapping):
             num_threads=num_threads,
             **search,
         )
-        for name, given, known in (("steps", steps, ("last", "sampled", "all")), ("prefer", prefer, ("first", "diverse"))):
+        for name, given, known in (
+            ("steps", steps, ("last", "sampled", "all")),
+            ("prefer", prefer, ("first", "diverse")),
+        ):
             if given not in known:
                 raise ConfigurationError(f"{name} is one of {known}, not {given!r} (making BootstrapFewShot).")
         self.steps: TraceSteps = steps

@@ -59,7 +59,6 @@ class MIPROv2(Optimizer):
         num_candidates: int | None = None,
         num_threads: int | None = None,
         max_errors: int | None = None,
-        seed: int = 9,
         init_temperature: float = 1.0,
         verbose: bool = False,
         track_stats: bool = True,
@@ -72,6 +71,7 @@ class MIPROv2(Optimizer):
                 f'auto is "light", "medium" or "heavy" without num_candidates, not {auto!r} (making MIPROv2). Write auto=None '
                 "for numbers of your own."
             )
+        search.setdefault("seed", 9)
         super().__init__(
             metric,
             prompt_model=prompt_model,
@@ -79,7 +79,7 @@ class MIPROv2(Optimizer):
             teacher_settings=teacher_settings,
             num_threads=num_threads,
             metric_threshold=metric_threshold,
-            **{"seed": seed, **search},  # type: ignore[typeddict-item]
+            **search,
         )
         self.max_bootstrapped_demos, self.max_labeled_demos = max_bootstrapped_demos, max_labeled_demos
         self.auto, self.num_candidates, self.max_errors = auto, num_candidates, max_errors

@@ -13,7 +13,7 @@ from sigwire.optimizers.events import Measured, Proposed
 from sigwire.optimizers.optimizer import SearchOptions
 from sigwire.optimizers.programs import scored_programs
 from sigwire.optimizers.racing import race
-from sigwire.optimizers.report import OptimizationReport
+from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Measure, Rule, RunKey, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
 from sigwire.optimizers.sampling import Choice
@@ -77,9 +77,7 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
             order = list(task.train)
             task.rng("pool").shuffle(order)
             teacher = taught(task, self.max_labeled_demos)
-            pool = yield from collect_successes(
-                task, teacher, order, wanted=max(12, 3 * most), rounds=self.max_rounds
-            )
+            pool = yield from collect_successes(task, teacher, order, wanted=max(12, 3 * most), rounds=self.max_rounds)
             sets = {name: self._sets(task, name, pool, most) for name in task.signatures}
             sampler = task.choices("optuna", {name: len(found) for name, found in sets.items()})
             for at in range(0, self.num_candidate_programs, _BATCH):

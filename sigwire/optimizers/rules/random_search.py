@@ -14,7 +14,7 @@ from sigwire.optimizers.events import Kept, Proposed
 from sigwire.optimizers.optimizer import SearchOptions
 from sigwire.optimizers.programs import scored_programs
 from sigwire.optimizers.racing import race
-from sigwire.optimizers.report import OptimizationReport
+from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
 from sigwire.optimizers.task import Task
@@ -102,9 +102,7 @@ class BootstrapFewShotWithRandomSearch(Bootstrapping):
         teacher = taught(task, self.max_labeled_demos)
         return (yield from collect_successes(task, teacher, order, wanted=wanted, rounds=self.max_rounds))
 
-    def _proposed(
-        self, task: Task, pool: Sequence[Success], options: Mapping[str, Any]
-    ) -> RuleSteps[list[Candidate]]:
+    def _proposed(self, task: Task, pool: Sequence[Success], options: Mapping[str, Any]) -> RuleSteps[list[Candidate]]:
         wanted: Collection[int] | None = options["restrict"]
         found: dict[str, Candidate] = {}
         for seed, candidate in self._candidates(task, pool, sample=options["labeled_sample"]):
@@ -113,9 +111,7 @@ class BootstrapFewShotWithRandomSearch(Bootstrapping):
                 yield from report(Proposed(candidate, f"seed {seed}", tuple(candidate.demos)))
         return list(found.values())
 
-    def _candidates(
-        self, task: Task, pool: Sequence[Success], *, sample: bool
-    ) -> Iterator[tuple[int, Candidate]]:
+    def _candidates(self, task: Task, pool: Sequence[Success], *, sample: bool) -> Iterator[tuple[int, Candidate]]:
         base, most = task.baseline, self.max_labeled_demos
         if most:
             rows = labelled(task, most, "labelled") if sample else _first_labelled(task, most)

@@ -1,8 +1,8 @@
 """Plots of a search as SVG, drawn with the colour of the text around them: no library, no script, no font.
 
-    score   the mean of each trial over the calls spent, a line for the best until then, the student with its interval
-    cost    the mean of each candidate over its cost for 1,000 runs; the front is joined, the winner is marked
-    rows    candidates by validation rows: won, lost or as the student; rows by how many candidates solve them
+score   the mean of each trial over the calls spent, a line for the best until then, the student with its interval
+cost    the mean of each candidate over its cost for 1,000 runs; the front is joined, the winner is marked
+rows    candidates by validation rows: won, lost or as the student; rows by how many candidates solve them
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sigwire.errors import InputError
 from sigwire.evaluate.statistics import mean_interval
 
 if TYPE_CHECKING:
-    from sigwire.optimizers.report import OptimizationReport
+    from sigwire.optimizers.reports.report import OptimizationReport
 
 __all__ = ["Svg", "plot"]
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 640, 240, 48, 32
+WIDTH, HEIGHT, MARGIN, BOTTOM = 640, 240, 48, 32
 MOST_CANDIDATES, MOST_ROWS = 40, 200
 _GOOD = "color-mix(in srgb, #1a9850 75%, currentColor)"
 _BAD = "color-mix(in srgb, #d73027 78%, currentColor)"
@@ -75,10 +75,10 @@ def _score(report: OptimizationReport) -> Svg:
         low, high = (band.low, band.high) if band is not None else (start, start)
         top, end = axes.y(high), axes.y(low)
         parts.append(
-            f'<rect x="{LEFT}" y="{top:.1f}" width="{WIDTH - LEFT - 8}" height="{max(1.0, end - top):.1f}" '
+            f'<rect x="{MARGIN}" y="{top:.1f}" width="{WIDTH - MARGIN - 8}" height="{max(1.0, end - top):.1f}" '
             'fill="currentColor" opacity="0.08"/>'
         )
-        parts.append(_line([(LEFT, axes.y(start)), (WIDTH - 8, axes.y(start))], dashed=True))
+        parts.append(_line([(MARGIN, axes.y(start)), (WIDTH - 8, axes.y(start))], dashed=True))
     best, steps = start if start is not None else float("-inf"), list[tuple[float, float]]()
     for calls, mean in sorted(points):
         is_new = mean > best
@@ -120,15 +120,15 @@ def _rows(report: OptimizationReport) -> Svg:
     names = [trial.candidate.digest for trial in report.trials if scores.get(trial.candidate.digest)][:MOST_CANDIDATES]
     solved = {row: sum(scores[name].get(row, 0.0) for name in names) for row in baseline}
     rows = sorted(baseline, key=lambda row: (solved[row], row))[:MOST_ROWS]
-    size = max(3.0, min(12.0, (WIDTH - LEFT) / max(1, len(rows))))
+    size = max(3.0, min(12.0, (WIDTH - MARGIN) / max(1, len(rows))))
     parts: list[str] = []
     for line, name in enumerate(names):
         for at, row in enumerate(rows):
             if (score := scores[name].get(row)) is not None:
-                parts.append(_mark(LEFT + at * size, 8 + line * 12, size, score - baseline[row]))
+                parts.append(_mark(MARGIN + at * size, 8 + line * 12, size, score - baseline[row]))
     height = 8 + 12 * max(1, len(names)) + 24
     labels = "".join(_text(4, 16 + 12 * line, str(line + 1)) for line in range(len(names)))
-    caption = _text(LEFT, height - 8, f"{len(rows)} rows, hardest first · ▲ won · ▼ lost · ▪ as the student")
+    caption = _text(MARGIN, height - 8, f"{len(rows)} rows, hardest first · ▲ won · ▼ lost · ▪ as the student")
     title = "Candidates by validation rows, compared with the student"
     return Svg(_svg(height, title, [*parts, labels, caption]))
 
@@ -156,20 +156,20 @@ class _Axes:
         return cls(max(xs) or 1.0, low - margin, high + margin, x_name, y_name)
 
     def x(self, value: float) -> float:
-        return LEFT + value / self.most_x * (WIDTH - LEFT - 8)
+        return MARGIN + value / self.most_x * (WIDTH - MARGIN - 8)
 
     def y(self, value: float) -> float:
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return 8 + (1 - share) * (HEIGHT - BOTTOM - 8)
 
     def drawing(self, title: str, parts: Sequence[str]) -> Svg:
-        frame = _line([(LEFT, 8), (LEFT, HEIGHT - BOTTOM), (WIDTH - 8, HEIGHT - BOTTOM)], width=1.0)
+        frame = _line([(MARGIN, 8), (MARGIN, HEIGHT - BOTTOM), (WIDTH - 8, HEIGHT - BOTTOM)], width=1.0)
         labels = [
-            _text(LEFT, HEIGHT - 8, "0"),
+            _text(MARGIN, HEIGHT - 8, "0"),
             _text(WIDTH - 8, HEIGHT - 8, f"{self.most_x:,.4g} {self.x_name}", "end"),
-            _text(LEFT - 4, 16, f"{self.high:.2f}", "end"),
-            _text(LEFT - 4, HEIGHT - BOTTOM, f"{self.low:.2f}", "end"),
-            _text(LEFT + 4, 16, self.y_name),
+            _text(MARGIN - 4, 16, f"{self.high:.2f}", "end"),
+            _text(MARGIN - 4, HEIGHT - BOTTOM, f"{self.low:.2f}", "end"),
+            _text(MARGIN + 4, 16, self.y_name),
         ]
         return Svg(_svg(HEIGHT, title, [frame, *parts, *labels]))
 
@@ -199,7 +199,9 @@ def _mark(x: float, y: float, size: float, gain: float) -> str:
     if gain < 0:
         return f'<path d="M{x:.1f} {y:.1f}h{wide:.1f}l{-wide / 2:.1f} {tall:.1f}z" fill="{_BAD}"/>'
     side = min(wide, 4.0)
-    return f'<rect x="{x:.1f}" y="{y + 3:.1f}" width="{side:.1f}" height="{side:.1f}" fill="currentColor" opacity="0.3"/>'
+    return (
+        f'<rect x="{x:.1f}" y="{y + 3:.1f}" width="{side:.1f}" height="{side:.1f}" fill="currentColor" opacity="0.3"/>'
+    )
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:

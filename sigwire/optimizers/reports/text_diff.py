@@ -24,7 +24,7 @@ class TextDiff:
     new: str
 
     def parts(self) -> list[tuple[str, str, str]]:
-        """Return pieces in order: "equal", "delete", "insert" or "replace", the old words, the new words."""
+        """Return parts in order: "equal", "delete", "insert" or "replace", the old words, the new words."""
         old, new = (re.findall(r"\S+\s*|\s+", text) for text in (self.old, self.new))
         matcher = SequenceMatcher(None, old, new, autojunk=False)
         return [(kind, "".join(old[a:b]), "".join(new[c:d])) for kind, a, b, c, d in matcher.get_opcodes()]

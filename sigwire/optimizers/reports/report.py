@@ -16,8 +16,8 @@ from sigwire.evaluate.statistics import PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Refused, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
-from sigwire.optimizers.plots import Svg, plot
-from sigwire.optimizers.text_diff import TextDiff
+from sigwire.optimizers.reports.plots import Svg, plot
+from sigwire.optimizers.reports.text_diff import TextDiff
 
 __all__ = ["Estimate", "OptimizationReport", "StopReason", "Trial", "trials_of"]
 
@@ -112,7 +112,13 @@ class Trial:
         """Return the trial as JSON."""
         spent = None if self.spent is None else self.spent.to_json()
         known: JsonObject = {"origin": self.origin, "changes": list(self.changes), "mean": self.mean, "rows": self.rows}
-        return {"number": self.number, "candidate": self.candidate.to_json(), **known, "fate": self.fate, "spent": spent}
+        return {
+            "number": self.number,
+            "candidate": self.candidate.to_json(),
+            **known,
+            "fate": self.fate,
+            "spent": spent,
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trial:
@@ -178,28 +184,32 @@ class OptimizationReport(HasCard):
     @property
     def headline(self) -> str:
         """The result in one sentence, with its numbers of rows."""
-        found = self.estimate
+        found, gain = self.estimate, "not measured"
         if found.test_difference is not None and found.test_baseline is not None and found.test is not None:
             ends = found.test_difference.interval
-            interval = "" if ends is None else f" [{ends.low:+.3f}, {ends.high:+.3f}]"
-            gain = f"{found.test_baseline:.3f} → {found.test:.3f} on {found.test_rows} test rows, {found.test - found.test_baseline:+.3f}{interval}"
+            gain = f"{found.test_baseline:.3f} → {found.test:.3f} on {found.test_rows} test rows"
+            gain += f", {found.test - found.test_baseline:+.3f}"
+            if ends is not None:
+                gain += f" [{ends.low:+.3f}, {ends.high:+.3f}]"
         elif found.selection is not None and found.baseline is not None:
             gain = f"{found.baseline:.3f} → {found.selection:.3f} on the {found.rows} rows on which it was chosen"
-        else:
-            gain = "not measured"
         return f"The student is kept ({self.kept_student}): {gain}" if self.kept_student else gain
 
     def _card(self) -> Card:
         found = self.estimate
         rows = [("result", [self.headline])]
         if found.selection is not None:
-            rows.append(("chosen at", [f"{number(found.selection)} ({found.rows} rows); the choice flatters this number"]))
+            rows.append(
+                ("chosen at", [f"{number(found.selection)} ({found.rows} rows); the choice flatters this number"])
+            )
         if found.out_of_bag is not None:
             rows.append(("out of bag", [f"{number(found.out_of_bag)}, without the flattery of the choice"]))
         if found.test is None:
             rows.append(("held out", ["no test set was given"]))
         money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"
-        rows.append(("cost", [f"{self.spent.calls:,} calls ({self.spent.writing_calls:,} of them written texts) · $ {money}"]))
+        rows.append(
+            ("cost", [f"{self.spent.calls:,} calls ({self.spent.writing_calls:,} of them written texts) · $ {money}"])
+        )
         rows.append(("stopped", [f"{self.reason.value}, {len(self.trials)} trials, {len(self.refused)} texts refused"]))
         rows += [("warning", [each]) for each in self.warnings]
         table = [["trial", "score", "rows", "how", "fate"]]
@@ -255,7 +265,9 @@ class OptimizationReport(HasCard):
         """Read the report of the last finished search of a journal. Raises ``InputError`` if there is none."""
         ends = [row for row in RecordFile.read(path) if row.get("type") == "end"]
         if not ends:
-            raise InputError(f"{os.fspath(path)!r} has no finished search (reading a report). Compile again to resume it.")
+            raise InputError(
+                f"{os.fspath(path)!r} has no finished search (reading a report). Compile again to resume it."
+            )
         return cls.from_json(cast("Mapping[str, Any]", ends[-1]["report"]))
 
     def __deepcopy__(self, memo: Any) -> OptimizationReport:

@@ -1,0 +1,1 @@
+"""Reports of searches: their data and cards, plots, and word diffs of texts."""
