@@ -115,7 +115,7 @@ def _count(task: Task, make: Any) -> tuple[int, int, int]:
             elif isinstance(effect, Write):
                 answers = [_answer(effect, at) for at in range(effect.sample, effect.sample + effect.count)]
                 written |= {f"{effect.signature.__name__}{answer}" for answer in answers}
-                answer = answers
+                answer = [None] * effect.count if task.plan == "few" else answers
     except StopIteration:
         runs = Counter(by for _, by in {(run, by) for run, by, _ in known})
         return runs["student"], runs["teacher"], len(written)
