@@ -1,4 +1,4 @@
-"""COPRO, InferRules and MIPROv2 on the task of the stub: one phrase among six raises its accuracy, and so do right demos."""
+"""COPRO, InferRules and MIPROv2 on the task of the stub: one phrase among six and right demos raise its accuracy."""
 
 from __future__ import annotations
 
