@@ -1,0 +1,214 @@
+"""The writing model: instructions, advice, rules, summaries and texts of tools, in the fields that a request asks for.
+
+It draws sentences from a pool: most change nothing, some harm, few teach a concept. The odds of a concept depend on the request
+alone: a failure of it with feedback points there strongly, its labelled examples weakly. What the current text or the best of
+the scored attempts teaches is mostly kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.landscape.chance import Chance
+from benchmarks.landscape.concepts import FILLER, HARMFUL, METHOD, Concept, Guidance, read_guidance
+from benchmarks.landscape.model import written
+from benchmarks.landscape.reading import Field, fields_of, refs_in, sections_of, text_of
+from benchmarks.landscape.tasks import TASKS, TOOLS, Task
+
+__all__ = ["write"]
+
+UNSEEN, LABELLED, MOST_LABELLED, FAILED, MISJUDGED = 0.025, 0.05, 0.2, 0.5, 0.12
+KEPT, FILLER_KEPT, HARMFUL_KEPT = 0.92, 0.5, 0.6
+HARMED, METHOD_FOUND = 0.2, 0.1
+MOST_NEW = 2
+
+_FAILURE = re.compile(r"wrong|incorrect|not the expected|should have|failed", re.IGNORECASE)
+_SCORED = re.compile(r"score(?:\s*#\d+)?\"?\s*[:=]?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+_ADDED = re.compile(r"advice|lesson|rule|item|add", re.IGNORECASE)
+_TEXT = re.compile(r"instruct|prompt|guid|text|shorten", re.IGNORECASE)
+_TOOL = re.compile(r"tool|desc|argument|args", re.IGNORECASE)
+_ABOUT: Mapping[str, tuple[str, ...]] = {
+    "tickets": ("ticket", "queue"),
+    "records": ("document",),
+    "tools": ("call the tool", *TOOLS),
+    "coin": ("heads", "verdict"),
+}
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a writing request shows: its task, the failures and labelled rows by concept, and the text to build on."""
+
+    task: Task
+    failed: Counter[str]
+    labelled: Counter[str]
+    current: str
+    sections: Mapping[str, str]
+
+
+def write(body: Mapping[str, Any], chance: Chance) -> dict[str, Any]:
+    """Return the message of the model for a request to write."""
+    messages: Sequence[Mapping[str, Any]] = body["messages"]
+    system = "\n".join(text_of(one) for one in messages if one["role"] in ("system", "developer"))
+    asked = next((text_of(one) for one in reversed(messages) if one["role"] == "user"), "")
+    outputs = fields_of(system)[1] or (Field("text", "str", ""),)
+    brief = brief_of(asked)
+    fields = {field.name: _value(field, brief, chance) for field in outputs}
+    return {"role": "assistant", "content": written(fields, "## completed ##" not in system + asked)}
+
+
+def brief_of(asked: str) -> Brief:
+    """Return what the last message of a request shows."""
+    sections = sections_of(asked) or {"text": asked}
+    shown = {name: text for name, text in sections.items() if refs_in(text)}
+    told = [text for name, text in sections.items() if name not in shown]
+    failed, labelled = Counter[str](), Counter[str]()
+    rows = {row.ref: row for text in shown.values() for _, _, row in refs_in(text)}
+    if len(rows) == 1 and _FAILURE.search(asked):
+        failed.update(row.concept for row in rows.values())
+    else:
+        for text in shown.values():
+            _count(text, failed, labelled)
+    return Brief(_task_of(asked), failed, labelled, _best_attempt("\n".join(told)), sections)
+
+
+def _count(text: str, failed: Counter[str], labelled: Counter[str]) -> None:
+    refs = refs_in(text)
+    ends = [start for start, _, _ in refs[1:]] + [len(text)]
+    for (start, _, row), end in zip(refs, ends, strict=True):
+        (failed if _FAILURE.search(text, start, end) else labelled)[row.concept] += 1
+
+
+def _best_attempt(text: str) -> str:
+    """Return the text before the highest of several scores, or the whole text."""
+    scored = list(_SCORED.finditer(text))
+    if len(scored) < 2:
+        return text
+    starts = [0] + [one.end() for one in scored[:-1]]
+    return max((float(one[1]), text[start : one.start()]) for start, one in zip(starts, scored, strict=True))[1]
+
+
+def _task_of(asked: str) -> Task:
+    if refs := refs_in(asked):
+        return refs[0][1]
+    lowered = asked.lower()
+    counts = {name: sum(lowered.count(word) for word in words) for name, words in _ABOUT.items()}
+    return TASKS[max(counts, key=lambda name: counts[name])]
+
+
+# --- the values of fields --------------------------------------------------------------------------------
+
+
+def _value(field: Field, brief: Brief, chance: Chance) -> Any:
+    kind = field.type.lower()
+    if "prefix" in field.name:
+        return "Answer:"
+    if kind.startswith(("int", "float", "number")):
+        return 1
+    if kind.startswith("bool"):
+        return True
+    if brief.task.levers.tools and _TOOL.search(field.name) and not _TEXT.search(field.name) and "program" not in field.name:
+        return _tool_value(field, brief, chance)
+    if kind.startswith(("dict", "map", "object")):
+        advice = " ".join(_new(brief, chance))
+        return dict.fromkeys(_names(brief), advice)
+    if kind.startswith(("list", "array")):
+        return _new(brief, chance)
+    if _TEXT.search(field.name):
+        return _instruction(brief, chance)
+    if _ADDED.search(field.name):
+        return "\n".join(_new(brief, chance))
+    return _prose(brief, chance)
+
+
+def _names(brief: Brief) -> list[str]:
+    for name, text in brief.sections.items():
+        if "names" in name:
+            try:
+                return [str(one) for one in json.loads(text)]
+            except ValueError:
+                return re.findall(r"\w[\w.]*", text)
+    return ["self"]
+
+
+def _instruction(brief: Brief, chance: Chance) -> str:
+    """Return a whole instruction: the first sentence of the task, what is kept, and what is new."""
+    kept = _kept(brief, chance)
+    return "\n".join(dict.fromkeys([brief.task.instructions, *kept, *_new(brief, chance)]))
+
+
+def _kept(brief: Brief, chance: Chance) -> list[str]:
+    known = read_guidance(brief.current, brief.task.concepts)
+    return [sentence for sentence, odds in _known_sentences(known, brief, chance) if chance.happens(odds)]
+
+
+def _known_sentences(known: Guidance, brief: Brief, chance: Chance) -> list[tuple[str, float]]:
+    found = list[tuple[str, float]]()
+    for concept in brief.task.concepts:
+        if concept.name in known.taught:
+            found.append((chance.choice(concept.sentences), KEPT))
+        elif concept.name in known.denied:
+            found.append((chance.choice(concept.wrong_sentences), 0.3 if brief.failed[concept.name] else KEPT))
+    lowered = brief.current.lower()
+    pools = ((FILLER, FILLER_KEPT), (HARMFUL, HARMFUL_KEPT), (METHOD, KEPT))
+    return found + [
+        (sentence, odds) for pool, odds in pools for sentence in pool if sentence.lower().rstrip(".") in lowered
+    ]
+
+
+def _new(brief: Brief, chance: Chance) -> list[str]:
+    """Return new sentences: what the evidence points at, by luck more, and what changes nothing or harms."""
+    learned = _learned(brief, chance)
+    filler = chance.sample(FILLER, 1 + int(chance.number() * 3))
+    harmful = chance.sample(HARMFUL, 1) if chance.happens(HARMED) else []
+    method = chance.sample(METHOD, 1) if chance.happens(METHOD_FOUND) else []
+    return [*learned, *filler, *harmful, *method]
+
+
+def _learned(brief: Brief, chance: Chance) -> list[str]:
+    learned, wrong = list[str](), list[str]()
+    for concept in brief.task.concepts:
+        if chance.happens(_odds(brief, concept)):
+            learned.append(chance.choice(concept.sentences))
+        elif concept.wrong_sentences and chance.happens(MISJUDGED if brief.failed[concept.name] else UNSEEN):
+            wrong.append(chance.choice(concept.wrong_sentences))
+    return chance.sample(learned, MOST_NEW) + wrong[:1]
+
+
+def _odds(brief: Brief, concept: Concept) -> float:
+    unsure = (1.0 - FAILED) ** brief.failed[concept.name]
+    unsure *= 1.0 - min(MOST_LABELLED, LABELLED * brief.labelled[concept.name])
+    return 1.0 - unsure * (1.0 - UNSEEN)
+
+
+def _prose(brief: Brief, chance: Chance) -> str:
+    """Return a description of what was shown, with at most one convention in it and seldom more of those given."""
+    given = [
+        sentence
+        for sentence, odds in _known_sentences(read_guidance(brief.current, brief.task.concepts), brief, chance)
+        if chance.happens(odds / 2) and sentence not in FILLER
+    ]
+    seen = _learned(brief, chance)[:1] if brief.failed or brief.labelled else []
+    about = f"The texts are short and each has one {brief.task.output}."
+    return "\n".join(dict.fromkeys([about, *given[:2], *seen]))
+
+
+# --- the texts of tools ------------------------------------------------------------------------------------
+
+
+def _tool_value(field: Field, brief: Brief, chance: Chance) -> Any:
+    """Return texts of tools by name: a description, and arguments that the evidence points at."""
+    texts = {name: {"description": TOOLS[name][0], "args": dict[str, str]()} for name in TOOLS}
+    for concept in brief.task.concepts:
+        if chance.happens(_odds(brief, concept)):
+            sentence, name = chance.choice(concept.tool_sentences), concept.tools[0]
+            if concept.argument:
+                texts[name]["args"][concept.argument] = sentence
+            else:
+                texts[name]["description"] += f" {sentence}"
+    return texts
