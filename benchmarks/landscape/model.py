@@ -40,7 +40,7 @@ def quality(prompt: Prompt) -> float:
         return min(levers.high, levers.plain + common)
     concept = named(task.concepts)[row.concept]
     untaught = 1.0 - levers.instructions * (concept.name in guidance.taught)
-    untaught *= 1.0 - levers.demos * (1.0 - 0.55 ** _examples(prompt, concept))
+    untaught *= 1.0 - levers.demos * (1.0 - 0.4 ** _examples(prompt, concept))
     untaught *= 1.0 - levers.tools * _told_by_tools(prompt.tools, concept)
     denied = 0.1 * (concept.name in guidance.denied)
     return min(levers.high, levers.low + (levers.high - levers.low) * (1.0 - untaught) + common - denied)

@@ -137,7 +137,8 @@ def _shown(messages: Sequence[Mapping[str, Any]]) -> Iterator[Shown]:
             refs = refs_in(text_of(message))
             row = refs[-1][2] if refs else None
         elif message["role"] == "assistant" and row is not None:
-            yield Shown(row, _matches(row, message))
+            if message.get("tool_calls") or any(answer_in(text_of(message)).values()):
+                yield Shown(row, _matches(row, message))
             row = None
 
 

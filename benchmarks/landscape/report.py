@@ -11,7 +11,7 @@ from typing import Any
 
 __all__ = ["lines", "read", "summary"]
 
-HEADER = "| task | optimizer | library | runs | start | final | gain | worst gain | task calls | writing calls | estimate − held-out |"
+HEADER = "| task | optimizer | library | runs | start | final | gain | worst gain | scored runs | task calls | writing calls | estimate − held-out |"
 
 
 def read(paths: Iterable[str]) -> list[dict[str, Any]]:
@@ -19,7 +19,7 @@ def read(paths: Iterable[str]) -> list[dict[str, Any]]:
     runs = list[dict[str, Any]]()
     for path in paths:
         text = Path(path).read_text()
-        runs += json.loads(text)["runs"] if path.endswith(".json") else [json.loads(line) for line in text.splitlines()]
+        runs += json.loads(text)["runs"] if path.endswith(".json") else [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
     return runs
 
 
@@ -32,6 +32,7 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         "final": 100 * statistics.mean(run["final"] for run in runs),
         "gain": statistics.mean(gains),
         "worst": min(gains),
+        "runs": statistics.mean(run["runs"] for run in runs),
         "task_calls": statistics.mean(run["task_calls"] for run in runs),
         "writing_calls": statistics.mean(run["writing_calls"] for run in runs),
         "error": statistics.mean(errors) if errors else None,
@@ -57,7 +58,7 @@ def _line(task: str, optimizer: str, library: str, runs: Sequence[Mapping[str, A
     of = summary(runs)
     error = "" if of["error"] is None else f"{of['error']:+.1f}"
     figures = f"{of['start']:.1f} | {of['final']:.1f} | {of['gain']:+.1f} | {of['worst']:+.1f}"
-    return f"| {task} | {optimizer} | {library} | {len(runs)} | {figures} | {of['task_calls']:.0f} | {of['writing_calls']:.0f} | {error} |"
+    return f"| {task} | {optimizer} | {library} | {len(runs)} | {figures} | {of['runs']:.0f} | {of['task_calls']:.0f} | {of['writing_calls']:.0f} | {error} |"
 
 
 if __name__ == "__main__":

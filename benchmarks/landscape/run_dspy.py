@@ -33,7 +33,7 @@ class DSPySession(Session):
         random.seed(seed)
         self.dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
         model = self.dspy.LM(MODEL, api_base=f"http://127.0.0.1:{port}/v1", api_key="key", temperature=0.0, max_tokens=1000)
-        self.dspy.configure(lm=model, adapter=self.dspy.ChatAdapter(use_native_function_calling=bool(task.levers.tools)))
+        self.dspy.configure(lm=model)
         self.model = model
 
     def student(self) -> Any:
@@ -53,11 +53,13 @@ class DSPySession(Session):
         return {"name": calls[0].name, "args": calls[0].args} if len(calls) == 1 else None
 
     def metric(self, example: Any, prediction: Any, trace: Any = None) -> float:
+        self.scored_runs += 1
         return float(is_right(self.row(example), self.answer_of(prediction)))
 
     def feedback_metric(
         self, example: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> Any:
+        self.scored_runs += 1
         row, answer = self.row(example), self.answer_of(prediction)
         return self.dspy.Prediction(score=float(is_right(row, answer)), feedback=feedback(row, answer))
 

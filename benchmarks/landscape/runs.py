@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -24,7 +25,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "BootstrapFewShot": {},
     "BootstrapFewShotWithRandomSearch": {"num_candidate_programs": 5},
     "MIPROv2": {"auto": "light"},
-    "SIMBA": {"bsize": 20, "num_candidates": 4, "max_steps": 3},
+    "SIMBA": {"bsize": 16, "num_candidates": 4, "max_steps": 4},
     "COPRO": {"breadth": 5, "depth": 2},
     "GEPA": {"auto": "light"},
     "InferRules": {"num_candidates": 5},
@@ -44,6 +45,7 @@ class Run:
     final: float
     task_calls: int
     writing_calls: int
+    runs: int
     estimate: float | None
     seconds: float
 
@@ -57,7 +59,9 @@ class Side:
 
 
 class Session:
-    """A library at work on one task: subclassed by each side."""
+    """A library at work on one task: subclassed by each side. ``scored_runs`` counts the calls of the metric."""
+
+    scored_runs = 0
 
     def scored(self, program: Any, rows: Sequence[Row]) -> float:
         """Return the share of right answers."""
@@ -91,6 +95,7 @@ def run(side: Side, task: Task, optimizer: str, seed: int, budget: int | None = 
         round(final, 4),
         calls["task"],
         calls["writing"],
+        session.scored_runs,
         None if estimate is None else round(estimate, 4),
         round(seconds, 1),
     )
@@ -108,7 +113,8 @@ def main(side: Side, budgets: Callable[[str], int | None] = lambda optimizer: No
         for task in arguments.tasks:
             for seed in arguments.seeds:
                 try:
-                    done = run(side, TASKS[task], optimizer, seed, arguments.budget or budgets(optimizer))
+                    with contextlib.redirect_stdout(sys.stderr):  # optimizers print
+                        done = run(side, TASKS[task], optimizer, seed, arguments.budget or budgets(optimizer))
                 except Exception:  # the other runs continue
                     print(f"{task} {optimizer} {seed}", file=sys.stderr)
                     traceback.print_exc()

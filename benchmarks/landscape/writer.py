@@ -22,16 +22,17 @@ from benchmarks.landscape.tasks import TASKS, TOOLS, Task
 
 __all__ = ["write"]
 
-UNSEEN, LABELLED, MOST_LABELLED, FAILED, MISJUDGED = 0.025, 0.05, 0.2, 0.5, 0.12
-KEPT, FILLER_KEPT, HARMFUL_KEPT = 0.92, 0.5, 0.6
-HARMED, METHOD_FOUND = 0.2, 0.1
-MOST_NEW = 2
+UNSEEN, LABELLED, MOST_LABELLED, FAILED, MISJUDGED = 0.025, 0.1, 0.3, 0.85, 0.08
+KEPT, FILLER_KEPT, HARMFUL_KEPT = 0.95, 0.5, 0.4
+HARMED, METHOD_FOUND = 0.15, 0.1
+MOST_NEW = 3
 
 _FAILURE = re.compile(r"wrong|incorrect|not the expected|should have|failed", re.IGNORECASE)
 _SCORED = re.compile(r"score(?:\s*#\d+)?\"?\s*[:=]?\s*(\d+(?:\.\d+)?)", re.IGNORECASE)
+_LEADING = re.compile(r"^\W*(\d+(?:\.\d+)?)%?\s*:\s", re.MULTILINE)
 _ADDED = re.compile(r"advice|lesson|rule|item|add", re.IGNORECASE)
 _TEXT = re.compile(r"instruct|prompt|guid|text|shorten", re.IGNORECASE)
-_TOOL = re.compile(r"tool|desc|argument|args", re.IGNORECASE)
+_TOOL = re.compile(r"tool|arg|desc|texts$", re.IGNORECASE)  # at the start of a name
 _ABOUT: Mapping[str, tuple[str, ...]] = {
     "tickets": ("ticket", "queue"),
     "records": ("document",),
@@ -74,7 +75,7 @@ def brief_of(asked: str) -> Brief:
     else:
         for text in shown.values():
             _count(text, failed, labelled)
-    return Brief(_task_of(asked), failed, labelled, _best_attempt("\n".join(told)), sections)
+    return Brief(_task_of(asked), failed, labelled, "\n".join(map(_best_attempt, told)), sections)
 
 
 def _count(text: str, failed: Counter[str], labelled: Counter[str]) -> None:
@@ -85,12 +86,15 @@ def _count(text: str, failed: Counter[str], labelled: Counter[str]) -> None:
 
 
 def _best_attempt(text: str) -> str:
-    """Return the text before the highest of several scores, or the whole text."""
-    scored = list(_SCORED.finditer(text))
-    if len(scored) < 2:
-        return text
-    starts = [0] + [one.end() for one in scored[:-1]]
-    return max((float(one[1]), text[start : one.start()]) for start, one in zip(starts, scored, strict=True))[1]
+    """Return the best of several attempts with scores behind or before them, or the whole text."""
+    behind, before = list(_SCORED.finditer(text)), list(_LEADING.finditer(text))
+    if len(behind) > 1:
+        starts = [0] + [one.end() for one in behind[:-1]]
+        return max((float(one[1]), text[start : one.start()]) for start, one in zip(starts, behind, strict=True))[1]
+    if before:
+        ends = [one.start() for one in before[1:]] + [len(text)]
+        return max((float(one[1]), text[one.end() : end]) for one, end in zip(before, ends, strict=True))[1]
+    return text
 
 
 def _task_of(asked: str) -> Task:
@@ -112,7 +116,7 @@ def _value(field: Field, brief: Brief, chance: Chance) -> Any:
         return 1
     if kind.startswith("bool"):
         return True
-    if brief.task.levers.tools and _TOOL.search(field.name) and not _TEXT.search(field.name) and "program" not in field.name:
+    if brief.task.levers.tools and _TOOL.match(field.name):
         return _tool_value(field, brief, chance)
     if kind.startswith(("dict", "map", "object")):
         advice = " ".join(_new(brief, chance))
@@ -193,9 +197,9 @@ def _prose(brief: Brief, chance: Chance) -> str:
         for sentence, odds in _known_sentences(read_guidance(brief.current, brief.task.concepts), brief, chance)
         if chance.happens(odds / 2) and sentence not in FILLER
     ]
-    seen = _learned(brief, chance)[:1] if brief.failed or brief.labelled else []
+    seen = _learned(brief, chance)[:2] if brief.failed or brief.labelled else []
     about = f"The texts are short and each has one {brief.task.output}."
-    return "\n".join(dict.fromkeys([about, *given[:2], *seen]))
+    return "\n".join(dict.fromkeys([about, *given[:3], *seen]))
 
 
 # --- the texts of tools ------------------------------------------------------------------------------------
