@@ -12,7 +12,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["FILLER", "HARMFUL", "METHOD", "Concept", "Guidance", "is_harmful", "is_method", "read_guidance", "sentences"]
+__all__ = [
+    "FILLER",
+    "HARMFUL",
+    "METHOD",
+    "Concept",
+    "Guidance",
+    "is_harmful",
+    "is_method",
+    "read_guidance",
+    "sentences",
+]
 
 Words = tuple[str, ...]
 

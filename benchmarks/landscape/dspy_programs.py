@@ -17,7 +17,7 @@ class Answerer(dspy.Module):  # type: ignore[misc]
     """A program of one predictor."""
 
     def __init__(self, signature: Any) -> None:
-        super().__init__()
+        dspy.Module.__init__(self)
         self.answer = dspy.Predict(signature)
 
     def forward(self, **inputs: str) -> Any:
@@ -28,7 +28,7 @@ class Caller(dspy.Module):  # type: ignore[misc]
     """A program of one predictor that chooses among tools."""
 
     def __init__(self, signature: Any, tools: Sequence[Any]) -> None:
-        super().__init__()
+        dspy.Module.__init__(self)
         self.call = dspy.Predict(signature)
         self.tools = list(tools)
 

@@ -75,10 +75,16 @@ def answer(prompt: Prompt, chance: Chance) -> dict[str, Any]:
     if prompt.native:
         function = {"name": value["name"], "arguments": json.dumps(value["args"])}
         identity = f"call_{chance.letters()}"
-        return {"role": "assistant", "content": None, "tool_calls": [{"id": identity, "type": "function", "function": function}]}
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": identity, "type": "function", "function": function}],
+        }
     if not isinstance(value, str):
         value = {"tool_calls": [value]}
-    fields = {field.name: value if field.name == prompt.task.output else "The conventions decide." for field in prompt.outputs}
+    fields = {
+        field.name: value if field.name == prompt.task.output else "The conventions decide." for field in prompt.outputs
+    }
     return {"role": "assistant", "content": written(fields or {prompt.task.output: value}, prompt.is_json)}
 
 
@@ -87,6 +93,7 @@ def written(fields: Mapping[str, Any], is_json: bool) -> str:
     if is_json:
         return json.dumps(fields)
     texts = [
-        f"[[ ## {name} ## ]]\n{value if isinstance(value, str) else json.dumps(value)}" for name, value in fields.items()
+        f"[[ ## {name} ## ]]\n{value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in fields.items()
     ]
     return "\n\n".join([*texts, "[[ ## completed ## ]]"])

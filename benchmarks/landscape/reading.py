@@ -1,6 +1,6 @@
 """What a request says: its fields, instructions, examples and tools, in any layout of sections or JSON.
 
-A request belongs to a task if an input field of its description is the input of the task. Everything else is a request to write.
+A request belongs to a task if an input field of its description is the input of the task. Every other request asks to write.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ __all__ = ["Field", "Prompt", "Shown", "answer_in", "fields_of", "prompt_of", "r
 
 _REF = re.compile(r"\(ref ([KRTC]\d{4})\)")
 _SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]")
-_FIELD = re.compile(r"^(?:\d+\.|-)\s+`?(\w+)`?\s+\((.*?)\)\s*(?::\s*(.*))?$")
+_FIELD = re.compile(r"^(?:\d+\.|-)\s+`?(\w+)`?\s*(?:\((.*?)\))?\s*(?::\s*(.*))?$")
+_TYPE = re.compile(r"^type:\s*(.*)$")
 _OUTPUTS = re.compile(r"output field", re.IGNORECASE)
 _INPUTS = re.compile(r"input field", re.IGNORECASE)
 
@@ -55,9 +56,10 @@ class Prompt:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
+    content: Any = message.get("content")
     if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content)
+        parts: list[Any] = content
+        return "\n".join(str(part.get("text", "")) for part in parts)
     return content or ""
 
 
@@ -69,7 +71,9 @@ def fields_of(system: str) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
     for line in system.splitlines():
         found = _FIELD.match(line.strip())
         if found and current is not None:
-            current.append(Field(found[1], found[2], found[3] or ""))
+            current.append(Field(found[1], found[2] or "", found[3] or ""))
+        elif (found := _TYPE.match(line.strip())) and current:
+            current[-1] = Field(current[-1].name, found[1], current[-1].desc)
         elif line.strip().endswith(":") and _OUTPUTS.search(line):
             current = outputs
         elif line.strip().endswith(":") and _INPUTS.search(line):
@@ -154,7 +158,7 @@ def answer_in(text: str) -> dict[str, Any]:
     """Return the output fields of an answer, of sections or a JSON object."""
     if "[[ ##" in text:
         return {name: _json(body) if body[:1] in "{[" else body for name, body in sections_of(text).items()}
-    value = _json(text)
+    value: Any = _json(text)
     return value if isinstance(value, dict) else {}
 
 
@@ -166,14 +170,12 @@ def _json(text: str) -> Any:
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, dict):
-        if "name" in value:
-            yield value
-        for inner in value.values():
-            yield from _objects(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _objects(inner)
+    """Yield the objects with a name in a JSON value."""
+    if isinstance(value, dict) and "name" in value:
+        yield value
+    inner: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    for one in inner:
+        yield from _objects(one)
 
 
 def _call(call: Mapping[str, Any]) -> Mapping[str, Any]:

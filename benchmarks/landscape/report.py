@@ -11,7 +11,10 @@ from typing import Any
 
 __all__ = ["lines", "read", "summary"]
 
-HEADER = "| task | optimizer | library | runs | start | final | gain | worst gain | scored runs | task calls | writing calls | estimate − held-out |"
+COLUMNS = (
+    *("task", "optimizer", "library", "runs", "start", "final", "gain", "worst gain"),
+    *("scored runs", "task calls", "writing calls", "estimate − held-out"),
+)
 
 
 def read(paths: Iterable[str]) -> list[dict[str, Any]]:
@@ -19,7 +22,11 @@ def read(paths: Iterable[str]) -> list[dict[str, Any]]:
     runs = list[dict[str, Any]]()
     for path in paths:
         text = Path(path).read_text()
-        runs += json.loads(text)["runs"] if path.endswith(".json") else [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
+        runs += (
+            json.loads(text)["runs"]
+            if path.endswith(".json")
+            else [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
+        )
     return runs
 
 
@@ -41,8 +48,8 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 def lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of a markdown table: a line for each task, optimizer and library, and one for the tasks that can gain."""
-    yield HEADER
-    yield "|---" * HEADER.count(" |") + "|"
+    yield "| " + " | ".join(COLUMNS) + " |"
+    yield "|---" * len(COLUMNS) + "|"
     for optimizer in dict.fromkeys(run["optimizer"] for run in runs):
         of = [run for run in runs if run["optimizer"] == optimizer]
         for library in dict.fromkeys(run["library"] for run in of):
@@ -56,9 +63,10 @@ def lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _line(task: str, optimizer: str, library: str, runs: Sequence[Mapping[str, Any]]) -> str:
     of = summary(runs)
+    scores = [f"{of['start']:.1f}", f"{of['final']:.1f}", f"{of['gain']:+.1f}", f"{of['worst']:+.1f}"]
+    calls = [f"{of[name]:.0f}" for name in ("runs", "task_calls", "writing_calls")]
     error = "" if of["error"] is None else f"{of['error']:+.1f}"
-    figures = f"{of['start']:.1f} | {of['final']:.1f} | {of['gain']:+.1f} | {of['worst']:+.1f}"
-    return f"| {task} | {optimizer} | {library} | {len(runs)} | {figures} | {of['runs']:.0f} | {of['task_calls']:.0f} | {of['writing_calls']:.0f} | {error} |"
+    return "| " + " | ".join([task, optimizer, library, str(len(runs)), *scores, *calls, error]) + " |"
 
 
 if __name__ == "__main__":

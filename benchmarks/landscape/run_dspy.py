@@ -32,7 +32,9 @@ class DSPySession(Session):
         logging.getLogger("dspy").setLevel(logging.ERROR)
         random.seed(seed)
         self.dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
-        model = self.dspy.LM(MODEL, api_base=f"http://127.0.0.1:{port}/v1", api_key="key", temperature=0.0, max_tokens=1000)
+        model = self.dspy.LM(
+            MODEL, api_base=f"http://127.0.0.1:{port}/v1", api_key="key", temperature=0.0, max_tokens=1000
+        )
         self.dspy.configure(lm=model)
         self.model = model
 
@@ -49,7 +51,7 @@ class DSPySession(Session):
         value = getattr(prediction, self.task.output, None)
         if not self.task.levers.tools:
             return value
-        calls = getattr(value, "tool_calls", None) or []
+        calls: list[Any] = getattr(value, "tool_calls", None) or []
         return {"name": calls[0].name, "args": calls[0].args} if len(calls) == 1 else None
 
     def metric(self, example: Any, prediction: Any, trace: Any = None) -> float:
@@ -70,7 +72,9 @@ class DSPySession(Session):
         made = list[Any]()
         for row in rows:
             value = self.programs.calls([row.expected]) if self.task.levers.tools else row.expected
-            made.append(self.dspy.Example(**{self.task.input: row.text, self.task.output: value}).with_inputs(self.task.input))
+            made.append(
+                self.dspy.Example(**{self.task.input: row.text, self.task.output: value}).with_inputs(self.task.input)
+            )
         return made
 
     def compile(self, optimizer: str, budget: int | None) -> tuple[Any, float | None]:

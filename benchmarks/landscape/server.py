@@ -94,7 +94,10 @@ class Answering(asyncio.Protocol):
         try:
             return _reply(b"200 OK", self.landscape.complete(body))
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            return _reply(b"400 Bad Request", {"error": {"message": f"{type(error).__name__}: {error}", "type": "invalid_request_error"}})
+            return _reply(
+                b"400 Bad Request",
+                {"error": {"message": f"{type(error).__name__}: {error}", "type": "invalid_request_error"}},
+            )
 
 
 def _reply(status: bytes, value: object) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.landscape.concepts import Concept
 
-__all__ = ["POOL", "TASKS", "Levers", "Row", "Split", "Task", "feedback", "is_right", "row_of", "split"]
+__all__ = ["POOL", "TASKS", "TOOLS", "Levers", "Row", "Split", "Task", "feedback", "is_right", "row_of", "split"]
 
 POOL = 700
 Answer = Any  # a text, or of the tools task {"name": ..., "args": {...}}
@@ -254,7 +254,10 @@ RECORD_CONCEPTS = (
     ),
     Concept(
         "amount",
-        (("amount", "sum", "price", "total"), ("three-letter", "eur after", "code after", "followed by eur", "then eur")),
+        (
+            ("amount", "sum", "price", "total"),
+            ("three-letter", "eur after", "code after", "followed by eur", "then eur"),
+        ),
         (
             "Write amounts as a plain number followed by EUR.",
             "A sum is a number without commas, with the three-letter code after it.",
@@ -411,7 +414,7 @@ TOOL_CONCEPTS = (
     ),
     Concept(
         "keys",
-        (("number", "iban", "digits"), ("find_account",)),
+        (("a number", "iban", "digits", "by number"), ("find_account",)),
         ("To look up a number call find_account.",),
         ("find_customer",),
         ("To look up a number call find_customer.",),
@@ -446,8 +449,10 @@ TOOL_CONCEPTS = (
 
 def _statement(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
     heads = rng.random() < 0.5
-    text = f"{rng.choice(_PEOPLE)} in {rng.choice(_PLACES)} tosses coin {rng.randint(100, 999)} of {rng.choice(_THINGS)}s."
-    return text, *(("yes", "no") if heads else ("no", "yes"))
+    text = (
+        f"{rng.choice(_PEOPLE)} in {rng.choice(_PLACES)} tosses coin {rng.randint(100, 999)} of {rng.choice(_THINGS)}s."
+    )
+    return (text, "yes", "no") if heads else (text, "no", "yes")
 
 
 TASKS: Mapping[str, Task] = {
@@ -460,7 +465,7 @@ TASKS: Mapping[str, Task] = {
             QUEUES,
             "Choose the queue for the ticket.",
             TICKET_CONCEPTS,
-            Levers(low=0.29, high=0.98, plain=0.88, instructions=0.92, demos=0.54),
+            Levers(low=0.29, high=0.98, plain=0.88, instructions=0.87, demos=0.54),
             _ticket,
             0.28,
         ),
@@ -471,7 +476,7 @@ TASKS: Mapping[str, Task] = {
             (),
             "Answer the question about the document.",
             RECORD_CONCEPTS,
-            Levers(low=0.29, high=0.98, plain=0.86, instructions=0.9, demos=0.58),
+            Levers(low=0.29, high=0.98, plain=0.86, instructions=0.85, demos=0.58),
             _record,
             0.28,
         ),
@@ -486,7 +491,17 @@ TASKS: Mapping[str, Task] = {
             _request,
             0.25,
         ),
-        Task("coin", "statement", "verdict", ("yes", "no"), "Say if it is heads.", (), Levers(0.5, 0.5, 0.5), _statement, 1),
+        Task(
+            "coin",
+            "statement",
+            "verdict",
+            ("yes", "no"),
+            "Say if it is heads.",
+            (),
+            Levers(0.5, 0.5, 0.5),
+            _statement,
+            1,
+        ),
     )
 }
 

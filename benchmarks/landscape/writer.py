@@ -117,17 +117,22 @@ def _value(field: Field, brief: Brief, chance: Chance) -> Any:
     if kind.startswith("bool"):
         return True
     if brief.task.levers.tools and _TOOL.match(field.name):
-        return _tool_value(field, brief, chance)
-    if kind.startswith(("dict", "map", "object")):
+        texts = _tool_texts(brief, chance)
+        return texts if _is_mapping(kind) else next((text["description"] for text in texts.values()), "")
+    if _is_mapping(kind):
         advice = " ".join(_new(brief, chance))
         return dict.fromkeys(_names(brief), advice)
-    if kind.startswith(("list", "array")):
+    if kind.startswith(("list", "array")) or kind.endswith("[]"):
         return _new(brief, chance)
     if _TEXT.search(field.name):
         return _instruction(brief, chance)
     if _ADDED.search(field.name):
         return "\n".join(_new(brief, chance))
     return _prose(brief, chance)
+
+
+def _is_mapping(kind: str) -> bool:
+    return kind.startswith(("dict", "map", "object", "{"))
 
 
 def _names(brief: Brief) -> list[str]:
@@ -205,14 +210,39 @@ def _prose(brief: Brief, chance: Chance) -> str:
 # --- the texts of tools ------------------------------------------------------------------------------------
 
 
-def _tool_value(field: Field, brief: Brief, chance: Chance) -> Any:
-    """Return texts of tools by name: a description, and arguments that the evidence points at."""
-    texts = {name: {"description": TOOLS[name][0], "args": dict[str, str]()} for name in TOOLS}
+def _tool_texts(brief: Brief, chance: Chance) -> dict[str, dict[str, Any]]:
+    """Return texts by tool: the current description with what the evidence points at, and arguments that it points at."""
+    shown = _shown_tools(brief)
+    descriptions, arguments = dict(shown), {name: dict[str, str]() for name in shown}
+    filler = chance.choice(FILLER)
     for concept in brief.task.concepts:
-        if chance.happens(_odds(brief, concept)):
-            sentence, name = chance.choice(concept.tool_sentences), concept.tools[0]
-            if concept.argument:
-                texts[name]["args"][concept.argument] = sentence
-            else:
-                texts[name]["description"] += f" {sentence}"
+        name = next((tool for tool in concept.tools if tool in shown), None)
+        if name is None or not chance.happens(_odds(brief, concept)):
+            continue
+        if concept.argument:
+            arguments[name][concept.argument] = chance.choice(concept.tool_sentences)
+        else:
+            descriptions[name] += f" {chance.choice(concept.tool_sentences)}"
+    texts = dict[str, dict[str, Any]]()
+    for name in shown:
+        if chance.happens(HARMED):
+            descriptions[name] += f" {filler}"
+        texts[name] = {"description": descriptions[name]} | ({"args": arguments[name]} if arguments[name] else {})
     return texts
+
+
+def _shown_tools(brief: Brief) -> dict[str, str]:
+    """Return the tools that a request to write shows, with their current descriptions if it has them as JSON."""
+    for name, text in brief.sections.items():
+        if _TOOL.match(name):
+            try:
+                value = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                found: dict[str, Any] = value
+                return {
+                    tool: str(found[tool].get("description") or "") for tool in found if isinstance(found[tool], dict)
+                }
+    everything = "\n".join(brief.sections.values())
+    return {name: desc for name, (desc, _) in TOOLS.items() if name in everything}
