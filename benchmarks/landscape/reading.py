@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.landscape.tasks import TASKS, TOOLS, Row, Task, row_of
 
@@ -58,7 +58,7 @@ class Prompt:
 def text_of(message: Mapping[str, Any]) -> str:
     content: Any = message.get("content")
     if isinstance(content, list):
-        parts: list[Any] = content
+        parts = cast("list[dict[str, Any]]", content)
         return "\n".join(str(part.get("text", "")) for part in parts)
     return content or ""
 
@@ -159,7 +159,7 @@ def answer_in(text: str) -> dict[str, Any]:
     if "[[ ##" in text:
         return {name: _json(body) if body[:1] in "{[" else body for name, body in sections_of(text).items()}
     value: Any = _json(text)
-    return value if isinstance(value, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _json(text: str) -> Any:
@@ -171,9 +171,14 @@ def _json(text: str) -> Any:
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the objects with a name in a JSON value."""
-    if isinstance(value, dict) and "name" in value:
-        yield value
-    inner: list[Any] = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    inner: list[Any] = []
+    if isinstance(value, dict):
+        found = cast("dict[str, Any]", value)
+        inner = list(found.values())
+        if "name" in found:
+            yield found
+    elif isinstance(value, list):
+        inner = value
     for one in inner:
         yield from _objects(one)
 

@@ -137,12 +137,14 @@ def _is_mapping(kind: str) -> bool:
 
 def _names(brief: Brief) -> list[str]:
     for name, text in brief.sections.items():
-        if "names" in name:
-            try:
-                return [str(one) for one in json.loads(text)]
-            except ValueError:
-                return re.findall(r"\w[\w.]*", text)
+        if "names" in name and text.startswith("["):
+            return [str(one) for one in _first_json(text)]
     return ["self"]
+
+
+def _first_json(text: str) -> Any:
+    """Return the JSON value at the start of a text."""
+    return json.JSONDecoder().raw_decode(text)[0]
 
 
 def _instruction(brief: Brief, chance: Chance) -> str:
@@ -234,15 +236,8 @@ def _tool_texts(brief: Brief, chance: Chance) -> dict[str, dict[str, Any]]:
 def _shown_tools(brief: Brief) -> dict[str, str]:
     """Return the tools that a request to write shows, with their current descriptions if it has them as JSON."""
     for name, text in brief.sections.items():
-        if _TOOL.match(name):
-            try:
-                value = json.loads(text)
-            except ValueError:
-                continue
-            if isinstance(value, dict):
-                found: dict[str, Any] = value
-                return {
-                    tool: str(found[tool].get("description") or "") for tool in found if isinstance(found[tool], dict)
-                }
+        if _TOOL.match(name) and text.startswith("{"):
+            found: dict[str, Any] = _first_json(text)
+            return {tool: str(said["description"] or "") for tool, said in found.items() if "description" in said}
     everything = "\n".join(brief.sections.values())
     return {name: desc for name, (desc, _) in TOOLS.items() if name in everything}
