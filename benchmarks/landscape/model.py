@@ -41,7 +41,7 @@ def quality(prompt: Prompt) -> float:
     concept = named(task.concepts)[row.concept]
     untaught = 1.0 - levers.instructions * (concept.name in guidance.taught)
     untaught *= 1.0 - levers.demos * (1.0 - 0.4 ** _examples(prompt, concept))
-    untaught *= 1.0 - levers.tools * _told_by_tools(prompt.tools, concept)
+    untaught *= 1.0 - levers.tools * _taught_by_tools(prompt.tools, concept)
     denied = 0.1 * (concept.name in guidance.denied)
     return min(levers.high, levers.low + (levers.high - levers.low) * (1.0 - untaught) + common - denied)
 
@@ -51,16 +51,16 @@ def _examples(prompt: Prompt, concept: Concept) -> int:
     return max(0, 2 * sum(same) - len(same))
 
 
-def _told_by_tools(tools: Mapping[str, str], concept: Concept) -> float:
+def _taught_by_tools(tools: Mapping[str, str], concept: Concept) -> float:
     """Return how clearly the texts of the tools teach a concept: of the right tool 1, of the other one a half."""
-    told = 0.0
+    clarity = 0.0
     for rank, name in enumerate(concept.tools):
         text = tools.get(name, "").lower()
         subjects, *_, targets = concept.groups
         groups = (subjects,) if not concept.argument and not rank else (subjects, targets)
         if all(any(word in text.replace(f'"{name}"', "") for word in group) for group in groups):
-            told = max(told, 1.0 if not rank else 0.5)
-    return told
+            clarity = max(clarity, 1.0 if not rank else 0.5)
+    return clarity
 
 
 def probability(prompt: Prompt) -> float:

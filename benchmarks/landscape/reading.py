@@ -177,8 +177,8 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
         inner = list(found.values())
         if "name" in found:
             yield found
-    elif isinstance(value, list):
-        inner = value
+    elif type(value) is list:
+        inner = cast("Any", value)
     for one in inner:
         yield from _objects(one)
 

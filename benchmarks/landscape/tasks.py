@@ -74,15 +74,15 @@ _TICKETS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
         "hardware",
         (
             "The {thing} broke after {n} days, please give me my money back.",
-            "My {thing} is dead, {who} promised a refund {n} days ago.",
+            "My {thing} is dead, {person} promised a refund {n} days ago.",
         ),
     ),
     "vpn": (
         "network",
         "access",
         (
-            "{who} cannot log in over the VPN from {place} since {n} o'clock.",
-            "The VPN in {place} refuses the password of {who}, {n} attempts.",
+            "{person} cannot log in over the VPN from {place} since {n} o'clock.",
+            "The VPN in {place} refuses the password of {person}, {n} attempts.",
         ),
     ),
     "penalty": (
@@ -97,7 +97,7 @@ _TICKETS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
         "legal",
         "access",
         (
-            "{who} got a suspicious mail that asks for a password, {n} colleagues too.",
+            "{person} got a suspicious mail that asks for a password, {n} colleagues too.",
             "A suspicious mail in {place} wants the logins of {n} people.",
         ),
     ),
@@ -105,7 +105,7 @@ _TICKETS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
         "orders",
         "billing",
         (
-            "On invoice {n} the delivery address is still {place}, please correct it for {who}.",
+            "On invoice {n} the delivery address is still {place}, please correct it for {person}.",
             "Invoice {n} shows the wrong delivery address in {place}.",
         ),
     ),
@@ -114,24 +114,30 @@ _TICKETS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
         "network",
         (
             "The leased router in {place} drops the line {n} times a day.",
-            "Our leased router for {who} needs {n} restarts a day.",
+            "Our leased router for {person} needs {n} restarts a day.",
         ),
     ),
 }
 _PLAIN_TICKETS: Mapping[str, tuple[str, ...]] = {
-    "access": ("{who} forgot the password, account {n}.", "Please unlock the account of {who} in {place}, case {n}."),
-    "billing": ("Invoice {n} was charged twice.", "{who} asks why the fee rose to {n} euros."),
-    "hardware": ("The {thing} of {who} does not start, room {n}.", "The {thing} in room {n} in {place} makes noise."),
+    "access": (
+        "{person} forgot the password, account {n}.",
+        "Please unlock the account of {person} in {place}, case {n}.",
+    ),
+    "billing": ("Invoice {n} was charged twice.", "{person} asks why the fee rose to {n} euros."),
+    "hardware": (
+        "The {thing} of {person} does not start, room {n}.",
+        "The {thing} in room {n} in {place} makes noise.",
+    ),
     "network": ("The internet in {place} is slow, {n} people wait.", "No connection in building {n} in {place}."),
-    "orders": ("When do the {n} {thing}s for {place} arrive?", "{who} wants to order {n} {thing}s."),
-    "legal": ("{who} asks for all data stored about case {n}.", "Please confirm the terms of licence {n}."),
+    "orders": ("When do the {n} {thing}s for {place} arrive?", "{person} wants to order {n} {thing}s."),
+    "legal": ("{person} asks for all data stored about case {n}.", "Please confirm the terms of licence {n}."),
 }
 
 
 def _ticket(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
     words = {
         "thing": rng.choice(_THINGS),
-        "who": rng.choice(_PEOPLE),
+        "person": rng.choice(_PEOPLE),
         "place": rng.choice(_PLACES),
         "n": rng.randint(2, 99),
     }
@@ -211,12 +217,12 @@ _SURNAMES = ("Okafor", "Lindqvist", "Moreau", "Tanaka", "Novak", "Silva", "Kelle
 
 
 def _record(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
-    who, surname, place = rng.choice(_PEOPLE), rng.choice(_SURNAMES), rng.choice(_PLACES)
+    name, surname, place = rng.choice(_PEOPLE), rng.choice(_SURNAMES), rng.choice(_PLACES)
     day, month, number = rng.randint(1, 28), rng.randrange(len(_MONTHS)), rng.randint(1001, 9899)
     cents, code = rng.choice((0, 25, 50, 75)), f"{rng.choice('ABCDEFGH')}X-{rng.randint(1000, 9999)}"
     written = f"{day} {_MONTHS[month]} 2026"
     hours = rng.randint(1, 4)
-    facts = f"Order {code} for {who} {surname} in {place}."
+    facts = f"Order {code} for {name} {surname} in {place}."
     made: dict[str, tuple[str, str, str]] = {
         "date": (f"{facts} It is due on {written}. When is it due?", f"2026-{month + 1:02}-{day:02}", written),
         "amount": (
@@ -224,7 +230,7 @@ def _record(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
             f"{number}.{cents:02} EUR",
             f"€{number:,}.{cents:02}",
         ),
-        "person": (f"{facts} Who ordered?", f"{surname}, {who}", f"{who} {surname}"),
+        "person": (f"{facts} Who ordered?", f"{surname}, {name}", f"{name} {surname}"),
         "phone": (
             f"{facts} Call +49 (30) 55-{number}. Which phone number is given?",
             f"+493055{number}",
@@ -315,7 +321,7 @@ def call(name: str, /, **args: str) -> Answer:
 
 
 def _request(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
-    customer, who, thing = f"C-{rng.randint(100, 999)}", rng.choice(_PEOPLE), rng.choice(_THINGS)
+    customer, person, thing = f"C-{rng.randint(100, 999)}", rng.choice(_PEOPLE), rng.choice(_THINGS)
     day, month, number = rng.randint(1, 28), rng.randrange(len(_MONTHS)), rng.randint(10_000, 99_999)
     iso, written = f"2026-{month + 1:02}-{day:02}", f"{day} {_MONTHS[month]}"
     made: dict[str, tuple[str, Answer, Answer]] = {
@@ -335,12 +341,12 @@ def _request(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
             call("create_ticket", summary=f"T-{number}", severity="1"),
         ),
         "manuals": (
-            f"How is the {thing} of {who} reset, model {number}?",
+            f"How is the {thing} of {person} reset, model {number}?",
             call("search_articles", query="reset", product=thing),
-            call("search_messages", query="reset", sender=who),
+            call("search_messages", query="reset", sender=person),
         ),
         "keys": (
-            f"To whom belongs {number}-{day}, which {who} wrote down?",
+            f"To whom belongs {number}-{day}, which {person} wrote down?",
             call("find_account", account_number=f"{number}-{day}"),
             call("find_customer", name=f"{number}-{day}", region="all"),
         ),
@@ -350,7 +356,7 @@ def _request(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
             call("list_orders", customer_id=customer, since=written),
         ),
         "severity": (
-            f"Open a ticket at once, all is down: {thing} {number} of {who}.",
+            f"Open a ticket at once, all is down: {thing} {number} of {person}.",
             call("create_ticket", summary=f"{thing} {number}", severity="1"),
             call("create_ticket", summary=f"{thing} {number}", severity="urgent"),
         ),
@@ -358,15 +364,15 @@ def _request(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
     if concept:
         return made[concept]
     if rng.random() < 0.5:
-        wanted = call("find_customer", name=who, region=rng.choice(_PLACES))
+        wanted = call("find_customer", name=person, region=rng.choice(_PLACES))
         return (
-            f"Find the customer {who} in the region {wanted['args']['region']}, file {number}.",
+            f"Find the customer {person} in the region {wanted['args']['region']}, file {number}.",
             wanted,
-            call("find_account", account_number=who),
+            call("find_account", account_number=person),
         )
     return (
-        f"Search the messages that {who} sent about the {thing} {number}.",
-        call("search_messages", query=f"{thing} {number}", sender=who),
+        f"Search the messages that {person} sent about the {thing} {number}.",
+        call("search_messages", query=f"{thing} {number}", sender=person),
         call("search_articles", query=f"{number}", product=thing),
     )
 

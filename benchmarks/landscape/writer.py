@@ -43,7 +43,7 @@ _ABOUT: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Brief:
-    """What a writing request shows: its task, the failures and labelled rows by concept, and the text to build on."""
+    """The content of a writing request: its task, the failures and labelled rows by concept, and the text to build on."""
 
     task: Task
     failed: Counter[str]
@@ -67,7 +67,7 @@ def brief_of(asked: str) -> Brief:
     """Return what the last message of a request shows."""
     sections = sections_of(asked) or {"text": asked}
     shown = {name: text for name, text in sections.items() if refs_in(text)}
-    told = [text for name, text in sections.items() if name not in shown]
+    texts = [text for name, text in sections.items() if name not in shown]
     failed, labelled = Counter[str](), Counter[str]()
     rows = {row.ref: row for text in shown.values() for _, _, row in refs_in(text)}
     if len(rows) == 1 and _FAILURE.search(asked):
@@ -75,7 +75,7 @@ def brief_of(asked: str) -> Brief:
     else:
         for text in shown.values():
             _count(text, failed, labelled)
-    return Brief(_task_of(asked), failed, labelled, "\n".join(map(_best_attempt, told)), sections)
+    return Brief(_task_of(asked), failed, labelled, "\n".join(map(_best_attempt, texts)), sections)
 
 
 def _count(text: str, failed: Counter[str], labelled: Counter[str]) -> None:
@@ -192,9 +192,9 @@ def _learned(brief: Brief, chance: Chance) -> list[str]:
 
 
 def _odds(brief: Brief, concept: Concept) -> float:
-    unsure = (1.0 - FAILED) ** brief.failed[concept.name]
-    unsure *= 1.0 - min(MOST_LABELLED, LABELLED * brief.labelled[concept.name])
-    return 1.0 - unsure * (1.0 - UNSEEN)
+    missed = (1.0 - FAILED) ** brief.failed[concept.name]
+    missed *= 1.0 - min(MOST_LABELLED, LABELLED * brief.labelled[concept.name])
+    return 1.0 - missed * (1.0 - UNSEEN)
 
 
 def _prose(brief: Brief, chance: Chance) -> str:
@@ -238,6 +238,6 @@ def _shown_tools(brief: Brief) -> dict[str, str]:
     for name, text in brief.sections.items():
         if _TOOL.match(name) and text.startswith("{"):
             found: dict[str, Any] = _first_json(text)
-            return {tool: str(said["description"] or "") for tool, said in found.items() if "description" in said}
+            return {tool: str(shown["description"] or "") for tool, shown in found.items() if "description" in shown}
     everything = "\n".join(brief.sections.values())
     return {name: desc for name, (desc, _) in TOOLS.items() if name in everything}
