@@ -300,7 +300,8 @@ def test_package_stays_within_its_lines() -> None:
 
 
 DOOR = {relative(path) for path in (PACKAGE / "dspy").glob("*.py")}
-LATER_ROOMS = DOOR | {relative(path) for room in ("journal", "lm/policy") for path in (PACKAGE / room).rglob("*.py")}
+_NEW = ("journal", "lm/policy", "evaluate", "optimizers")
+LATER_ROOMS = DOOR | {relative(path) for room in _NEW for path in (PACKAGE / room).rglob("*.py")}
 """The rooms that came after the bound of lines was set."""
 FOLDERS = ("sigwire", "tests", "benchmarks", "examples", "docs")
 LANGUAGE_FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]

@@ -10,8 +10,9 @@ from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
 from sigwire.errors import InputError
 from sigwire.lm.secrets import wrap_secrets
+from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
-from sigwire.modules.predict import P, Predict, PredictorCalls, S, meta_of, signature_of
+from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
 from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
 from sigwire.signatures.types import Reasoning

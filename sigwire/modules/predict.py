@@ -1,6 +1,6 @@
 """Predict: ask a model for the outputs of a signature, once. Format, ask, normalize, parse; no tool is run.
 
-``Predict`` holds the learned state (signature, demos, model, options) and prepares a call. ``_answer`` below makes the call.
+``Predict`` holds the learned state (signature, demos, model, options) and prepares a call; ``answer`` makes the call.
 Two cases need more than one request: re-asks, which the caller enabled, and the second request of a two-step adapter. All
 requests are in ``prediction.attempts``.
 
@@ -9,34 +9,25 @@ For type checkers ``Predict[P, S]`` takes the signature's inputs and returns the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast, overload
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
-from sigwire.core.request import Request, check_prompt_cache
-from sigwire.core.response import Attempt, Choice, LMWarning, Response
-from sigwire.core.tools.tool import Tool
-from sigwire.effects.performing import performed
+from sigwire.core.request import check_prompt_cache
 from sigwire.effects.steps import Steps
-from sigwire.errors import (
-    AdapterParseError,
-    ConfigurationError,
-    EmptyResponse,
-    InputError,
-    MalformedToolCall,
-    ModelError,
-    StateError,
-)
+from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.ask import Ask, check_config, resolve_lm
+from sigwire.modules.answer import CallContext, answer_steps
+from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
-from sigwire.modules.program_stream import AsyncProgramStream, EventReader, ProgramStream, submit_listener_of
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
+from sigwire.modules.tool_texts import ToolText
 from sigwire.modules.tree.saving import plain_records, prepare_one
 from sigwire.modules.tree.walk import Predictor
 from sigwire.observe.callbacks import watched_call
@@ -45,17 +36,15 @@ from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
 
 if TYPE_CHECKING:
-    from typing_extensions import ParamSpec, TypeIs, TypeVar
+    from typing_extensions import ParamSpec, TypeVar
 
     from sigwire.adapters.base import Adapter
-    from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan
-    from sigwire.adapters.streaming import FieldReader
-    from sigwire.core.record import Meta
+    from sigwire.adapters.plan import Plan
     from sigwire.lm.base import LanguageModel
 else:
     from typing import ParamSpec, TypeVar
 
-__all__ = ["Predict", "PredictorCalls", "default_adapter", "meta_of", "signature_of"]
+__all__ = ["Predict", "PredictorCalls", "default_adapter", "signature_of"]
 
 if TYPE_CHECKING:  # a signature that is text takes any inputs and returns a Prediction
     P = ParamSpec("P", default=...)
@@ -63,8 +52,6 @@ if TYPE_CHECKING:  # a signature that is text takes any inputs and returns a Pre
 else:
     P = ParamSpec("P")
     S = TypeVar("S")
-
-_Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
 
 
 class PredictorCalls(StepsModule, Generic[P, S]):
@@ -147,6 +134,7 @@ class Predict(PredictorCalls[P, S], Predictor):
         self.demos: list[Any] = []
         self.traces: list[Any] = []
         self.train: list[Any] = []
+        self.tool_texts: dict[str, ToolText] = {}
         self._reader: InputReader | None = None
         self._plan: tuple[object, object, object, Plan] | None = None
 
@@ -187,7 +175,7 @@ class Predict(PredictorCalls[P, S], Predictor):
         tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         try:
-            prediction = yield from _answer(_CallContext(self, lm, plan, tools, used_ids), request, reasks)
+            prediction = yield from answer_steps(CallContext(self, lm, plan, tools, used_ids), request, reasks)
         except Exception as error:
             model, request_id = getattr(error, "model", None) or lm.model, getattr(error, "request_id", None)
             self._locate(error, is_innermost=True, model=model, request_id=request_id)
@@ -269,152 +257,6 @@ class Predict(PredictorCalls[P, S], Predictor):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.signature.signature!r})"
-
-
-# --- one call -----------------------------------------------------------------------------------------
-
-
-class _CallContext:
-    """The parts of one call that all its requests share."""
-
-    __slots__ = ("_field_reader", "attempts", "lm", "module", "plan", "tools", "used_ids")
-
-    def __init__(
-        self, module: object, lm: LanguageModel, plan: Plan, tools: tuple[Tool, ...] = (), used_ids: Iterable[str] = ()
-    ) -> None:
-        self.module, self.lm, self.plan, self.tools, self.used_ids = module, lm, plan, tools, used_ids
-        self.attempts: list[Attempt] = []
-        self._field_reader: FieldReader | None = None
-
-    def reader(self, path: str, turn: int | None) -> EventReader:
-        """Return a new reader of a streamed response."""
-        from sigwire.adapters.streaming import FieldReader
-
-        self._field_reader = FieldReader(self.plan, self.tools, path, turn, self.used_ids)
-        listener = submit_listener_of(self.module)
-        return self._field_reader if listener is None else listener(self._field_reader)
-
-    def add_attempts(self, response: Response, purpose: _Purpose) -> None:
-        """Add the attempts of a response. The model does not know their purpose and reports "ask"."""
-        unlogged = () if response.cache == "hit" else (Attempt(purpose, self.lm.model, response.usage),)
-        attempts = response.attempts or unlogged
-        if purpose != "ask":
-            attempts = tuple(replace(each, purpose=purpose) if each.purpose == "ask" else each for each in attempts)
-        self.attempts.extend(attempts)
-
-    def normalize(self, response: Response, checks_calls: bool) -> Response:
-        """Normalize a response; ``checks_calls`` marks the calls that do not fit their tool, for a re-ask."""
-        response = self.plan.normalize(response, self.tools, taken=self.used_ids)
-        return self.plan.check_calls(response, self.tools) if checks_calls else response
-
-    def read(self, number: int, choice: Choice) -> _Reading:
-        """Parse a choice of the last response; return its fields, a second request, or the error."""
-        plan, reader = self.plan, self._field_reader
-        try:
-            if (follow_up := plan.follow_up(choice)) is not None:
-                return follow_up
-            with watched_call(
-                "adapter_parse", plan.adapter, lambda: {"signature": plan.signature, "choice": choice}
-            ) as end:
-                parsed = plan.parse(choice) if reader is None else reader.parse(number, choice)
-                end(parsed.fields)
-            return parsed
-        except ModelError as error:
-            return error
-
-    def reask(self, request: Request, response: Response, failure: ModelError | None) -> Request:
-        """Return the request that sends the first choice back with its errors."""
-        self.used_ids = (*self.used_ids, *(call.id for choice in response.choices for call in choice.tool_calls))
-        return self.plan.reask(request, next(iter(response.choices), Choice()), failure)
-
-
-_Reading: TypeAlias = "ParsedChoice | FollowUp | ModelError"
-
-_REASKABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
-
-
-def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purpose = "ask") -> Steps[Prediction]:
-    """Ask until the response can be parsed or all re-asks are used. Each re-ask has only the last failure."""
-    checks_calls, asked = reasks > 0, request
-    while True:
-        response = yield performed(Ask(context.lm, asked, context))
-        context.add_attempts(response, purpose)
-        response = context.normalize(response, checks_calls)
-        readings = [context.read(number, choice) for number, choice in enumerate(response.choices or (Choice(),))]
-        failure = _first_failure(readings)
-        if failure is None and not (reasks > 0 and _has_wrong_calls(response)):
-            return (yield from _prediction(context, response, readings, reasks))
-        if failure is not None and (reasks <= 0 or not isinstance(failure, _REASKABLE)):
-            failure.attempts = tuple(context.attempts)
-            raise failure
-        asked, reasks, purpose = context.reask(request, response, failure), reasks - 1, "repair"
-
-
-def _first_failure(readings: Sequence[_Reading]) -> ModelError | None:
-    """Return the error of the first choice if no choice could be parsed."""
-    first = readings[0]
-    if not isinstance(first, ModelError) or not all(isinstance(reading, ModelError) for reading in readings):
-        return None
-    return first
-
-
-def _has_wrong_calls(response: Response) -> bool:
-    return any(call.error is not None for choice in response.choices for call in choice.tool_calls)
-
-
-def _prediction(
-    context: _CallContext, response: Response, readings: Sequence[_Reading], reasks: int
-) -> Steps[Prediction]:
-    """Return the prediction of the first parsed choice; the completions are all parsed choices."""
-    rows: list[dict[str, object]] = []
-    first: tuple[Choice, ParsedChoice] | None = None
-    for number, reading in enumerate(readings):
-        if isinstance(reading, ModelError):
-            detail = f"choice {number} was left out: {reading.message.splitlines()[0]}"
-            response = response.with_warnings(LMWarning("choices", detail))
-            continue
-        if _is_follow_up(reading):
-            reading = yield from _extracted_fields(context, reading, reasks)
-        first = first or (response.choices[number], reading)
-        rows.append(reading.fields)
-    assert first is not None  # ``_answer`` raises the error if no choice could be parsed
-    choice, parsed = first
-    return Prediction.make(
-        parsed.fields,
-        signature=context.plan.signature,
-        response=response,
-        choice=choice,
-        repairs=parsed.repairs,
-        mode=_sent_mode(response) or context.plan.mode if response.warnings else context.plan.mode,
-        attempts=tuple(context.attempts),
-        completions=rows if len(readings) > 1 else None,
-    )
-
-
-def _sent_mode(response: Response) -> str | None:
-    """Return the mode that the provider was sent in place of the plan's."""
-    return next((warning.sent for warning in response.warnings if warning.sent), None)
-
-
-def _is_follow_up(reading: ParsedChoice | FollowUp) -> TypeIs[FollowUp]:
-    return hasattr(reading, "request")  # importing FollowUp would load the adapters when a predictor is declared
-
-
-def _extracted_fields(context: _CallContext, follow_up: FollowUp, reasks: int) -> Steps[ParsedChoice]:
-    """Make the second request of a two-step adapter: fields from free text."""
-    lm = context.lm if follow_up.lm is None else resolve_lm(follow_up.lm, "the second request of the adapter")
-    second = _CallContext(context.module, lm, follow_up.plan)
-    second.attempts = context.attempts
-    prediction = yield from _answer(second, follow_up.request, reasks, "extract")
-    from sigwire.adapters.plan import ParsedChoice
-
-    return ParsedChoice(prediction.__dict__, tuple(meta_of(prediction).repairs))
-
-
-def meta_of(prediction: object) -> Meta:
-    """Return the metadata of a prediction. Its attributes may be hidden by fields of their names."""
-    meta: Meta = cast(Any, prediction)._meta
-    return meta
 
 
 # --- helpers ------------------------------------------------------------------------------------------

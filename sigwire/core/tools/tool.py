@@ -46,6 +46,7 @@ class Tool(ChecksKeywords):
     ``parallel=False`` forbids running the tool at the same time as other tools. ``on_crash`` is for runs with a ``Journal``:
     whether a call that a crash interrupted waits for a decision ("ask"), runs again ("rerun") or fails ("fail"). ``config``
     has the settings of a built-in tool. ``metadata`` is JSON that models do not see, such as annotations of an MCP tool.
+    ``tunable=False`` keeps optimizers from changing the texts.
     Tools are immutable. Raises ``ToolDefinitionError`` if name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
@@ -64,7 +65,7 @@ class Tool(ChecksKeywords):
 
     __slots__ = (
         "_arguments", "_bind", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
-        "metadata", "name", "on_crash", "parallel", "timeout",
+        "metadata", "name", "on_crash", "parallel", "timeout", "tunable",
     )  # fmt: skip
 
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
@@ -79,6 +80,7 @@ class Tool(ChecksKeywords):
     parallel: bool
     on_crash: OnCrash
     metadata: JsonObject
+    tunable: bool
     is_async: bool
     _arguments: Arguments | None
     _parameters: JsonObject | None
@@ -99,6 +101,7 @@ class Tool(ChecksKeywords):
         parallel: bool = True,
         on_crash: OnCrash = "ask",
         metadata: JsonObject | None = None,
+        tunable: bool = True,
     ) -> None:
         from sigwire.core.tools.inspection import is_async_function  # lazy: a program without tools must not load it
 
@@ -122,6 +125,7 @@ class Tool(ChecksKeywords):
         keep("on_crash", on_crash)
         keep("is_async", handler is not None and is_async_function(handler))
         keep("metadata", dict(metadata or {}))
+        keep("tunable", tunable)
         keep("_arguments", arguments)
         keep("_parameters", None if arguments or parameters in _NO_ARGUMENTS else parameters)
         keep("_spec", None)

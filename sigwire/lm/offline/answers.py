@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.offline.examples import habits_of, rank_demos
 from sigwire.lm.offline.filling import FilledArguments, fill
-from sigwire.lm.offline.request import Demo, Output, PromptContent, Step, as_text, parse_json
+from sigwire.lm.offline.request import Output, PromptContent, PromptDemo, Step, as_text, parse_json
 from sigwire.lm.offline.slots import (
     Schema,
     complete,
@@ -65,7 +65,7 @@ def _answer_fields(content: PromptContent, outputs: Sequence[Output]) -> JsonObj
     return {output.name: _value(output, content, ranked, filled, facts) for output in outputs}
 
 
-def _typed_fields(demo: Demo, outputs: Sequence[Output]) -> JsonObject:
+def _typed_fields(demo: PromptDemo, outputs: Sequence[Output]) -> JsonObject:
     return {o.name: _typed_value(o.schema, demo.fields[o.name]) for o in outputs if o.name in demo.fields}
 
 
@@ -76,7 +76,7 @@ def _typed_value(schema: Schema, text: str) -> JsonValue:
 def _value(
     output: Output,
     content: PromptContent,
-    ranked: Sequence[tuple[float, Demo]],
+    ranked: Sequence[tuple[float, PromptDemo]],
     filled: FilledArguments,
     facts: Sequence[Fact],
 ) -> JsonValue:
@@ -98,7 +98,7 @@ def _is_free_text(schema: Schema) -> bool:
     return type_of(schema) == "string" and not options_of(schema)
 
 
-def _label(name: str, schema: Schema, ranked: Sequence[tuple[float, Demo]]) -> JsonValue | None:
+def _label(name: str, schema: Schema, ranked: Sequence[tuple[float, PromptDemo]]) -> JsonValue | None:
     """Return the value of the most similar demos, for a field whose values repeat: labels, choices, flags."""
     shown = [(likeness, demo.fields[name]) for likeness, demo in ranked if name in demo.fields]
     values = [value for _, value in shown]

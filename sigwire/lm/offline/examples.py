@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sigwire.core.json import JsonValue
-from sigwire.lm.offline.request import Demo
+from sigwire.lm.offline.request import PromptDemo
 from sigwire.lm.offline.slots import SlotHabit
 from sigwire.lm.offline.words import content_stems
 
@@ -33,7 +33,7 @@ class DemoHints:
     one_at_a_time: bool = False
 
 
-def learn_from_demos(text: str, demos: Sequence[Demo]) -> DemoHints:
+def learn_from_demos(text: str, demos: Sequence[PromptDemo]) -> DemoHints:
     """Return the hints of the demos for a question."""
     ranked = rank_demos(text, demos)
     if not ranked:
@@ -50,7 +50,7 @@ def learn_from_demos(text: str, demos: Sequence[Demo]) -> DemoHints:
     return DemoHints(bonus, habits, likeness > _CLOSE and not nearest.calls, one_at_a_time)
 
 
-def rank_demos(text: str, demos: Sequence[Demo]) -> list[tuple[float, Demo]]:
+def rank_demos(text: str, demos: Sequence[PromptDemo]) -> list[tuple[float, PromptDemo]]:
     """Return the demos with their likeness to a text (0 to 1), most alike and latest first; rare words weigh more."""
     bags = [set(content_stems(demo.text)) for demo in demos]
     counts = Counter(part for bag in bags for part in bag)

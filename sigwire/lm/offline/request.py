@@ -21,7 +21,17 @@ from sigwire.core.schema import inline_refs
 from sigwire.lm.offline.prompt_types import read_tool_line, read_type
 from sigwire.lm.offline.slots import Schema, properties_of
 
-__all__ = ["Demo", "Form", "OfferedTool", "Output", "PromptContent", "Step", "as_text", "parse_json", "read_request"]
+__all__ = [
+    "Form",
+    "OfferedTool",
+    "Output",
+    "PromptContent",
+    "PromptDemo",
+    "Step",
+    "as_text",
+    "parse_json",
+    "read_request",
+]
 
 Form: TypeAlias = Literal["sections", "json", "xml", "text"]
 Arguments: TypeAlias = Mapping[str, JsonValue]
@@ -56,7 +66,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Demo:
+class PromptDemo:
     """An example: its inputs as text, and the calls or fields of its answer."""
 
     text: str
@@ -77,7 +87,7 @@ class PromptContent:
     """The content of a request."""
 
     question: str
-    demos: tuple[Demo, ...] = ()
+    demos: tuple[PromptDemo, ...] = ()
     steps: tuple[Step, ...] = ()
     tools: tuple[OfferedTool, ...] = ()
     tools_as_text: bool = False
@@ -221,13 +231,13 @@ def _is_error(value: JsonValue) -> bool:
     return isinstance(value, str) and _ERROR_TEXT.match(value) is not None
 
 
-def _demos(messages: Sequence[Message]) -> tuple[Demo, ...]:
-    demos: list[Demo] = []
+def _demos(messages: Sequence[Message]) -> tuple[PromptDemo, ...]:
+    demos: list[PromptDemo] = []
     for asked, answer in pairwise(messages):
         if (asked.role, answer.role) == ("user", "assistant"):
             text = "\n".join(_split_inputs(asked.text)[0].values())
             calls = tuple((name, arguments) for _, name, arguments in _calls(answer))
-            demos.append(Demo(text, calls, _answer_fields(answer.text)))
+            demos.append(PromptDemo(text, calls, _answer_fields(answer.text)))
     return tuple(demos)
 
 

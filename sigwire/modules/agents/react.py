@@ -63,11 +63,12 @@ from sigwire.modules.agents.run import (
 )
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
+from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
-from sigwire.modules.predict import P, Predict, S, default_adapter, meta_of, signature_of
+from sigwire.modules.predict import P, Predict, S, default_adapter, signature_of
 from sigwire.modules.program_stream import event_path_of, is_streamed, set_submit_listener, set_turn
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass

@@ -31,7 +31,7 @@ from sigwire.errors import (
 )
 from sigwire.modules.agents import conversation
 from sigwire.modules.agents.toolbox import ToolRun
-from sigwire.modules.predict import meta_of
+from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 

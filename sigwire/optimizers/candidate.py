@@ -1,0 +1,308 @@
+"""Candidates: what an optimizer learns about a program, as data, and its application to a copy of the program.
+
+A text of a program has a name, its slot; the names of predictors are those of ``program.named_predictors()``:
+
+    <predictor>.instructions                   the task of the signature
+    <predictor>.fields.<field>.desc            the description of an input or output
+    <predictor>.tools.<tool>.desc              the description of a tool that the predictor offers
+    <predictor>.tools.<tool>.args.<argument>   the description of an argument
+    <predictor>.tools.<tool>.alias             the name of the tool for the model
+
+A candidate has only what it changes. A slot, a predictor or an option that it lacks is as in the student.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self, TypeAlias, TypeVar, cast
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject, JsonValue, Value
+from sigwire.core.narrow import is_mapping
+from sigwire.core.tools.tool import Tool
+from sigwire.errors import ConfigurationError
+from sigwire.journal.packing import digest_of
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.module import Module
+from sigwire.modules.tool_texts import ToolText
+
+__all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots"]
+
+M = TypeVar("M", bound=Module)
+
+Slot: TypeAlias = str
+"""The name of a text of a program."""
+
+_FAMILIES = frozenset({"instructions", "fields", "tools", "tool_names", "demos"})
+_DEFAULT_FAMILIES = frozenset({"instructions", "fields", "tools", "demos"})
+_MOST_CHARACTERS = 1024
+"""OpenAI's limit for the description of a tool, the lowest of the providers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo(Value):
+    """A demo of a predictor: the JSON of an ``Example``, and the id of the row of the data set that it is from.
+
+    >>> demo = Demo(Example(question="2+2?", answer="4").to_json(), row="r1")
+    >>> demo.fields["answer"], demo.augmented
+    ('4', False)
+    """
+
+    data: JsonObject
+    row: str = ""
+
+    @property
+    def fields(self) -> JsonObject:
+        """The fields of the example."""
+        return cast(JsonObject, self.data["fields"])
+
+    @property
+    def augmented(self) -> bool:
+        """Whether a run made the outputs; otherwise they are the labels of the row."""
+        return bool(self.fields.get("augmented"))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the data and the row."""
+        return digest_of(self.to_json())
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Texts by slot, demos by predictor, and options of requests, which replace those of a student.
+
+    ``parents``: the digests of the candidates that this one was made from; no part of the digest and of comparisons. Demos
+    of ``()`` remove those of the student. ``lm_options`` are merged into the ``config`` of every predictor.
+
+    >>> first = Candidate().with_text("answer.instructions", "Be brief.")
+    >>> first == Candidate({"answer.instructions": "Be brief."}), first.parents == (Candidate().digest,)
+    (True, True)
+    """
+
+    texts: Mapping[Slot, str] = field(default_factory=dict[str, str])
+    demos: Mapping[str, tuple[Demo, ...]] = field(default_factory=dict[str, "tuple[Demo, ...]"])
+    lm_options: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    parents: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of texts, demos and options. The order in which they were added does not matter."""
+        content = self.to_json()
+        content.pop("parents", None)
+        return digest_of(content)
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Candidate) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def with_text(self, slot: Slot, text: str, *parents: str) -> Candidate:
+        """Return the candidate with a text. ``parents`` are digests, by default that of this candidate."""
+        return replace(self, texts={**self.texts, slot: text}, parents=parents or (self.digest,))
+
+    def with_demos(self, predictor: str, demos: Iterable[Demo], *parents: str) -> Candidate:
+        """Return the candidate with the demos of a predictor. ``parents`` are digests, by default that of this candidate."""
+        return replace(self, demos={**self.demos, predictor: tuple(demos)}, parents=parents or (self.digest,))
+
+    def with_lm_options(self, options: Mapping[str, JsonValue], *parents: str) -> Candidate:
+        """Return the candidate with more options. ``parents`` are digests, by default that of this candidate."""
+        return replace(self, lm_options={**self.lm_options, **options}, parents=parents or (self.digest,))
+
+    def changes(self, other: Candidate) -> JsonObject:
+        """Return the difference to another candidate: ``[this, other]`` of each text, list of demos and option.
+
+        >>> Candidate({"answer.instructions": "Answer."}).changes(Candidate())
+        {'texts': {'answer.instructions': ['Answer.', None]}}
+        """
+        mine, theirs = self.to_json(), other.to_json()
+        parts = {name: _difference(mine.get(name), theirs.get(name)) for name in ("texts", "demos", "lm_options")}
+        return {name: part for name, part in parts.items() if part}
+
+    def to_json(self) -> JsonObject:
+        """Return the candidate as JSON, without empty parts."""
+        parts: JsonObject = {
+            "texts": dict(self.texts),
+            "demos": {name: [demo.to_json() for demo in demos] for name, demos in self.demos.items()},
+            "lm_options": dict(self.lm_options),
+            "parents": list(self.parents),
+        }
+        return {name: part for name, part in parts.items() if part}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Decode the result of ``to_json``."""
+        demos = {name: tuple(map(Demo.from_json, given)) for name, given in data.get("demos", {}).items()}
+        return cls(data.get("texts", {}), demos, data.get("lm_options", {}), tuple(data.get("parents", ())))
+
+
+def _difference(mine: JsonValue, theirs: JsonValue) -> JsonObject:
+    some, others = cast(JsonObject, mine or {}), cast(JsonObject, theirs or {})
+    names = sorted({*some, *others})
+    return {name: [some.get(name), others.get(name)] for name in names if some.get(name) != others.get(name)}
+
+
+def candidate_of(program: Module) -> Candidate:
+    """Return the baseline: a candidate that changes nothing. Raises ``ConfigurationError`` for a program without predictors."""
+    if not program.named_predictors():
+        raise ConfigurationError(
+            f"{type(program).__name__} has no predictors, so there is nothing to optimize. A predictor in a module with "
+            "_compiled = True is hidden."
+        )
+    return Candidate()
+
+
+# --- the texts of a program -----------------------------------------------------------------------------
+
+
+def slots(
+    program: Module, examples: Iterable[Example] = (), tune: Collection[str] = _DEFAULT_FAMILIES
+) -> dict[Slot, str]:
+    """Return the texts of a program that may be tuned, by slot.
+
+    ``tune``: "instructions", "fields" (their descriptions), "tools" (descriptions of tools and arguments), "tool_names" (the
+    aliases) and "demos" (which have no slots). Tools are those of agents, and for other predictors with an input for tools
+    those in ``examples``. Tools with ``tunable=False`` and tools of the provider have no slots.
+    """
+    if unknown := sorted(frozenset(tune) - _FAMILIES):
+        raise ConfigurationError(
+            f"tune has {unknown[0]!r}; it may have {', '.join(sorted(_FAMILIES))} (tuning a program)."
+        )
+    agents = {id(agent.react): agent for _, agent in program.named_sub_modules(ReAct)}
+    rows, found = list(examples), dict[str, str]()
+    for name, predictor in program.named_predictors():
+        spec = predictor.signature.spec
+        if "instructions" in tune:
+            found[f"{name}.instructions"] = spec.instructions
+        if "fields" in tune:
+            unwritten = (spec.tools_field, spec.history_field, spec.calls_field)
+            found |= {
+                f"{name}.fields.{each.name}.desc": each.description for each in spec.fields if each not in unwritten
+            }
+        if spec.tools_field is not None and not frozenset(tune).isdisjoint({"tools", "tool_names"}):
+            agent = agents.get(id(predictor))
+            tools = agent.toolbox.tools.values() if agent is not None else _tools_in(rows, spec.tools_field.name)
+            for tool in tools:
+                found |= _slots_of(f"{name}.tools", tool, predictor.tool_texts.get(tool.name, ToolText()), tune)
+    return found
+
+
+def _tools_in(rows: Iterable[Example], name: str) -> Iterable[Tool]:
+    """Return the tools in an input of examples, once by name."""
+    found: dict[str, Tool] = {}
+    for row in rows:
+        given = row.get(name) or ()
+        items = (
+            given.values() if is_mapping(given) else (given,) if isinstance(given, Tool) or callable(given) else given
+        )
+        tools = (item if isinstance(item, Tool) else Tool(item) for item in items)
+        found = {tool.name: tool for tool in tools} | found
+    return found.values()
+
+
+def _slots_of(prefix: str, tool: Tool, text: ToolText, tune: Collection[str]) -> Iterator[tuple[Slot, str]]:
+    if not tool.tunable or tool.config is not None:
+        return
+    if "tools" in tune:
+        yield f"{prefix}.{tool.name}.desc", tool.description if text.desc is None else text.desc
+        for name, schema in cast(JsonObject, tool.parameters.get("properties", {})).items():
+            if is_mapping(schema):
+                yield f"{prefix}.{tool.name}.args.{name}", text.args.get(name, str(schema.get("description", "")))
+    if "tool_names" in tune:
+        yield f"{prefix}.{tool.name}.alias", text.alias or tool.name
+
+
+def check_text(slot: Slot, text: str) -> str | None:
+    """Return the problem of a text that cannot be used, ``None`` if it can.
+
+    >>> check_text("answer.instructions", " ")
+    'the text is empty'
+    """
+    if not text.strip():
+        return "the text is empty"
+    if ".tools." in slot and len(text) > _MOST_CHARACTERS:
+        return f"the text has {len(text)} characters; providers accept {_MOST_CHARACTERS} in a description of a tool"
+    return None
+
+
+# --- application ----------------------------------------------------------------------------------------
+
+
+def applied(student: M, candidate: Candidate) -> M:
+    """Return a copy of a program with the candidate's texts, demos and options.
+
+    Structure, demos and options are copied; models, tools and clients are shared. The student is not changed. Raises
+    ``ConfigurationError`` for slots and predictors that the program does not have.
+
+    >>> from sigwire.modules.predict import Predict
+    >>> student = Predict("question -> answer")
+    >>> applied(student, Candidate({"self.instructions": "Be brief."})).signature.instructions
+    'Be brief.'
+    """
+    program = student.deepcopy()
+    predictors = dict(program.named_predictors())
+    if unknown := sorted(candidate.demos.keys() - predictors.keys()):
+        raise _unknown_error(f"demos of {unknown[0]!r}", program)
+    for name, demos in candidate.demos.items():
+        predictors[name].demos = [Example.from_json(demo.data) for demo in demos]
+    if candidate.lm_options:
+        for predictor in predictors.values():
+            predictor.config = {**predictor.config, **candidate.lm_options}
+    for slot, text in candidate.texts.items():
+        owner = next((name for name in predictors if slot.startswith(f"{name}.")), None)
+        if owner is None or not _set_text(predictors[owner], slot[len(owner) + 1 :], text):
+            raise _unknown_error(f"the slot {slot!r}", program)
+    return program
+
+
+def _unknown_error(part: str, program: Module) -> ConfigurationError:
+    names = ", ".join(name for name, _ in program.named_predictors()) or "none"
+    return ConfigurationError(
+        f"The candidate has {part}, which {type(program).__name__} does not have (applying a candidate). Its predictors are: "
+        f"{names}. Apply the candidate to the program that it was made for."
+    )
+
+
+def _set_text(predictor: Any, path: str, text: str) -> bool:
+    """Set one text of a predictor; return False if the predictor has no such text."""
+    kind, _, rest = path.partition(".")
+    setter = _SETTERS.get(kind)
+    return setter is not None and setter(predictor, rest, text)
+
+
+def _set_instructions(predictor: Any, rest: str, text: str) -> bool:
+    predictor.signature = predictor.signature.with_instructions(text)
+    return not rest
+
+
+def _set_field(predictor: Any, rest: str, text: str) -> bool:
+    name = rest.removesuffix(".desc")
+    if name == rest or name not in predictor.signature.spec.by_name:
+        return False
+    predictor.signature = predictor.signature.with_updated_fields(name, desc=text)
+    return True
+
+
+def _set_tool(predictor: Any, rest: str, text: str) -> bool:
+    if predictor.signature.spec.tools_field is None:
+        return False
+    name, has_argument, argument = rest.partition(".args.")
+    name, _, kind = (name, "", "args") if has_argument else rest.rpartition(".")
+    if not name or kind not in ("desc", "args", "alias"):
+        return False
+    old: ToolText = predictor.tool_texts.get(name, ToolText())
+    new: Mapping[str, Any] = {kind: {**old.args, argument: text} if has_argument else text}
+    predictor.tool_texts = {**predictor.tool_texts, name: replace(old, **new)}
+    return True
+
+
+_SETTERS: Mapping[str, Callable[[Any, str, str], bool]] = {
+    "instructions": _set_instructions,
+    "fields": _set_field,
+    "tools": _set_tool,
+}
