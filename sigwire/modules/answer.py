@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sigwire.adapters.streaming import FieldReader
     from sigwire.core.record import Meta
     from sigwire.lm.base import LanguageModel
+    from sigwire.modules.tool_texts import ToolOverlay
 
 __all__ = ["CallContext", "answer_steps", "meta_of"]
 
@@ -33,12 +34,19 @@ _Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
 class CallContext:
     """The parts of one call that all its requests share."""
 
-    __slots__ = ("_field_reader", "attempts", "lm", "module", "plan", "tools", "used_ids")
+    __slots__ = ("_field_reader", "attempts", "lm", "module", "overlay", "plan", "tools", "used_ids")
 
     def __init__(
-        self, module: object, lm: LanguageModel, plan: Plan, tools: tuple[Tool, ...] = (), used_ids: Iterable[str] = ()
+        self,
+        module: object,
+        lm: LanguageModel,
+        plan: Plan,
+        tools: tuple[Tool, ...] = (),
+        used_ids: Iterable[str] = (),
+        overlay: ToolOverlay | None = None,
     ) -> None:
-        self.module, self.lm, self.plan, self.tools, self.used_ids = module, lm, plan, tools, used_ids
+        self.module, self.lm, self.plan, self.tools = module, lm, plan, tools
+        self.used_ids, self.overlay = used_ids, overlay
         self.attempts: list[Attempt] = []
         self._field_reader: FieldReader | None = None
 
@@ -47,8 +55,9 @@ class CallContext:
         from sigwire.adapters.streaming import FieldReader
 
         self._field_reader = FieldReader(self.plan, self.tools, path, turn, self.used_ids)
+        reader = self._field_reader if self.overlay is None else self.overlay.reader(self._field_reader)
         listener = submit_listener_of(self.module)
-        return self._field_reader if listener is None else listener(self._field_reader)
+        return reader if listener is None else listener(reader)
 
     def add_attempts(self, response: Response, purpose: _Purpose) -> None:
         """Add the attempts of a response. The model does not know their purpose and reports "ask"."""
@@ -122,6 +131,8 @@ def _prediction(
     context: CallContext, response: Response, readings: Sequence[_Reading], reasks: int
 ) -> Steps[Prediction]:
     """Return the prediction of the first parsed choice; the completions are all parsed choices."""
+    overlay = context.overlay
+    response = response if overlay is None else overlay.response(response)
     rows: list[dict[str, object]] = []
     first: tuple[Choice, ParsedChoice] | None = None
     for number, reading in enumerate(readings):
@@ -132,11 +143,11 @@ def _prediction(
         if _is_follow_up(reading):
             reading = yield from _extracted_fields(context, reading, reasks)
         first = first or (response.choices[number], reading)
-        rows.append(reading.fields)
+        rows.append(reading.fields if overlay is None else overlay.fields(reading.fields))
     assert first is not None  # ``answer_steps`` raises the error if no choice could be parsed
     choice, parsed = first
     return Prediction.make(
-        parsed.fields,
+        rows[0],
         signature=context.plan.signature,
         response=response,
         choice=choice,

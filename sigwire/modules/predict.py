@@ -19,6 +19,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
+from sigwire.core.tools.texts import ToolText
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
@@ -27,7 +28,7 @@ from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tool_texts import ToolText
+from sigwire.modules.tool_texts import ToolOverlay, load_tool_texts
 from sigwire.modules.tree.saving import plain_records, prepare_one
 from sigwire.modules.tree.walk import Predictor
 from sigwire.observe.callbacks import watched_call
@@ -98,7 +99,8 @@ class Predict(PredictorCalls[P, S], Predictor):
 
     ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...). ``max_reasks``: how often
     a response that cannot be parsed is sent back to the model with its errors. ``lm`` is the model, by default that of the
-    settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``.
+    settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``, and ``tool_texts``: by tool, the
+    texts (``ToolText``) that the model reads in place of the tool's.
 
     A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``,
     ``signature=``, and ``prediction={"type": "content", ...}``, unless an input has that name. If ``n`` is above 1,
@@ -170,12 +172,13 @@ class Predict(PredictorCalls[P, S], Predictor):
         with watched_call(
             "adapter_format", plan.adapter, lambda: {"signature": signature, "inputs": inputs, "demos": demos}
         ) as end:
-            request = plan.format(inputs, demos, options)
+            overlay = ToolOverlay(self.tool_texts, plan, inputs) if self.tool_texts else None
+            request = (overlay or plan).format(inputs, demos, options)
             end(request)
-        tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
+        tools = overlay.tools if overlay is not None else plan.tools_of(inputs)
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         try:
-            prediction = yield from answer_steps(CallContext(self, lm, plan, tools, used_ids), request, reasks)
+            prediction = yield from answer_steps(CallContext(self, lm, plan, tools, used_ids, overlay), request, reasks)
         except Exception as error:
             model, request_id = getattr(error, "model", None) or lm.model, getattr(error, "request_id", None)
             self._locate(error, is_innermost=True, model=model, request_id=request_id)
@@ -223,12 +226,14 @@ class Predict(PredictorCalls[P, S], Predictor):
     def dump_state(self) -> JsonObject:
         """Return demos, signature texts and model as JSON, without secrets. A model without ``dump_state`` is omitted."""
         dump: Callable[[], JsonObject] | None = getattr(self.lm, "dump_state", None)
+        texts: JsonObject = {name: text.to_json() for name, text in self.tool_texts.items()}
         return {
             "traces": plain_records("traces", self.traces),
             "train": plain_records("train", self.train),
             "demos": plain_records("demos", self.demos),
             "signature": self.signature.dump_state(),
             "lm": dump() if dump is not None else None,
+            **({"tool_texts": texts} if texts else {}),
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
@@ -240,12 +245,13 @@ class Predict(PredictorCalls[P, S], Predictor):
             if not isinstance(demo, Mapping):
                 raise StateError(f"a demo is an object, not {type(demo).__name__}.")
         signature = self.signature.load_state(state["signature"])
+        texts = load_tool_texts(state.get("tool_texts"))
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
 
         def change() -> None:
             self.signature = signature
             self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
-            self.lm = lm
+            self.tool_texts, self.lm = texts, lm
 
         return change
 

@@ -21,12 +21,12 @@ from typing import Any, Self, TypeAlias, TypeVar, cast
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.narrow import is_mapping
+from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError
 from sigwire.journal.packing import digest_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
-from sigwire.modules.tool_texts import ToolText
 
 __all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots"]
 

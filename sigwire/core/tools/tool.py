@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sigwire.core.tools.function import Arguments, BoundArguments, FunctionArguments
     from sigwire.core.tools.inspection import UserFunction
     from sigwire.core.tools.mcp import McpSession, ResultMode
+    from sigwire.core.tools.texts import ToolText
 
 __all__ = ["OnCrash", "Tool", "are_same_tools", "check_limits"]
 
@@ -32,6 +33,7 @@ JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
 OnCrash: TypeAlias = Literal["ask", "rerun", "fail"]
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+_MOST_VIEWS = 256
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
@@ -64,7 +66,7 @@ class Tool(ChecksKeywords):
     """
 
     __slots__ = (
-        "_arguments", "_bind", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
+        "_arguments", "_bind", "_parameters", "_spec", "_views", "config", "description", "handler", "is_async", "max_output",
         "metadata", "name", "on_crash", "parallel", "timeout", "tunable",
     )  # fmt: skip
 
@@ -86,6 +88,7 @@ class Tool(ChecksKeywords):
     _parameters: JsonObject | None
     _spec: JsonObject | None
     _bind: Callable[[FieldValues], BoundArguments] | None
+    _views: dict[ToolText, Tool]
 
     def __init__(
         self,
@@ -130,6 +133,7 @@ class Tool(ChecksKeywords):
         keep("_parameters", None if arguments or parameters in _NO_ARGUMENTS else parameters)
         keep("_spec", None)
         keep("_bind", arguments.bind if arguments else None)
+        keep("_views", {})
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -253,6 +257,40 @@ class Tool(ChecksKeywords):
         function: JsonObject = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
 
+    def described(self, text: ToolText) -> Tool:
+        """Return a view of the tool with other texts; function, types and validation are shared. Equal texts give one view.
+
+        Raises ``ToolDefinitionError`` for an unknown argument, a tool with ``tunable=False`` and a tool of the provider.
+
+        >>> from sigwire.core.tools.texts import ToolText
+        >>> tool = Tool.from_schema("ping", "Say hello.")
+        >>> tool.described(ToolText("Greet.")).description, tool.description
+        ('Greet.', 'Say hello.')
+        """
+        view = self._views.get(text)
+        if view is None:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            view = self._views.setdefault(text, self._make_view(text))
+        return view
+
+    def _make_view(self, text: ToolText) -> Tool:
+        properties = cast("dict[str, Any]", self.parameters.get("properties", {}))
+        if not self.tunable or self.config is not None:
+            raise ToolDefinitionError(f"The texts of the tool {self.name!r} are fixed. Remove its ToolText.")
+        if unknown := next((name for name in text.args if not isinstance(properties.get(name), dict)), None):
+            raise ToolDefinitionError(
+                f"The tool {self.name!r} has no argument {unknown!r} to describe; it has {', '.join(properties) or 'none'}."
+            )
+        described = {name: {**properties[name], "description": new} for name, new in text.args.items()}
+        parameters = {**self.parameters, "properties": {**properties, **described}} if described else self.parameters
+        changes = {"name": text.alias or self.name, "_parameters": parameters, "_spec": None}
+        changes["description"] = self.description if text.desc is None else text.desc
+        view = object.__new__(type(self))
+        view.__setstate__({**self.__getstate__(), **changes})
+        object.__setattr__(view, "_bind", self.bind)
+        return view
+
     def bind(self, arguments: FieldValues) -> BoundArguments:
         """Validate and convert arguments for the handler. Raises ``InputError`` with a text that a model can act on.
 
@@ -301,6 +339,7 @@ class Tool(ChecksKeywords):
             "parallel": None if self.parallel else False,
             "on_crash": None if self.on_crash == "ask" else self.on_crash,
             "metadata": self.metadata or None,
+            "tunable": None if self.tunable else False,
         }
         return data | {name: value for name, value in more.items() if value is not None}
 
@@ -313,9 +352,8 @@ class Tool(ChecksKeywords):
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
         parameters = None if config else data.get("parameters", _NO_PARAMETERS)
-        options = {
-            name: data[name] for name in ("timeout", "max_output", "parallel", "on_crash", "metadata") if name in data
-        }
+        names = ("timeout", "max_output", "parallel", "on_crash", "metadata", "tunable")
+        options = {name: data[name] for name in names if name in data}
         options |= {"name": data["name"], "description": data.get("description", ""), "config": config}
         return cls(parameters=parameters, handler=handler, **options)
 
@@ -324,7 +362,7 @@ class Tool(ChecksKeywords):
             return True
         if not isinstance(other, Tool):
             return NotImplemented
-        names = ("handler", "timeout", "max_output", "parallel", "on_crash", "metadata", "spec")
+        names = ("handler", "timeout", "max_output", "parallel", "on_crash", "metadata", "tunable", "spec")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
@@ -344,12 +382,13 @@ class Tool(ChecksKeywords):
 
     def __getstate__(self) -> dict[str, object]:
         # Compiled validators cannot be pickled; the handler is pickled by name.
-        return {name: getattr(self, name) for name in Tool.__slots__ if name != "_bind"}
+        return {name: getattr(self, name) for name in Tool.__slots__ if name not in ("_bind", "_views")}
 
     def __setstate__(self, state: FieldValues) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
+        object.__setattr__(self, "_views", {})
 
     def __repr__(self) -> str:
         return f"Tool({self.name}({', '.join(cast('JsonObject', self.parameters.get('properties', {})))}))"

@@ -46,7 +46,7 @@ class Submit:
         self._spec, self.name = spec, next(name for name in _candidates() if name not in taken)
         self.codecs = {field.name: FieldCodec(field) for field in spec.outputs}
         self.tool = Tool.from_schema(
-            self.name, "Submit the final output fields and end the task.", output_schema(spec.outputs)
+            self.name, "Submit the final output fields and end the task.", output_schema(spec.outputs), tunable=False
         )
 
     def __reduce__(self) -> tuple[type[Submit], tuple[object, ...]]:

@@ -1,0 +1,41 @@
+"""ToolText: texts that a predictor shows for a tool in place of the tool's texts. Types and the function stay the tool's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sigwire.core.json import Value
+from sigwire.core.narrow import is_mapping
+from sigwire.errors import ToolDefinitionError
+from sigwire.keywords import ChecksKeywords
+
+__all__ = ["ToolText"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolText(Value, ChecksKeywords):
+    """The description of a tool, descriptions of its arguments, and its name for the model.
+
+    ``None``, and an argument that ``args`` lacks, keep the text of the tool. ``alias`` is the name that the model reads and
+    calls; results, histories and demos keep the true name. Raises ``ToolDefinitionError`` for values that are not texts.
+
+    >>> ToolText.from_json({"desc": "Search.", "args": {"query": "Three words."}}).args["query"]
+    'Three words.'
+    """
+
+    desc: str | None = None
+    args: Mapping[str, str] = field(default_factory=dict[str, str])
+    alias: str | None = None
+
+    def __post_init__(self) -> None:
+        args: object = self.args
+        given = [text for text in (self.desc, self.alias) if text is not None]
+        texts = [*given, *(args.values() if is_mapping(args) else (None,))]
+        if not all(isinstance(text, str) for text in texts):
+            raise ToolDefinitionError(
+                f"A ToolText holds texts; got {self!r:.120}. Write ToolText(desc='...', args={{}})."
+            )
+
+    def __hash__(self) -> int:
+        return hash((self.desc, self.alias, frozenset(self.args.items())))
