@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sigwire.core.request import Request, ResponseFormat, ToolChoice
     from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
     from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, WebSearch
+    from sigwire.core.tools.texts import ToolText
     from sigwire.core.tools.tool import Tool
     from sigwire.effects.cancellation import StreamCancelled
     from sigwire.errors import (  # isort: skip
@@ -83,7 +84,7 @@ __all__ = [
     "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Signature", "SignatureError",
     "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
     "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
-    "ToolInterrupted", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
+    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
     "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "cache", "configure", "configure_cache",
     "context", "current_call", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits",
     "make_signature", "outputs_of", "prices", "settings", "track_usage",
@@ -106,6 +107,7 @@ _NAMES_BY_MODULE = {
     "sigwire.core.request": "Request ResponseFormat ToolChoice",
     "sigwire.core.response": "Choice LMWarning Repair Response Usage",
     "sigwire.core.tools.calls": "ToolCall ToolCalls ToolResult WebSearch",
+    "sigwire.core.tools.texts": "ToolText",
     "sigwire.core.tools.tool": "Tool",
     "sigwire.effects.cancellation": "StreamCancelled",
     "sigwire.errors": (

@@ -27,6 +27,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.journal.packing import digest_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
+from sigwire.modules.tool_texts import alias_problem
 
 __all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots"]
 
@@ -89,6 +90,10 @@ class Candidate:
     lm_options: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     parents: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for name in ("texts", "demos", "lm_options"):
+            object.__setattr__(self, name, dict(getattr(self, name)))
+
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of texts, demos and options. The order in which they were added does not matter."""
@@ -120,8 +125,8 @@ class Candidate:
         >>> Candidate({"answer.instructions": "Answer."}).changes(Candidate())
         {'texts': {'answer.instructions': ['Answer.', None]}}
         """
-        mine, theirs = self.to_json(), other.to_json()
-        parts = {name: _difference(mine.get(name), theirs.get(name)) for name in ("texts", "demos", "lm_options")}
+        mine, others = self.to_json(), other.to_json()
+        parts = {name: _difference(mine.get(name), others.get(name)) for name in ("texts", "demos", "lm_options")}
         return {name: part for name, part in parts.items() if part}
 
     def to_json(self) -> JsonObject:
@@ -141,10 +146,10 @@ class Candidate:
         return cls(data.get("texts", {}), demos, data.get("lm_options", {}), tuple(data.get("parents", ())))
 
 
-def _difference(mine: JsonValue, theirs: JsonValue) -> JsonObject:
-    some, others = cast(JsonObject, mine or {}), cast(JsonObject, theirs or {})
-    names = sorted({*some, *others})
-    return {name: [some.get(name), others.get(name)] for name in names if some.get(name) != others.get(name)}
+def _difference(mine: JsonValue, other: JsonValue) -> JsonObject:
+    some, others = cast(JsonObject, mine or {}), cast(JsonObject, other or {})
+    pairs: dict[str, list[JsonValue]] = {name: [some.get(name), others.get(name)] for name in sorted({*some, *others})}
+    return {name: [*pair] for name, pair in pairs.items() if digest_of(pair[0]) != digest_of(pair[1])}
 
 
 def candidate_of(program: Module) -> Candidate:
@@ -218,13 +223,15 @@ def _slots_of(prefix: str, tool: Tool, text: ToolText, tune: Collection[str]) ->
 
 
 def check_text(slot: Slot, text: str) -> str | None:
-    """Return the problem of a text that cannot be used, ``None`` if it can.
+    """Return the problem of a text that cannot be used, ``None`` if it can. Aliases are compared with other tools by the call.
 
     >>> check_text("answer.instructions", " ")
     'the text is empty'
     """
     if not text.strip():
         return "the text is empty"
+    if ".tools." in slot and slot.endswith(".alias"):
+        return alias_problem(text)
     if ".tools." in slot and len(text) > _MOST_CHARACTERS:
         return f"the text has {len(text)} characters; providers accept {_MOST_CHARACTERS} in a description of a tool"
     return None

@@ -71,7 +71,9 @@ class Tool(ChecksKeywords):
     )  # fmt: skip
 
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(("__call__", "acall"), "pass the function as handler")
+    _fixed: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("__call__", "acall"), "pass the function as handler"), "described": "override spec",
+    }  # fmt: skip
 
     name: str
     description: str
@@ -263,9 +265,9 @@ class Tool(ChecksKeywords):
         Raises ``ToolDefinitionError`` for an unknown argument, a tool with ``tunable=False`` and a tool of the provider.
 
         >>> from sigwire.core.tools.texts import ToolText
-        >>> tool = Tool.from_schema("ping", "Say hello.")
-        >>> tool.described(ToolText("Greet.")).description, tool.description
-        ('Greet.', 'Say hello.')
+        >>> tool = Tool.from_schema("ping", "Greet.")
+        >>> tool.described(ToolText("Greet the user.")).description, tool.description
+        ('Greet the user.', 'Greet.')
         """
         view = self._views.get(text)
         if view is None:
@@ -275,19 +277,10 @@ class Tool(ChecksKeywords):
         return view
 
     def _make_view(self, text: ToolText) -> Tool:
-        properties = cast("dict[str, Any]", self.parameters.get("properties", {}))
         if not self.tunable or self.config is not None:
             raise ToolDefinitionError(f"The texts of the tool {self.name!r} are fixed. Remove its ToolText.")
-        if unknown := next((name for name in text.args if not isinstance(properties.get(name), dict)), None):
-            raise ToolDefinitionError(
-                f"The tool {self.name!r} has no argument {unknown!r} to describe; it has {', '.join(properties) or 'none'}."
-            )
-        described = {name: {**properties[name], "description": new} for name, new in text.args.items()}
-        parameters = {**self.parameters, "properties": {**properties, **described}} if described else self.parameters
-        changes = {"name": text.alias or self.name, "_parameters": parameters, "_spec": None}
-        changes["description"] = self.description if text.desc is None else text.desc
-        view = object.__new__(type(self))
-        view.__setstate__({**self.__getstate__(), **changes})
+        view = object.__new__(Tool)  # not of a subclass, whose spec would not have the texts
+        view.__setstate__({**self.__getstate__(), **text.state(self.spec, self.parameters)})
         object.__setattr__(view, "_bind", self.bind)
         return view
 
