@@ -233,6 +233,14 @@ def test_application_shares_models_tools_and_clients(program: Program) -> None:
     assert program.agent.react.tool_texts == {}
 
 
+def test_copy_uses_the_plan_of_the_student(program: Program) -> None:
+    program.steps_[0].lm = FakeLM([{"query": "sum"}] * 2)
+    program.steps_[0](question="2+2?")
+    made = applied(program, Candidate())
+    assert vars(made.steps_[0])["_plan"] is vars(program.steps_[0])["_plan"]
+    assert made.steps_[0](question="2+2?").query == "sum"
+
+
 @pytest.mark.parametrize("awaited", [False, True])
 def test_applied_agent_runs_tools_with_sessions_locks_and_async_handlers(program: Program, awaited: bool) -> None:
     made = applied(program, full_candidate(program))
@@ -246,7 +254,7 @@ def test_applied_agent_runs_tools_with_sessions_locks_and_async_handlers(program
     made.set_lm(
         FakeLM(
             [
-                [ToolCall(f"call_{name}", str(names[name]), arguments) for name, arguments in calls.items()],
+                [ToolCall(f"call_{name}", str(names[name]), arguments) for name, arguments in calls],
                 ToolCall("call_s", "submit", {"answer": "done"}),
             ]
         )
