@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from sigwire.core.example import Prediction
@@ -31,24 +31,18 @@ __all__ = ["CallContext", "answer_steps", "meta_of"]
 _Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
 
 
+@dataclass(slots=True, eq=False)
 class CallContext:
     """The parts of one call that all its requests share."""
 
-    __slots__ = ("_field_reader", "attempts", "lm", "module", "overlay", "plan", "tools", "used_ids")
-
-    def __init__(
-        self,
-        module: object,
-        lm: LanguageModel,
-        plan: Plan,
-        tools: tuple[Tool, ...] = (),
-        used_ids: Iterable[str] = (),
-        overlay: ToolOverlay | None = None,
-    ) -> None:
-        self.module, self.lm, self.plan, self.tools = module, lm, plan, tools
-        self.used_ids, self.overlay = used_ids, overlay
-        self.attempts: list[Attempt] = []
-        self._field_reader: FieldReader | None = None
+    module: object
+    lm: LanguageModel
+    plan: Plan
+    tools: tuple[Tool, ...] = ()
+    used_ids: Iterable[str] = ()
+    overlay: ToolOverlay | None = None
+    attempts: list[Attempt] = field(default_factory=list["Attempt"])
+    _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
         """Return a new reader of a streamed response."""
@@ -170,8 +164,7 @@ def _is_follow_up(reading: ParsedChoice | FollowUp) -> TypeIs[FollowUp]:
 def _extracted_fields(context: CallContext, follow_up: FollowUp, reasks: int) -> Steps[ParsedChoice]:
     """Make the second request of a two-step adapter: fields from free text."""
     lm = context.lm if follow_up.lm is None else resolve_lm(follow_up.lm, "the second request of the adapter")
-    second = CallContext(context.module, lm, follow_up.plan)
-    second.attempts = context.attempts
+    second = CallContext(context.module, lm, follow_up.plan, attempts=context.attempts)
     prediction = yield from answer_steps(second, follow_up.request, reasks, "extract")
     from sigwire.adapters.plan import ParsedChoice
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
-from sigwire.core.tools.texts import ToolText
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
@@ -28,7 +27,7 @@ from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tool_texts import ToolOverlay, load_tool_texts
+from sigwire.modules.tree.copying import CopyMemo
 from sigwire.modules.tree.saving import plain_records, prepare_one
 from sigwire.modules.tree.walk import Predictor
 from sigwire.observe.callbacks import watched_call
@@ -41,7 +40,9 @@ if TYPE_CHECKING:
 
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
+    from sigwire.core.tools.texts import ToolText
     from sigwire.lm.base import LanguageModel
+    from sigwire.modules.tool_texts import ToolOverlay
 else:
     from typing import ParamSpec, TypeVar
 
@@ -172,7 +173,7 @@ class Predict(PredictorCalls[P, S], Predictor):
         with watched_call(
             "adapter_format", plan.adapter, lambda: {"signature": signature, "inputs": inputs, "demos": demos}
         ) as end:
-            overlay = ToolOverlay(self.tool_texts, plan, inputs) if self.tool_texts else None
+            overlay = self._overlay(plan, inputs) if self.tool_texts else None
             request = (overlay or plan).format(inputs, demos, options)
             end(request)
         tools = overlay.tools if overlay is not None else plan.tools_of(inputs)
@@ -202,6 +203,11 @@ class Predict(PredictorCalls[P, S], Predictor):
         plan = adapter.plan(signature, capabilities)
         self._plan = (spec, adapter, capabilities, plan)
         return plan
+
+    def _overlay(self, plan: Plan, inputs: FieldValues) -> ToolOverlay:
+        from sigwire.modules.tool_texts import ToolOverlay  # lazy: few predictors have texts
+
+        return ToolOverlay(self.tool_texts, plan, inputs)
 
     def _options(self, specials: FieldValues) -> tuple[dict[str, object] | None, int]:
         """Return the request's options and the number of re-asks."""
@@ -245,7 +251,7 @@ class Predict(PredictorCalls[P, S], Predictor):
             if not isinstance(demo, Mapping):
                 raise StateError(f"a demo is an object, not {type(demo).__name__}.")
         signature = self.signature.load_state(state["signature"])
-        texts = load_tool_texts(state.get("tool_texts"))
+        texts = _load_tool_texts(state.get("tool_texts"))
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
 
         def change() -> None:
@@ -257,6 +263,12 @@ class Predict(PredictorCalls[P, S], Predictor):
 
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         return [prepare_one("self", self, state, unsafe)]
+
+    def __deepcopy__(self, memo: CopyMemo) -> Self:
+        memo.update(
+            {id(self._plan): self._plan, id(self._reader): self._reader}
+        )  # shared: a plan caches written prompts
+        return super().__deepcopy__(memo)
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_reader": None, "_plan": None}  # made again by the next call
@@ -336,6 +348,18 @@ def _state_list(name: str, state: FieldValues) -> list[object]:
     if not issubclass(type(value), list):
         raise StateError(f"{name} is a list, not {type(value).__name__}.")
     return list(cast("list[object]", value))
+
+
+def _load_tool_texts(state: object) -> dict[str, ToolText]:
+    """Decode the saved texts of tools. Raises ``ValueError`` for other data."""
+    if state is None:
+        return {}
+    from sigwire.core.tools.texts import ToolText
+
+    texts = cast("Mapping[str, Any]", state)
+    if not isinstance(state, Mapping) or not all(isinstance(text, Mapping) for text in texts.values()):
+        raise StateError("tool_texts is an object of objects with texts.")
+    return {name: ToolText.from_json(text) for name, text in texts.items()}
 
 
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
@@ -18,14 +18,14 @@ from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.choice import read_tool_choice
 from sigwire.core.tools.names import NameRules
 from sigwire.core.tools.texts import ToolText
-from sigwire.errors import StateError, ToolDefinitionError
+from sigwire.errors import ToolDefinitionError
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import Plan
     from sigwire.core.events import ProgramEvent, StreamEvent
     from sigwire.modules.program_stream import EventReader
 
-__all__ = ["ToolOverlay", "alias_problem", "load_tool_texts"]
+__all__ = ["ToolOverlay", "alias_problem"]
 
 _RESERVED = frozenset({"finish", "submit", "submit_answer", "submit_final_answer"})
 _RULES = NameRules()
@@ -40,28 +40,26 @@ class ToolOverlay:
     def __init__(self, texts: Mapping[str, ToolText], plan: Plan, inputs: FieldValues) -> None:
         tools = plan.tools_of(inputs)
         self.tools = tuple(tool.described(texts[tool.name]) if tool.name in texts else tool for tool in tools)
-        views = zip(tools, self.tools, strict=True)
-        self._aliases = {tool.name: view.name for tool, view in views if tool.name != view.name}
+        pairs = [(tool.name, view.name) for tool, view in zip(tools, self.tools, strict=True)]
+        self._aliases = {name: alias for name, alias in pairs if name != alias}
         self._true_names = {alias: name for name, alias in self._aliases.items()}
         self._plan, self._spec = plan, plan.spec
         for name, alias in self._aliases.items():
-            others = [
-                other for tool in tools for other in (tool.name, self._aliases.get(tool.name)) if tool.name != name
-            ]
-            if problem := alias_problem(alias, cast("list[str]", others)):
+            others = {other.casefold() for pair in pairs for other in pair if pair[0] != name}
+            problem = f"another tool is called {alias!r}" if alias.casefold() in others else alias_problem(alias)
+            if problem is not None:
                 raise ToolDefinitionError(f"The alias of the tool {name!r} cannot be used: {problem}.")
 
     def format(self, inputs: FieldValues, demos: Sequence[object], options: Mapping[str, Any] | None) -> Request:
         """Return the request of the call."""
-        spec, inputs = self._spec, dict(inputs)
+        spec, inputs = self._spec, dict[str, Any](inputs)
         if spec.tools_field is not None:
             inputs[spec.tools_field.name] = self.tools
         if self._aliases:
             demos, options = [self._with_aliases(demo) for demo in demos], self._options(options)
-            history: Any = spec.history_field and inputs.get(spec.history_field.name)
-            if spec.history_field is not None and history:
-                turns: Iterable[object] = getattr(history, "messages", history)
-                inputs[spec.history_field.name] = [self._with_aliases(turn) for turn in turns]
+            name = spec.history_field.name if spec.history_field is not None else ""
+            if history := inputs.get(name):
+                inputs[name] = [self._with_aliases(turn) for turn in getattr(history, "messages", history)]
         return self._plan.format(inputs, demos, options)
 
     def _options(self, options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -139,25 +137,13 @@ def _renamed(parts: Iterable[Any], names: Mapping[str, str]) -> tuple[Any, ...]:
     )
 
 
-def alias_problem(alias: str, others: Iterable[str | None] = ()) -> str | None:
-    """Return the problem of an alias, ``None`` if every provider accepts the name and no other tool has it.
+def alias_problem(alias: str) -> str | None:
+    """Return the problem of an alias, ``None`` if every provider accepts the name.
 
     >>> alias_problem("submit"), alias_problem("web search"), alias_problem("web_search")
     ("'submit' is reserved", "'web search' is not a name that every provider accepts", None)
     """
     if alias.casefold() in _RESERVED:
         return f"{alias!r} is reserved"
-    if not alias or _RULES.candidate(alias) != alias:
-        return f"{alias!r} is not a name that every provider accepts"
-    return (
-        f"another tool is called {alias!r}" if alias.casefold() in {str(name).casefold() for name in others} else None
-    )
-
-
-def load_tool_texts(state: object) -> dict[str, ToolText]:
-    """Decode the saved texts of a predictor, ``None`` if it had none. Raises ``StateError`` for other data."""
-    if state is None:
-        return {}
-    if not is_mapping(state) or not all(map(is_mapping, state.values())):
-        raise StateError("tool_texts is an object of objects with texts.")
-    return {str(name): ToolText.from_json(text) for name, text in state.items()}
+    is_valid = bool(alias) and _RULES.candidate(alias) == alias
+    return None if is_valid else f"{alias!r} is not a name that every provider accepts"

@@ -204,15 +204,15 @@ def slots(
     return found
 
 
-def _tools_in(rows: Iterable[Example], name: str) -> Iterable[Tool]:
-    """Return the tools in an input of examples, once by name."""
+def _tools_in(rows: Iterable[Example], field_name: str) -> Iterable[Tool]:
+    """Return the tools in an input of examples, once by name. Rows of a file may have names of tools, which are ignored."""
     found: dict[str, Tool] = {}
     for row in rows:
-        given = row.get(name) or ()
-        items = (
-            given.values() if is_mapping(given) else (given,) if isinstance(given, Tool) or callable(given) else given
+        given: Any = row.get(field_name) or ()
+        named = (
+            given.items() if is_mapping(given) else ((None, item) for item in ([given] if callable(given) else given))
         )
-        tools = (item if isinstance(item, Tool) else Tool(item) for item in items)
+        tools = (item if isinstance(item, Tool) else Tool(item, name) for name, item in named if callable(item))
         found = {tool.name: tool for tool in tools} | found
     return found.values()
 

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from sigwire import ChainOfThought, ConfigurationError, Example, Module, Predict, ReAct, Tool, ToolText
 from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.journal.packing import digest_of
+from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.optimizers.candidate import Candidate, Demo, applied, candidate_of, check_text, slots
+from sigwire.testing import FakeProvider
 
 NAMES = ["route", "self", "agent.react", "steps[0].predict", "parts['a.b']"]
 TEXTS = st.dictionaries(st.sampled_from([f"{name}.instructions" for name in NAMES]), st.text())
@@ -164,7 +166,19 @@ def program() -> Any:
     session.close()
 
 
-EXAMPLES = [Example(question="?", tools=[Tool(search, name="find")]), Example(question="?", tools={"wait": wait})]
+EXAMPLES = [
+    Example(question="?", tools=[Tool(search, name="find")]),
+    Example(question="?", tools={"pause": wait}),
+    Example(question="?", tools=["a name from a file"]),
+    Example(question="?"),
+]
+WIRES = {
+    "openai": ("openai/gpt-4.1-mini", None),
+    "openai-responses": ("openai/gpt-4.1-mini", "responses"),
+    "anthropic": ("anthropic/claude-haiku-4-5", None),
+    "gemini": ("gemini/gemini-3-flash", None),
+    "ollama": ("ollama/qwen3", None),
+}
 
 
 def full_candidate(program: Module, examples: Any = EXAMPLES) -> Candidate:
@@ -184,7 +198,7 @@ def test_slots_are_the_texts_of_the_program(program: Program) -> None:
     assert found["agent.react.tools.math.half.desc"] == "Half."
     assert found["agent.react.tools.math.half.args.n"] == ""
     assert found["offer.tools.find.desc"] == "Search the web."
-    assert found["offer.tools.wait.args.seconds"] == ""
+    assert found["offer.tools.pause.args.seconds"] == ""
     assert not any(".size." in slot or "submit" in slot or slot.endswith(".alias") for slot in found)
     assert not any(slot.startswith(("offer.fields.tools", "agent.react.fields.history")) for slot in found)
 
@@ -233,6 +247,14 @@ def test_application_shares_models_tools_and_clients(program: Program) -> None:
     assert program.agent.react.tool_texts == {}
 
 
+def test_copy_uses_the_plan_of_the_student(program: Program) -> None:
+    program.steps_[0].lm = FakeLM([{"query": "sum"}] * 2)
+    program.steps_[0](question="2+2?")
+    made = applied(program, Candidate())
+    assert vars(made.steps_[0])["_plan"] is vars(program.steps_[0])["_plan"]
+    assert made.steps_[0](question="2+2?").query == "sum"
+
+
 @pytest.mark.parametrize("awaited", [False, True])
 def test_applied_agent_runs_tools_with_sessions_locks_and_async_handlers(program: Program, awaited: bool) -> None:
     made = applied(program, full_candidate(program))
@@ -246,7 +268,7 @@ def test_applied_agent_runs_tools_with_sessions_locks_and_async_handlers(program
     made.set_lm(
         FakeLM(
             [
-                [ToolCall(f"call_{name}", str(names[name]), arguments) for name, arguments in calls.items()],
+                [ToolCall(f"call_{name}", str(names[name]), arguments) for name, arguments in calls],
                 ToolCall("call_s", "submit", {"answer": "done"}),
             ]
         )
@@ -265,6 +287,21 @@ def test_demos_and_options_are_set_on_the_copy(program: Program) -> None:
     assert all(each.config["temperature"] == 0.9 for each in others)
     assert made.offer.demos == program.offer.demos
     assert applied(program, Candidate(demos={"offer": ()})).offer.demos == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_demo_with_tool_calls_is_encoded_for_every_wire(wire: str) -> None:
+    student: Predict[..., Any] = Predict("question, tools: list[Tool] -> tool_calls: ToolCalls")
+    calls = ToolCalls([ToolCall("call_0", "search", {"query": "an old query"})])
+    demo = Demo.from_json(Demo(Example(question="Before?", tool_calls=calls).to_json(), "r1").to_json())
+    made = applied(student, Candidate({"self.tools.search.alias": "look_up"}, {"self": (demo,)}))
+    name, own_wire = WIRES[wire]
+    with FakeProvider([ToolCall("call_1", "look_up", {"query": "q"})]) as provider:
+        made.set_lm(LM(name, base_url=provider.url(wire), api_key="any", wire=own_wire))
+        assert made(question="?", tools=[search]).tool_calls[0].name == "search"
+        body = json.dumps(provider.requests[0].body)
+    assert "an old query" in body
+    assert "look_up" in body
 
 
 def test_predictor_alone_is_named_self() -> None:

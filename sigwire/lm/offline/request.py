@@ -22,16 +22,8 @@ from sigwire.lm.offline.prompt_types import read_tool_line, read_type
 from sigwire.lm.offline.slots import Schema, properties_of
 
 __all__ = [
-    "Form",
-    "OfferedTool",
-    "Output",
-    "PromptContent",
-    "PromptDemo",
-    "Step",
-    "as_text",
-    "parse_json",
-    "read_request",
-]
+    "Form", "OfferedTool", "Output", "PromptContent", "PromptDemo", "Step", "as_text", "parse_json", "read_request",
+]  # fmt: skip
 
 Form: TypeAlias = Literal["sections", "json", "xml", "text"]
 Arguments: TypeAlias = Mapping[str, JsonValue]
