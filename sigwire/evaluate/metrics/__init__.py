@@ -1,0 +1,8 @@
+"""Metrics: functions and modules that score a prediction against its example.
+
+text        words of two texts: EM, F1         tool_calls  made calls against expected calls
+answers     short answers, numbers             bfcl        the Berkeley Function Calling Leaderboard
+structured  JSON, schemas                      judges      SemanticF1, CompleteAndGrounded
+verdicts    votes and pairs of judges          agreement   how far a judge agrees with people
+reading     the fields that a metric reads
+"""
