@@ -21,7 +21,7 @@ from typing import Any
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, JsonValue, loads
-from sigwire.core.narrow import is_array, is_mapping, is_object
+from sigwire.core.narrow import is_array, is_object
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, suggest
@@ -63,7 +63,7 @@ def bfcl_match(example: object, pred: object, trace: object = None) -> Score:
 
 
 def load_bfcl(folder: str | PathLike[str], categories: str | Iterable[str] | None = None) -> list[Example]:
-    """Return the cases of the categories, in the order of the files; without ``categories``, all that the folder has.
+    """Return the cases of the categories, in the order of the files; without ``categories``, all of the folder by name.
 
     ``folder``: the data, or a checkout of the repository. Categories are named as in the files: "simple_python", "parallel",
     "live_multiple", "irrelevance" ... Raises ``ConfigurationError`` for a category that the folder lacks or that has more
@@ -107,10 +107,10 @@ def _is_equal(accepted: object, given: object) -> bool:
         return accepted is given
     if isinstance(accepted, str) and isinstance(given, str):
         return _plain_text(accepted) == _plain_text(given)
-    if is_mapping(accepted):
-        return is_mapping(given) and accepts_arguments(accepted, given)
-    if is_array(accepted):
-        return is_array(given) and len(accepted) == len(given) and all(map(_is_equal, accepted, given))
+    if is_object(accepted) and is_object(given):
+        return accepts_arguments(accepted, given)
+    if is_array(accepted) and is_array(given):
+        return len(accepted) == len(given) and all(map(_is_equal, accepted, given))
     return accepted == given and not (isinstance(accepted, int) and isinstance(given, float))
 
 
@@ -121,7 +121,7 @@ def _plain_text(text: str) -> str:
 # --- files -------------------------------------------------------------------------------------------
 
 _DATA = ("", "bfcl_eval/data", "berkeley-function-call-leaderboard/bfcl_eval/data")
-_FILE = re.compile(r"(?:BFCL_v\d+_(?P<category>\w+)\.json|(?P<plain>\w+)\.jsonl)")
+_FILE = re.compile(r"BFCL_v\d+_(\w+)\.json|(\w+)\.jsonl")
 _MORE_TURNS = re.compile(r"multi_turn|memory|web_search|format_sensitivity")
 _NO_CALL = re.compile(r"irrelevance")
 _ANY_CALL = re.compile(r"relevance")
@@ -130,13 +130,17 @@ _ANY_CALL = re.compile(r"relevance")
 def _files(folder: Path) -> dict[str, Path]:
     """Return the files of the single-turn categories by category, of the newest version."""
     for data in (folder / inner for inner in _DATA):
-        names = sorted(path.name for path in data.iterdir()) if data.is_dir() else ()
-        found = {match["category"] or match["plain"]: data / match[0] for match in map(_FILE.fullmatch, names) if match}
-        if single := {category: path for category, path in found.items() if not _MORE_TURNS.match(category)}:
+        found = {match[1] or match[2]: data / match[0] for match in _matches(data)}
+        if single := {category: found[category] for category in sorted(found) if not _MORE_TURNS.match(category)}:
             return single
     raise ConfigurationError(
         f"{str(folder)!r} has no files BFCL_v4_<category>.json (loading BFCL). Pass the folder bfcl_eval/data of a checkout."
     )
+
+
+def _matches(folder: Path) -> list[re.Match[str]]:
+    names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    return [match for match in map(_FILE.fullmatch, names) if match]
 
 
 def _read_category(category: str, files: Mapping[str, Path]) -> Iterator[Example]:
@@ -157,8 +161,7 @@ def _read_category(category: str, files: Mapping[str, Path]) -> Iterator[Example
         tools = [_function(function) for function in case["function"]]
         truth = _ground_truth(case["id"], category, accepted, tools)
         messages = [message for turn in case["question"] for message in turn]
-        case = {"id": case["id"], "messages": messages, "tools": tools, "ground_truth": truth}
-        yield _example(case, category)
+        yield _example({**case, "messages": messages, "tools": tools, "ground_truth": truth}, category)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -220,16 +223,21 @@ def _schema(given: Mapping[str, Any]) -> JsonObject:
     kind = _TYPES.get(str(given.get("type")))
     if kind is not None:
         schema["type"] = [kind, "null"] if "default" in given and given["default"] is None else kind
-    if is_object(properties := schema.get("properties")):
-        schema["properties"] = {name: _schema(inner) for name, inner in properties.items()}
-    for key in ("items", "additionalProperties"):
+    for key, convert in _INNER.items():
         if is_object(inner := schema.get(key)):
-            schema[key] = _schema(inner)
-    if "required" in schema and not is_array(schema["required"]):
+            schema[key] = convert(inner)
+    if not is_array(schema.get("required", [])):
         del schema["required"]
     if kind == "array" and "enum" in schema:  # an enum of an array's items
         schema["items"] = {"enum": schema.pop("enum"), **schema.get("items", {})}
     return schema
+
+
+_INNER: Mapping[str, Callable[[dict[str, Any]], JsonObject]] = {
+    "properties": lambda properties: {name: _schema(inner) for name, inner in properties.items()},
+    "items": _schema,
+    "additionalProperties": _schema,
+}
 
 
 def _typed(accepted: Mapping[str, Any], schema: object) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from itertools import zip_longest
 from typing import Any
 
 from sigwire.core.json import JsonValue, loads
@@ -41,22 +42,20 @@ def json_match(
     label = expected or field
 
     def json_match_metric(example: object, pred: object, trace: object = None) -> Score:
+        gold, answer = read_field(example, label, "json_match"), read_field(pred, field, "json_match")
         try:
-            wanted = _json_of(read_field(example, label, "json_match"))
+            wanted = _json_of(gold)
         except ValueError as error:
             raise InputError(f"The metric json_match reads JSON from {label!r} of the example: {error}") from error
         try:
-            given = _json_of(read_field(pred, field, "json_match"))
-        except InputError:
-            raise
+            given = _json_of(answer)
         except ValueError as error:
             return Score(0.0, f"{field} is not JSON: {error}", {"scalars": 0.0})
         found = list(differences(wanted, given, ignore=ignore, tolerance=tolerance))
         missed = sum(lost for _, lost in found)
-        total = _scalars(wanted, ignore)
         shown = [text for text, _ in found[:_MAX_SHOWN]]
         more = [f"and {len(found) - _MAX_SHOWN} more"] if len(found) > _MAX_SHOWN else []
-        return Score(float(not found), "; ".join(shown + more), {"scalars": 1 - missed / total if total else 1.0})
+        return Score(float(not found), "; ".join(shown + more), {"scalars": 1 - missed / _scalars(wanted, ignore)})
 
     return json_match_metric
 
@@ -94,22 +93,25 @@ def differences(
     >>> list(differences({"a": [1, 2]}, {"a": [1], "b": True}))
     [('a[1]: expected 2, got nothing', 1), ('b: expected nothing, got True', 0)]
     """
+    pairs = _members(wanted, given, path)
+    for inner, name, mine, other in pairs or ():
+        if name not in ignore:
+            yield from differences(mine, other, path=inner, ignore=ignore, tolerance=tolerance)
+    if pairs is None and not _is_equal(wanted, given, tolerance):
+        lost = 0 if wanted is _NOTHING else _scalars(wanted, ignore)
+        yield f"{path + ': ' if path else ''}expected {_shown(wanted)}, got {_shown(given)}", lost
+
+
+def _members(wanted: JsonValue, given: JsonValue, path: str) -> list[tuple[str, str | int, Any, Any]] | None:
+    """Return path, name or index, and both values of each member of two objects or two arrays; ``None`` for other values."""
     if is_object(wanted) and is_object(given):
-        keys = [key for key in {**wanted, **given} if key not in ignore]
-        pairs = [
-            (f"{path}.{key}" if path else key, wanted.get(key, _NOTHING), given.get(key, _NOTHING)) for key in keys
-        ]
-    elif is_array(wanted) and is_array(given):
-        size = max(len(wanted), len(given))
-        padded = ([*each, *[_NOTHING] * (size - len(each))] for each in (wanted, given))
-        pairs = [(f"{path}[{at}]", *both) for at, both in enumerate(zip(*padded, strict=True))]
-    else:
-        if not _is_equal(wanted, given, tolerance):
-            lost = 0 if wanted is _NOTHING else _scalars(wanted, ignore)
-            yield f"{path + ': ' if path else ''}expected {_shown(wanted)}, got {_shown(given)}", lost
-        return
-    for inner, mine, other in pairs:
-        yield from differences(mine, other, path=inner, ignore=ignore, tolerance=tolerance)
+        names = {**wanted, **given}
+        prefix = f"{path}." if path else ""
+        return [(prefix + name, name, wanted.get(name, _NOTHING), given.get(name, _NOTHING)) for name in names]
+    if is_array(wanted) and is_array(given):
+        both = zip_longest(wanted, given, fillvalue=_NOTHING)
+        return [(f"{path}[{at}]", at, *pair) for at, pair in enumerate(both)]
+    return None
 
 
 _NOTHING: Any = object()

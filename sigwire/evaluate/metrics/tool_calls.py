@@ -69,20 +69,11 @@ def calls_of(prediction: object, field: str | None = None) -> Sequence[ToolCall]
     'add'
     """
     if field is not None:
-        return _read_calls(read_field(prediction, field, "calls_of"), field)
+        return _read_calls(read_field(prediction, field, "of tool calls"), field)
     if isinstance(prediction, ToolCalls):
         return prediction
-    if (run := _run_of(prediction)) is not None:
-        submit = _submit_name(run)
-        return [call for step in run.steps for call in step.calls if call.name != submit]
-    if not isinstance(prediction, Record):
-        raise InputError(f"Tool calls are read from a prediction, not from {type(prediction).__name__}.")
-    found = [value for value in prediction.__dict__.values() if isinstance(value, ToolCalls)]
-    if not found:
-        raise InputError(
-            f"The prediction has no output of type ToolCalls; {list_fields(prediction)}. Pass the name of the field with calls."
-        )
-    return [call for calls in found for call in calls]
+    run = _run_of(prediction)
+    return _calls_of_outputs(prediction) if run is None else _calls_of_run(run)
 
 
 def score_calls(wanted: Sequence[ToolCall], made: Sequence[ToolCall], fits: _Fits, *, order: bool = False) -> Score:
@@ -95,9 +86,7 @@ def score_calls(wanted: Sequence[ToolCall], made: Sequence[ToolCall], fits: _Fit
     }
     if is_match:
         return Score(1.0, "", subscores)
-    missing = [call for at, call in enumerate(wanted) if at not in pairs]
-    needless = [call for at, call in enumerate(made) if at not in pairs.values()]
-    return Score(0.0, "; ".join(_feedback(wanted, made, missing, needless, fits)), subscores)
+    return Score(0.0, "; ".join(_feedback(wanted, made, pairs, fits)), subscores)
 
 
 def pair_calls(
@@ -190,10 +179,22 @@ def _run_of(prediction: object) -> AgentRun | None:
         return None
 
 
-def _submit_name(run: AgentRun) -> str:
-    """Return the name of the agent's submit tool: "submit", or a longer name if a tool of the user has that name."""
+def _calls_of_run(run: AgentRun) -> list[ToolCall]:
+    """Return the calls of all steps. The submit tool is "submit", or has a longer name if a tool of the user is."""
     last = run.steps[-1].results if run.steps and run.termination_reason == "submit" else ()
-    return next((each.name for each in last if each.name.startswith("submit") and not each.is_error), "submit")
+    submit = next((each.name for each in last if each.name.startswith("submit") and not each.is_error), "submit")
+    return [call for step in run.steps for call in step.calls if call.name != submit]
+
+
+def _calls_of_outputs(prediction: object) -> list[ToolCall]:
+    if not isinstance(prediction, Record):
+        raise InputError(f"Tool calls are read from a prediction, not from {type(prediction).__name__}.")
+    found = [value for value in prediction.__dict__.values() if isinstance(value, ToolCalls)]
+    if not found:
+        raise InputError(
+            f"The prediction has no output of type ToolCalls; {list_fields(prediction)}. Pass the name of the field with calls."
+        )
+    return [call for calls in found for call in calls]
 
 
 def _read_calls(given: object, where: str) -> Sequence[ToolCall]:
@@ -205,36 +206,36 @@ def _read_calls(given: object, where: str) -> Sequence[ToolCall]:
 
 
 def _feedback(
-    wanted: Sequence[ToolCall],
-    made: Sequence[ToolCall],
-    missing: list[ToolCall],
-    needless: list[ToolCall],
-    fits: _Fits,
+    wanted: Sequence[ToolCall], made: Sequence[ToolCall], pairs: Mapping[int, int], fits: _Fits
 ) -> Iterator[str]:
     """Yield a sentence for each call that is missing, wrong or needless, or for a wrong order."""
-    if (
-        len(_pairs([[at for at, call in enumerate(made) if fits(each, call)] for each in wanted]))
-        == len(made)
-        == len(wanted)
-    ):
+    if len(wanted) == len(made) == len(pair_calls(wanted, made, fits)):
         yield f"expected the order {_names(wanted)}, got {_names(made)}"
         return
-    if not made:
-        yield f"expected {' and '.join(map(_shown, wanted))}, got no call"
-        return
-    if not wanted:
-        yield f"expected no call, got {' and '.join(map(_shown, made))}"
+    missing = [call for at, call in enumerate(wanted) if at not in pairs]
+    needless = [call for at, call in enumerate(made) if at not in pairs.values()]
+    if not wanted or not made:
+        yield f"expected {_all_shown(missing)}, got {_all_shown(needless)}"
         return
     for call in missing:
-        instead = next((each for each in needless if each.name == call.name), None)
-        if instead is None:
-            instead = next((each for each in needless if all(each.name != other.name for other in missing)), None)
+        instead = _instead(call, missing, needless)
         if instead is None:
             yield f"missing {_shown(call)}"
         else:
             needless.remove(instead)
             yield f"expected {_shown(call)}, got {_shown(instead)}"
     yield from (f"needless {_shown(call)}" for call in needless)
+
+
+def _instead(call: ToolCall, missing: Sequence[ToolCall], needless: Sequence[ToolCall]) -> ToolCall | None:
+    """Return the call that was probably made instead of one: of the same name, or of a name that no other one misses."""
+    names = {each.name for each in missing}
+    others = (each for each in needless if each.name not in names)
+    return next((each for each in needless if each.name == call.name), None) or next(others, None)
+
+
+def _all_shown(calls: Iterable[ToolCall]) -> str:
+    return " and ".join(map(_shown, calls)) or "no call"
 
 
 def _names(calls: Iterable[ToolCall]) -> str:
