@@ -29,7 +29,9 @@ STREAMING = (
     "StreamListener StreamResponse StatusMessage StatusMessageProvider streaming_response apply_sync_streaming "
     "sync_send_to_stream streamify"
 ).split()
-EVALUATE = "EM CompleteAndGrounded SemanticF1 answer_exact_match answer_passage_match normalize_text".split()
+EVALUATE = (
+    "EM CompleteAndGrounded Evaluate EvaluationResult SemanticF1 answer_exact_match answer_passage_match normalize_text"
+).split()
 METRICS = (
     "EM F1 HotPotF1 answer_exact_match answer_passage_match em_score f1_score hotpot_f1_score normalize_text precision_score"
 ).split()

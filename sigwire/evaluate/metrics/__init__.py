@@ -9,10 +9,10 @@ reading     the fields that a metric reads
 
 from __future__ import annotations
 
-from sigwire.evaluate.metrics.kappa import Agreement, agreement
 from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match, contains, within
 from sigwire.evaluate.metrics.bfcl import bfcl_match, load_bfcl
 from sigwire.evaluate.metrics.judges import CompleteAndGrounded, JudgeError, SemanticF1
+from sigwire.evaluate.metrics.kappa import Agreement, agreement
 from sigwire.evaluate.metrics.structured import json_match, matches_schema
 from sigwire.evaluate.metrics.text import (
     EM,
