@@ -245,9 +245,14 @@ def _typed(accepted: Mapping[str, Any], schema: object) -> dict[str, Any]:
     properties = schema.get("properties") if is_object(schema) else None
     declared: Mapping[str, Any] = properties if is_object(properties) else {}
     return {
-        name: [_typed_value(value, declared.get(name, {})) for value in _values(values)]
+        name: [_typed_value(value, declared.get(name, {})) for value in _with_null(_values(values))]
         for name, values in accepted.items()
     }
+
+
+def _with_null(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values with JSON's null where the data have that of Java or JavaScript."""
+    return [*values, None] if "null" in values else values
 
 
 def _typed_value(value: Any, schema: Mapping[str, Any]) -> Any:

@@ -51,7 +51,7 @@ ANSWERS = [
                     "ratio": [1, ""],
                     "tags": [["a"], ""],
                     "open": ["true", ""],
-                    "session": ["dbSession", ""],
+                    "session": ["dbSession", "null", ""],
                     "type": [[1, 2], ""],
                 }
             }
@@ -117,6 +117,7 @@ def test_cases_are_examples_with_inputs(checkout: Path) -> None:
         ({"filter": {"state": "open", "format": "short"}, "limit": 5, "ratio": 1}, 1.0),
         ({"filter": {"state": "open", "format": "short"}, "limit": 5, "type": [1, 2.0]}, 1.0),
         ({"filter": {"state": "open", "format": "short"}, "limit": 5, "open": True}, 1.0),
+        ({"filter": {"state": "open", "format": "short"}, "limit": 5, "session": None}, 1.0),
         ({"filter": {"state": "open", "format": "short"}, "limit": 5.0}, 0.0),
         ({"filter": {"state": "open", "format": "short"}, "limit": "5"}, 0.0),
         ({"filter": {"state": "open", "format": "short"}, "limit": 5, "open": "true"}, 0.0),
