@@ -40,6 +40,11 @@ if TYPE_CHECKING:
         OutputTruncated, Refused, RetryTool, SignatureError, SigwireError, StateError, ToolDefinitionError,
         ToolFailed, ToolWarning, UnsupportedFeature, Where, is_retryable_lm_error,
     )  # fmt: skip
+    from sigwire.evaluate.metrics import (  # isort: skip
+        EM, F1, CompleteAndGrounded, HotPotF1, JudgeError, SemanticF1, agreement, answer_exact_match,
+        answer_passage_match, bfcl_match, contains, em_score, f1_score, hotpot_f1_score, json_match, load_bfcl,
+        majority_judge, matches_schema, normalize_text, pairwise_judge, precision_score, tool_call_match, within,
+    )  # fmt: skip
     from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, RunIsLive, ToolInterrupted
     from sigwire.journal.journal import Journal
     from sigwire.lm.base import BaseLM, LanguageModel
@@ -71,23 +76,27 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart", "Audio",
-    "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities",
-    "ChainOfThought", "ChatAdapter", "Choice", "Code", "Completions", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta",
-    "FieldEnd", "FieldPartial", "File", "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter",
-    "Journal", "JournalDivergence", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
-    "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "EM", "F1", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart",
+    "Audio", "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError",
+    "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "CompleteAndGrounded", "Completions",
+    "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "EmptyResponse",
+    "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History",
+    "HotPotF1", "Image", "InputError", "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError",
+    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
+    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
     "LMUnsupportedModelError", "LMWarning", "LanguageModel", "Limit", "LimitState", "MalformedToolCall", "Message",
     "ModelError", "Module", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price",
     "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request",
-    "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Signature", "SignatureError",
+    "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "SemanticF1", "Signature", "SignatureError",
     "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
     "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
-    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
-    "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "cache", "configure", "configure_cache",
-    "context", "current_call", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits",
-    "make_signature", "outputs_of", "prices", "settings", "track_usage",
+    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
+    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match",
+    "answer_passage_match", "bfcl_match", "cache", "configure", "configure_cache", "contains", "context",
+    "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score", "inspect_history",
+    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "majority_judge", "make_signature", "matches_schema",
+    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices", "settings", "tool_call_match",
+    "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -117,6 +126,11 @@ _NAMES_BY_MODULE = {
         "LMUnexpectedError LMUnsupportedModelError MalformedToolCall ModelError OutputTruncated Refused RetryTool "
         "SignatureError SigwireError StateError ToolDefinitionError ToolFailed ToolWarning UnsupportedFeature Where "
         "is_retryable_lm_error"
+    ),
+    "sigwire.evaluate.metrics": (
+        "EM F1 CompleteAndGrounded HotPotF1 JudgeError SemanticF1 agreement answer_exact_match answer_passage_match "
+        "bfcl_match contains em_score f1_score hotpot_f1_score json_match load_bfcl majority_judge matches_schema "
+        "normalize_text pairwise_judge precision_score tool_call_match within"
     ),
     "sigwire.journal.errors": "ApprovalNeeded JournalDivergence PendingCall RunIsLive ToolInterrupted",
     "sigwire.journal.journal": "Journal",

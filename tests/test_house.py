@@ -299,7 +299,7 @@ def test_package_stays_within_its_lines() -> None:
     assert sum(lines.values()) <= MOST_LINES
 
 
-DOOR = {relative(path) for path in (PACKAGE / "dspy").glob("*.py")}
+DOOR = {relative(path) for path in (PACKAGE / "dspy").rglob("*.py")}
 LATER = ("evaluate", "journal", "lm/policy", "optimizers")
 LATER_ROOMS = DOOR | {relative(path) for room in LATER for path in (PACKAGE / room).rglob("*.py")}
 """The rooms that came after the bound of lines was set."""

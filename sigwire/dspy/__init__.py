@@ -8,7 +8,7 @@ patched, and nothing in the core imports the door.
     lm           LM, BaseLM, DummyLM                        streamify    streamify, listeners, messages
     modules      Module, Predict, ChainOfThought, ReAct     streaming    the names of dspy.streaming
     tools        Tool, ToolCalls                            saving       files that DSPy saved
-    cache        DSPy's methods of the cache
+    cache        DSPy's methods of the cache        evaluate     the names of dspy.evaluate and its metrics
 """
 
 from __future__ import annotations
@@ -36,8 +36,25 @@ if TYPE_CHECKING:
         UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__, configure_cache, current_call, deadline,
         ensure_signature, inspect_history, is_retryable_lm_error, limits, make_signature, outputs_of, prices,
         track_usage,
+        EM, F1, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio, BaseCallback, BatchRun, Budget,
+        BudgetSpent, CallReport, CallerError, Capabilities, Choice, Code, CompleteAndGrounded, Completions,
+        ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning, EmptyResponse, EventLoopError,
+        Example, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History, HotPotF1, Image, InputError,
+        InputField, Journal, JournalDivergence, JudgeError, LMAuthenticationError, LMBillingError, LMError,
+        LMInvalidRequestError, LMNotConfigured, LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError,
+        LMUnexpectedError, LMUnsupportedModelError, LMWarning, LanguageModel, Limit, LimitState, MalformedToolCall,
+        Message, ModelError, OutputField, OutputTruncated, PendingCall, Prediction, Price, ProgramEvent, ReActStep,
+        Reasoned, Reasoning, ReasoningDelta, Refused, Repair, Request, Response, ResponseFormat, RetryPolicy,
+        RetryTool, RunIsLive, SemanticF1, Signature, SignatureError, SigwireError, StateError, StreamCancelled,
+        TextDelta, Timeout, ToolCall, ToolCallDelta, ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError,
+        ToolDone, ToolFailed, ToolInterrupted, ToolResult, ToolWarning, Toolbox, UnsupportedFeature, Usage,
+        UsageUpdate, WebSearch, Where, __version__, agreement, answer_exact_match, answer_passage_match, bfcl_match,
+        configure_cache, contains, current_call, deadline, em_score, ensure_signature, f1_score, hotpot_f1_score,
+        inspect_history, is_retryable_lm_error, json_match, limits, load_bfcl, majority_judge, make_signature,
+        matches_schema, normalize_text, outputs_of, pairwise_judge, precision_score, prices, tool_call_match,
+        track_usage, within,
     )  # fmt: skip
-    from sigwire.dspy import streaming
+    from sigwire.dspy import evaluate, streaming
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
     from sigwire.dspy.cache import cache
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
@@ -76,6 +93,29 @@ __all__ = [
     "apply_sync_streaming", "cache", "configure", "configure_cache", "context", "current_call", "deadline",
     "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits", "make_signature", "outputs_of", "prices",
     "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "track_usage",
+    "EM", "F1", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart",
+    "Audio", "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError",
+    "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "CompleteAndGrounded", "Completions",
+    "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "DummyLM", "EmptyResponse",
+    "EventLoopError", "Example", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History",
+    "HotPotF1", "Image", "InputError", "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError",
+    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
+    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "LMUnsupportedModelError", "LMWarning", "LanguageModel", "Limit", "LimitState", "MalformedToolCall", "Message",
+    "ModelError", "Module", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price",
+    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request",
+    "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "SemanticF1", "SendStream", "Signature",
+    "SignatureError", "SigwireError", "StateError", "StatusMessage", "StatusMessageProvider", "StreamCancelled",
+    "StreamListener", "StreamResponse", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
+    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted",
+    "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate",
+    "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match", "answer_passage_match",
+    "apply_sync_streaming", "bfcl_match", "cache", "configure", "configure_cache", "contains", "context",
+    "current_call", "deadline", "em_score", "ensure_signature", "evaluate", "f1_score", "hotpot_f1_score",
+    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "majority_judge",
+    "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices",
+    "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "tool_call_match",
+    "track_usage", "within",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
@@ -95,7 +135,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 
 def __getattr__(name: str) -> Any:
-    if name == "streaming":
+    if name in ("evaluate", "streaming"):
         return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"sigwire.dspy has no public name {name!r}; dir(sigwire.dspy) lists them.")

@@ -6,5 +6,5 @@ examples     ids and checks of a devset                evaluation   Evaluate
 records      the file of records, and resuming         statistics   intervals, paired tests, corrections
 result       EvaluationResult                          comparison   Comparison of programs on the same examples
 cards        text and HTML of results                  progress     terminal, log and notebook
-figures      quantiles, the numbers of a run, its exports
+figures      numbers of a run, its exports             metrics      the metrics and judges of the library
 """

@@ -29,6 +29,12 @@ STREAMING = (
     "StreamListener StreamResponse StatusMessage StatusMessageProvider streaming_response apply_sync_streaming "
     "sync_send_to_stream streamify"
 ).split()
+EVALUATE = (
+    "EM CompleteAndGrounded Evaluate EvaluationResult SemanticF1 answer_exact_match answer_passage_match normalize_text"
+).split()
+METRICS = (
+    "EM F1 HotPotF1 answer_exact_match answer_passage_match em_score f1_score hotpot_f1_score normalize_text precision_score"
+).split()
 CLASSES = (
     "LM BaseLM Adapter ChatAdapter JSONAdapter XMLAdapter TwoStepAdapter Module Predict ChainOfThought ReAct AgentRun Tool "
     "ToolCalls"
@@ -45,6 +51,12 @@ def test_names_of_dspy_streaming_are_in_the_module_of_that_name() -> None:
     assert [name for name in STREAMING if not hasattr(dspy.streaming, name)] == []
 
 
+def test_names_of_dspy_evaluate_are_in_the_modules_of_that_name() -> None:
+    assert [name for name in EVALUATE if not hasattr(dspy.evaluate, name)] == []
+    assert [name for name in METRICS if not hasattr(dspy.evaluate.metrics, name)] == []
+    assert dspy.evaluate.SemanticF1 is dspy.SemanticF1 is sigwire.SemanticF1
+
+
 def test_submodules_do_not_hide_the_objects_of_their_name() -> None:
     for name in ("streamify", "settings"):
         importlib.import_module(f"sigwire.dspy.{name}")
@@ -59,7 +71,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_the_front_door_points_to_names_that_only_the_door_has() -> None:
-    only = set(dir(dspy)) - set(sigwire.__all__)
+    only = set(dir(dspy)) - set(sigwire.__all__) - {"evaluate"}  # sigwire has a folder of that name
     assert only == vars(sigwire)["_DSPY_ONLY"]
     for name in only:
         with pytest.raises(AttributeError, match=rf"no public name '{name}'; it is in sigwire\.dspy \(import"):
@@ -74,7 +86,7 @@ def test_type_checkers_see_the_names_that_load() -> None:
     }
     modules: dict[str, str] = vars(dspy)["_MODULE_OF"]
     core = {name: "sigwire" for name in sigwire.__all__ if name not in modules}
-    assert visible == {**core, **modules, "streaming": "sigwire.dspy"}
+    assert visible == {**core, **modules, "streaming": "sigwire.dspy", "evaluate": "sigwire.dspy"}
 
 
 @pytest.mark.parametrize("name", CLASSES)

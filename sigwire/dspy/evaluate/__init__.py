@@ -1,0 +1,20 @@
+"""The names of ``dspy.evaluate``: ``Evaluate``, metrics and judges. ``sigwire.evaluate.metrics`` has more of them."""
+
+from __future__ import annotations
+
+from sigwire.dspy.evaluate import metrics
+from sigwire.evaluate.evaluation import Evaluate
+from sigwire.evaluate.metrics import (
+    EM,
+    CompleteAndGrounded,
+    SemanticF1,
+    answer_exact_match,
+    answer_passage_match,
+    normalize_text,
+)
+from sigwire.evaluate.result import EvaluationResult
+
+__all__ = [
+    "EM", "CompleteAndGrounded", "Evaluate", "EvaluationResult", "SemanticF1", "answer_exact_match",
+    "answer_passage_match", "metrics", "normalize_text",
+]  # fmt: skip
