@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, WebSearch
     from sigwire.core.tools.tool import Tool
     from sigwire.effects.cancellation import StreamCancelled
+    from sigwire.evaluate.evaluation import Evaluate, load_records
+    from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
+    from sigwire.evaluate.scores import MetricError, Score
     from sigwire.errors import (  # isort: skip
         AdapterParseError, AgentStopped, BudgetSpent, CallerError, ConfigurationError, ContentFiltered,
         ContextWindowExceededError, DemoWarning, EmptyResponse, EventLoopError, InputError, LMAuthenticationError,
@@ -73,20 +76,21 @@ __all__ = [
     "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart", "Audio",
     "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities",
     "ChainOfThought", "ChatAdapter", "Choice", "Code", "Completions", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "EventLoopError", "Example", "FakeLM", "FieldDelta",
-    "FieldEnd", "FieldPartial", "File", "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter",
-    "Journal", "JournalDivergence", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
+    "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "Evaluate", "EvaluationAborted",
+    "EvaluationInterrupted", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd",
+    "FieldPartial", "File", "Finished", "History", "Image", "InputError", "InputField", "JSONAdapter", "Journal",
+    "JournalDivergence", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
     "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
     "LMUnsupportedModelError", "LMWarning", "LanguageModel", "Limit", "LimitState", "MalformedToolCall", "Message",
-    "ModelError", "Module", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price",
-    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request",
-    "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Signature", "SignatureError",
-    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
-    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
-    "ToolInterrupted", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage",
-    "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "cache", "configure", "configure_cache",
+    "MetricError", "ModelError", "Module", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction",
+    "Price", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair",
+    "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "Signature",
+    "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
+    "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
+    "ToolFailed", "ToolInterrupted", "ToolResult", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
+    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "cache", "configure", "configure_cache",
     "context", "current_call", "deadline", "ensure_signature", "inspect_history", "is_retryable_lm_error", "limits",
-    "make_signature", "outputs_of", "prices", "settings", "track_usage",
+    "load_records", "make_signature", "outputs_of", "prices", "settings", "track_usage",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -116,6 +120,9 @@ _NAMES_BY_MODULE = {
         "SignatureError SigwireError StateError ToolDefinitionError ToolFailed ToolWarning UnsupportedFeature Where "
         "is_retryable_lm_error"
     ),
+    "sigwire.evaluate.evaluation": "Evaluate load_records",
+    "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",
+    "sigwire.evaluate.scores": "MetricError Score",
     "sigwire.journal.errors": "ApprovalNeeded JournalDivergence PendingCall RunIsLive ToolInterrupted",
     "sigwire.journal.journal": "Journal",
     "sigwire.lm.base": "BaseLM LanguageModel",

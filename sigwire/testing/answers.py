@@ -26,17 +26,8 @@ from sigwire.lm.base import LanguageModel
 from sigwire.testing.chunking import Cut, Gate, Newline
 
 __all__ = [
-    "Answer",
-    "Delivered",
-    "Events",
-    "Fault",
-    "FaultKind",
-    "Raw",
-    "Reply",
-    "Script",
-    "ScriptedAnswer",
-    "Streamed",
-]
+    "Answer", "Delivered", "Events", "Fault", "FaultKind", "Raw", "Reply", "Script", "ScriptedAnswer", "Streamed",
+]  # fmt: skip
 
 FaultKind: TypeAlias = Literal[
     "auth",

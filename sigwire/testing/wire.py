@@ -28,22 +28,9 @@ from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, RequestNode
 
 __all__ = [
-    "USUAL_STATUSES",
-    "FakeWire",
-    "IdSequence",
-    "ParsedRequest",
-    "ReceivedRequest",
-    "Rejected",
-    "Status",
-    "arguments_of",
-    "bearer",
-    "parts_of",
-    "request_tokens",
-    "spec",
-    "tokens_of",
-    "tool_names",
-    "usage_of",
-]
+    "USUAL_STATUSES", "FakeWire", "IdSequence", "ParsedRequest", "ReceivedRequest", "Rejected", "Status",
+    "arguments_of", "bearer", "parts_of", "request_tokens", "spec", "tokens_of", "tool_names", "usage_of",
+]  # fmt: skip
 
 Status: TypeAlias = "tuple[int, str, str | None]"
 """HTTP status, the provider's error type and its code."""
