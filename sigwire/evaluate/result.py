@@ -227,7 +227,8 @@ class EvaluationResult(Prediction, HasCard):
             else replace(record, cell=run(score_steps(record.cell, example, prediction, plan)))
             for record, example, prediction in triples
         )
-        return type(self).of(replace(self.run, records=records, metric_names=(plan.name,)))
+        header: JsonObject = {**self.run.header, "metrics": [plan.name]}
+        return type(self).of(replace(self.run, records=records, metric_names=(plan.name,), header=header, path=None))
 
     # --- exports
 
