@@ -47,6 +47,11 @@ class HasCard:
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # IPython takes the ``__repr__`` of a class before the ``_repr_pretty_`` of its bases.
+        cls._repr_pretty_ = HasCard._repr_pretty_  # type: ignore[method-assign]
+
     def _card(self) -> Card:
         raise NotImplementedError
 

@@ -125,5 +125,5 @@ def _check_inputs(index: int, names: frozenset[str], program: object) -> None:
 def _own_entry(program: object, name: str) -> Callable[..., object] | None:
     """Return ``forward`` or ``aforward`` of a user's module; modules of sigwire take any arguments there."""
     entry = getattr(program, name, None)
-    home = str(getattr(entry, "__module__", "sigwire."))
-    return entry if isinstance(program, Module) and not home.startswith("sigwire.") else None
+    module = str(getattr(entry, "__module__", "sigwire."))
+    return entry if isinstance(program, Module) and not module.startswith("sigwire.") else None

@@ -132,7 +132,7 @@ def _name_of(metric: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Arguments:
+class _MetricArguments:
     """The arguments behind example and prediction: ``positions`` by position in order, ``names`` by keyword."""
 
     positions: tuple[str, ...]
@@ -149,14 +149,14 @@ class _Arguments:
 _OPTIONAL = ("trace", "pred_name", "pred_trace")
 
 
-def _arguments_of(metric: Metric, name: str) -> _Arguments:
+def _arguments_of(metric: Metric, name: str) -> _MetricArguments:
     entry: object = metric
     if isinstance(metric, Module):
         entry = next((getattr(metric, each) for each in _ENTRIES if hasattr(metric, each)), metric)
     try:
         parameters = inspect.signature(cast("Callable[..., object]", entry)).parameters
     except (TypeError, ValueError):  # a function of C without a signature
-        return _Arguments((), ())
+        return _MetricArguments((), ())
     places = [each for each in parameters.values() if each.kind in _POSITIONAL]
     takes_more = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters.values())
     required = [each for each in places if each.default is inspect.Parameter.empty]
@@ -169,4 +169,4 @@ def _arguments_of(metric: Metric, name: str) -> _Arguments:
     if not by_position and len(places) > 2 and places[2].name not in _OPTIONAL and places[2].default is None:
         by_position = ("trace",)  # a trace under another name
     by_name = [each for each in _OPTIONAL if each in parameters and each not in by_position]
-    return _Arguments(by_position, tuple(by_name))
+    return _MetricArguments(by_position, tuple(by_name))

@@ -8,19 +8,22 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue, Meta, new_record
 from sigwire.core.response import Usage
+from sigwire.effects.steps import run
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cards import Card, HasCard, inline, number
+from sigwire.evaluate.cell import score_steps
 from sigwire.evaluate.comparison import Comparison, compare
 from sigwire.evaluate.figures import exports
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
+from sigwire.evaluate.metric_plan import Metric, MetricPlan
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
 
@@ -210,6 +213,22 @@ class EvaluationResult(Prediction, HasCard):
         names = (self.run.program_name, other.run.program_name)
         first, second = names if names[0] != names[1] else ("first", "second")
         return compare({first: self, second: other}, common=common)
+
+    def rescore(self, metric: Metric) -> Self:
+        """Return the result of the same outputs with another metric. The program is not run; failed runs stay as they are.
+
+        The outputs of a result that was read from a file are JSON data.
+        """
+        plan = MetricPlan(metric)
+        triples = zip(self.run.records, self.run.examples, self.run.predictions, strict=True)
+        records = tuple(
+            record
+            if record.cell.outputs is None
+            else replace(record, cell=run(score_steps(record.cell, example, prediction, plan)))
+            for record, example, prediction in triples
+        )
+        header: JsonObject = {**self.run.header, "metrics": [plan.name]}
+        return type(self).of(replace(self.run, records=records, metric_names=(plan.name,), header=header, path=None))
 
     # --- exports
 

@@ -35,14 +35,8 @@ if TYPE_CHECKING:
     from sigwire.lm.call_log import CallLog
 
 __all__ = [
-    "Ask",
-    "EventReaderFactory",
-    "check_config",
-    "inspect_history",
-    "recording_calls",
-    "resolve_lm",
-    "usage_totals",
-]
+    "Ask", "EventReaderFactory", "check_config", "inspect_history", "recording_calls", "resolve_lm", "usage_totals",
+]  # fmt: skip
 
 
 class Ask:

@@ -79,6 +79,12 @@ class BaseCallback:
     def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         """A call of a tool ended."""
 
+    def on_evaluate_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
+        """An evaluation starts. ``inputs`` has the program, the devset, the metric and ``callback_metadata``."""
+
+    def on_evaluate_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        """An evaluation ended; ``outputs`` is its result."""
+
 
 CallHook: TypeAlias = "AbstractContextManager[Callable[[object], None], None]"
 """The context manager of ``watched_call``. Its value is called with the outputs."""
@@ -98,7 +104,7 @@ def listen_to(source: ListenerSource) -> ListenerSource:
 
 
 def watched_call(kind: str, instance: object, inputs: FieldValues | Callable[[], FieldValues]) -> CallHook:
-    """Watch a call of a kind: "module", "lm", "adapter_format", "adapter_parse" or "tool".
+    """Watch a call of a kind: "module", "lm", "adapter_format", "adapter_parse", "tool" or "evaluate".
 
     ``inputs`` may be a function that returns them; it is called only if there are listeners.
     """

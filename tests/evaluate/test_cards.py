@@ -146,3 +146,11 @@ def test_deep_and_many_children_are_bounded() -> None:
         card = Card("level", children=[card] * 60, is_open=True)
     assert len(html_card(card)) < 260_000
     assert len(text_card(card).split("\n")) <= 1_000
+
+
+def test_ipython_shows_the_card_and_lists_show_the_repr() -> None:
+    pretty = pytest.importorskip("IPython.lib.pretty").pretty
+    result = make_result([1, 0], name="A")
+    assert pretty(result).startswith("EvaluationResult  A · 2 examples")
+    assert pretty(result.compare(make_result([1, 1], name="B"))).startswith("Comparison  A · B")
+    assert repr([result]) == "[EvaluationResult(exact=0.500, n=2)]"

@@ -164,7 +164,7 @@ BAD_SCORES: dict[str, Callable[[], object]] = {
 
 @every_driver
 @pytest.mark.parametrize("bad", BAD_SCORES.values(), ids=list(BAD_SCORES))
-def test_failing_metric_leaves_its_example_unscored(
+def test_example_of_a_failing_metric_is_unscored(
     bad: Callable[[], object], drive: Callable[..., EvaluationResult]
 ) -> None:
     def metric(example: Example, prediction: Prediction) -> object:

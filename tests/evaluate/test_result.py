@@ -213,3 +213,26 @@ def _text(result: EvaluationResult) -> str:
 def test_latency_omits_answers_of_the_cache() -> None:
     cells = [Cell(1.0, requests=1, seconds=2.0), Cell(1.0, hits=1, seconds=0.0)]
     assert make_result(cells).run.latency(0.5) == 2.0
+
+
+def test_rescore_scores_the_stored_predictions_again() -> None:
+    result = make_result([1, 0, failed_cell("program", score=0.0), failed_cell("provider", "LMServerError")])
+
+    def longer(example: object, prediction: Prediction) -> dict[str, object]:
+        return {"score": len(prediction.answer), "feedback": "long"}
+
+    again = result.rescore(longer)
+    assert [record.id for record in again.records] == [record.id for record in result.records]
+    assert [record.cell.score for record in again.records] == [2, 2, 0, None]
+    assert again.run.metric_name == "longer"
+    assert again.records[0].cell.feedback == "long"
+    assert again.path is None
+
+
+def test_rescore_keeps_the_failure_of_a_metric_with_its_record() -> None:
+    def failing(example: object, prediction: Prediction) -> float:
+        return {"a1": 1.0}[prediction.answer]
+
+    again = make_result([1, 0]).rescore(failing)
+    assert (again.scored, again.unscored, again.failures) == (1, 1, {"KeyError": 1})
+    assert again.rescore(lambda example, prediction: 1).mean == 1
