@@ -13,7 +13,7 @@ from sigwire.core.json import dumps
 from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate, Slot, check_text
 from sigwire.optimizers.events import Proposed, Refused
-from sigwire.optimizers.rule import RuleSteps, report, write
+from sigwire.optimizers.rule import RuleSteps, measure, report, write
 from sigwire.optimizers.task import Task
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
@@ -24,6 +24,7 @@ __all__ = [
     "ProposeInstruction",
     "SummarizeData",
     "accepted",
+    "evidence",
     "fields_of",
     "proposed",
     "shown_rows",
@@ -121,6 +122,20 @@ def fields_of(task: Task, predictor: str) -> str:
 
 def _specs(signature: Any, role: str) -> dict[str, Any]:
     return {spec.name: spec for spec in getattr(signature.spec, role)}
+
+
+def evidence(task: Task, candidate: Candidate, count: int, shown: int) -> RuleSteps[tuple[str, tuple[str, ...]]]:
+    """Run a candidate on ``count`` training rows; return up to ``shown`` of them as text, wrongly answered ones first with the
+    feedback on them, and their ids. The rows are the same for every candidate."""
+    rows = task.rng("evidence").sample(task.train, min(count, len(task.train)))
+    cells = yield from measure(candidate, rows)
+    notes = {
+        row: cell.feedback or (cell.failure.message if cell.failure else "this row was answered wrongly")
+        for row, cell in zip(rows, cells, strict=True)
+        if not task.judge.is_success(cell)
+    }
+    chosen = [*notes, *(row for row in rows if row not in notes)][:shown]
+    return shown_rows([task.example(row) for row in chosen], [notes.get(row, "") for row in chosen]), tuple(chosen)
 
 
 # --- what is asked ------------------------------------------------------------------------------------------

@@ -9,24 +9,25 @@ from sigwire.errors import BudgetSpent
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Kept
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.proposing import proposed, shown_rows
+from sigwire.optimizers.proposing import evidence, proposed
 from sigwire.optimizers.racing import race
-from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
+from sigwire.optimizers.rule import Rule, report
 from sigwire.optimizers.task import Task
 
 __all__ = ["COPRO"]
 
-_SHOWN = 3
+_RUN, _SHOWN = 8, 4  # rows of evidence
 
 
 class COPRO(Optimizer):
     """Tune instructions by coordinate ascent (Khattab et al. 2023, *DSPy*; prompts with scores of earlier ones: Yang et al.
     2023, *Large Language Models as Optimizers*).
 
-    ``depth`` times, for each predictor in turn: ``breadth - 1`` new instructions, from three rows with feedback and from the
+    ``depth`` times, for each predictor in turn: ``breadth - 1`` new instructions, from rows with feedback and from the
     instructions tried before with their scores; they race against the leader on the validation rows. ``init_temperature`` is
     that of the writing model.
-    Cost: at most depth · P · (breadth - 1) writing calls for P predictors, and a race of about 2 · breadth · 8 runs each.
+    Cost: at most depth · P · (breadth - 1) writing calls for P predictors, and a race of about 2 · breadth · 8 runs each, after 8 runs on
+    training rows.
     """
 
     _compile_options: ClassVar[Mapping[str, Any]] = {"eval_kwargs": None}
@@ -52,9 +53,9 @@ class COPRO(Optimizer):
         """Return the rule."""
         leader, tried = task.baseline, dict[str, list[Candidate]]()
         try:
-            examples, shown = yield from self._examples(task)
             for number in range(self.depth):
                 for name in task.signatures:
+                    examples, shown = yield from evidence(task, leader, _RUN, _SHOWN)
                     known = tried.setdefault(name, [])
                     new = yield from proposed(
                         task,
@@ -76,13 +77,6 @@ class COPRO(Optimizer):
         except BudgetSpent:
             pass
         return leader
-
-    def _examples(self, task: Task) -> RuleSteps[tuple[str, tuple[str, ...]]]:
-        """Return training rows with the feedback that the student gets on them, as text."""
-        rows = tuple(task.rng("shown rows").sample(task.train, min(_SHOWN, len(task.train))))
-        cells = yield from measure(task.baseline, rows)
-        notes = [cell.feedback or (cell.failure.message if cell.failure else "") for cell in cells]
-        return shown_rows([task.example(row) for row in rows], notes), rows
 
 
 def _earlier(task: Task, predictor: str, tried: list[Candidate]) -> str:

@@ -11,7 +11,7 @@ from sigwire.optimizers.candidate import Candidate, Demo
 from sigwire.optimizers.demos import collect_successes, labelled, with_success_demos
 from sigwire.optimizers.events import Kept, Proposed
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.proposing import TIPS, proposed, shown_rows, summary_of
+from sigwire.optimizers.proposing import TIPS, evidence, proposed, summary_of
 from sigwire.optimizers.racing import race
 from sigwire.optimizers.rule import Rule, RuleSteps, report
 from sigwire.optimizers.task import Task
@@ -20,7 +20,8 @@ __all__ = ["MIPROv2"]
 
 _SIZES: Mapping[str, int] = {"light": 6, "medium": 12, "heavy": 18}
 _BATCH = 6  # candidates of a race; a setting of the search, not of the number of threads
-_SHOWN = 10
+_RUN, _SHOWN = 16, 8  # rows of evidence
+_REFINED = 4
 _POOL = 3  # successes that are collected for each demo of a set
 
 
@@ -116,6 +117,8 @@ class MIPROv2(Optimizer):
                 if task.judge.is_better(result.leader, leader, task.val):
                     leader = result.leader
                     yield from report(Kept(leader, f"{left} trials left"))
+            if texts:
+                leader = yield from _refined(task, leader, self.init_temperature)
         except BudgetSpent:
             pass
         return leader
@@ -160,9 +163,8 @@ class MIPROv2(Optimizer):
         found: dict[str, list[str | None]] = {}
         if "instructions" not in task.tunes:
             return found
-        rows = task.rng("shown rows").sample(task.train, min(_SHOWN, len(task.train)))
         summary = (yield from summary_of(task, task.train)) if options["data_aware_proposer"] else ""
-        examples = shown_rows([task.example(row) for row in rows])
+        examples, rows = yield from evidence(task, task.baseline, _RUN, _SHOWN)
         for name in task.signatures:
             made: list[Candidate] = []
             for number in range(count):
@@ -182,6 +184,20 @@ class MIPROv2(Optimizer):
                 )
             found[name] = [None, *(each.texts[f"{name}.instructions"] for each in made)]
         return found
+
+
+def _refined(task: Task, leader: Candidate, temperature: float) -> RuleSteps[Candidate]:
+    """Rewrite the instructions of the leader by what it still answers wrongly; return the new leader."""
+    for name in task.signatures:
+        examples, rows = yield from evidence(task, leader, _RUN, _SHOWN)
+        arms = yield from proposed(
+            task, leader, name, {leader.digest}, count=_REFINED, temperature=temperature, examples=examples, rows=rows
+        )
+        found = (yield from race(task, arms, task.val, keep=leader)).leader
+        if task.judge.is_better(found, leader, task.val):
+            leader = found
+            yield from report(Kept(leader, f"refined {name}"))
+    return leader
 
 
 def _joined(
