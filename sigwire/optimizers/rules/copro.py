@@ -7,16 +7,12 @@ from typing import Any, ClassVar, Unpack
 
 from sigwire.errors import BudgetSpent
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.events import Kept
+from sigwire.optimizers.climbing import climb
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.proposing import evidence, proposed
-from sigwire.optimizers.racing import race
-from sigwire.optimizers.rule import Rule, report
+from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 
 __all__ = ["COPRO"]
-
-_RUN, _SHOWN = 8, 4  # rows of evidence
 
 
 class COPRO(Optimizer):
@@ -26,8 +22,8 @@ class COPRO(Optimizer):
     ``depth`` times, for each predictor in turn: ``breadth - 1`` new instructions, from rows with feedback and from the
     instructions tried before with their scores; they race against the leader on the validation rows. ``init_temperature`` is
     that of the writing model.
-    Cost: at most depth · P · (breadth - 1) writing calls for P predictors, and a race of about 2 · breadth · 8 runs each, after 8 runs on
-    training rows.
+    Cost, for P predictors: depth · P times 12 runs on training rows, breadth - 1 writing calls, and a race of about
+    2 · breadth · 8 runs.
     """
 
     _compile_options: ClassVar[Mapping[str, Any]] = {"eval_kwargs": None}
@@ -55,31 +51,15 @@ class COPRO(Optimizer):
         try:
             for number in range(self.depth):
                 for name in task.signatures:
-                    examples, shown = yield from evidence(task, leader, _RUN, _SHOWN)
-                    known = tried.setdefault(name, [])
-                    new = yield from proposed(
+                    leader = yield from climb(
                         task,
                         leader,
                         name,
-                        {task.baseline.digest, *(each.digest for each in known)},
+                        tried.setdefault(name, []),
                         count=max(1, self.breadth - 1),
                         temperature=self.init_temperature,
-                        examples=examples,
-                        rows=shown,
-                        earlier=_earlier(task, name, known),
                         sample=number * self.breadth,
                     )
-                    known += new
-                    found = (yield from race(task, new, task.val, keep=leader)).leader
-                    if task.judge.is_better(found, leader, task.val):
-                        leader = found
-                        yield from report(Kept(leader, f"depth {number}, {name}"))
         except BudgetSpent:
             pass
         return leader
-
-
-def _earlier(task: Task, predictor: str, tried: list[Candidate]) -> str:
-    slot = f"{predictor}.instructions"
-    ranked = task.judge.ranked(tried, task.val)[:10]
-    return "\n".join(f"{task.judge.mean(each, task.val):.2f}: {each.texts[slot]}" for each in reversed(ranked))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Unpack
 
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.optimizers.candidate import Candidate, Demo
+from sigwire.optimizers.climbing import climb
 from sigwire.optimizers.demos import collect_successes, labelled, with_success_demos
 from sigwire.optimizers.events import Kept, Proposed
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
@@ -117,8 +118,8 @@ class MIPROv2(Optimizer):
                 if task.judge.is_better(result.leader, leader, task.val):
                     leader = result.leader
                     yield from report(Kept(leader, f"{left} trials left"))
-            if texts:
-                leader = yield from _refined(task, leader, self.init_temperature)
+            for name in texts:
+                leader = yield from climb(task, leader, name, [], count=_REFINED, temperature=self.init_temperature)
         except BudgetSpent:
             pass
         return leader
@@ -184,20 +185,6 @@ class MIPROv2(Optimizer):
                 )
             found[name] = [None, *(each.texts[f"{name}.instructions"] for each in made)]
         return found
-
-
-def _refined(task: Task, leader: Candidate, temperature: float) -> RuleSteps[Candidate]:
-    """Rewrite the instructions of the leader by what it still answers wrongly; return the new leader."""
-    for name in task.signatures:
-        examples, rows = yield from evidence(task, leader, _RUN, _SHOWN)
-        arms = yield from proposed(
-            task, leader, name, {leader.digest}, count=_REFINED, temperature=temperature, examples=examples, rows=rows
-        )
-        found = (yield from race(task, arms, task.val, keep=leader)).leader
-        if task.judge.is_better(found, leader, task.val):
-            leader = found
-            yield from report(Kept(leader, f"refined {name}"))
-    return leader
 
 
 def _joined(
