@@ -22,6 +22,9 @@ assert_type(dspy.Example(question="?"), sigwire.Example)
 assert_type(dspy.ToolCalls.from_dict_list([{"name": "add"}]), dspy.ToolCalls)
 assert_type(dspy.Tool(len, name="size").arg_types, dict[str, Any])
 assert_type(dspy.ChatAdapter(use_native_function_calling=False).native_tools, bool | None)
+assert_type(dspy.evaluate.metrics.f1_score("a", "b"), float)
+assert_type(dspy.evaluate.answer_exact_match(dspy.Example(answer="4"), dspy.Prediction(answer="4")), bool)
+assert_type(dspy.evaluate.SemanticF1(0.7), sigwire.SemanticF1)
 dspy.LM("openai/gpt-4.1", "responses", "hot")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 # Signatures type predictors as they do in the core; the door's methods are there.
