@@ -21,8 +21,10 @@ _POOL = 3  # successes that are collected for each demo of a set
 
 
 def demo_sets(task: Task, count: int, most: int, labels: int) -> RuleSteps[DemoSets]:
-    """Return the student's demos and up to ``count`` other sets for each predictor, of up to ``most`` demos from successful runs
-    and labelled rows up to ``labels`` in all. All sets are drawn from one pool of runs."""
+    """Return the student's demos and up to ``count`` other sets for each predictor.
+
+    A set has up to ``most`` demos from successful runs, all sets from one pool, and labelled rows up to ``labels`` in all.
+    """
     pool: list[Success] = []
     if most:
         pool = yield from collect_successes(task, taught(task, labels), task.train, wanted=_POOL * most)
