@@ -59,9 +59,7 @@ def is_right_demo(asked: str, answer: str) -> bool:
 def _pairs(request: Request) -> list[tuple[Any, Any]]:
     messages = request.messages
     return [
-        (first, second)
-        for first, second in pairwise(messages)
-        if (first.role, second.role) == ("user", "assistant")
+        (first, second) for first, second in pairwise(messages) if (first.role, second.role) == ("user", "assistant")
     ]
 
 
