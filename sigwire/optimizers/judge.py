@@ -60,6 +60,7 @@ class Judge:
 
     ``confidence``: how sure a comparison must be, one-sided. ``strategy="greedy"`` compares means only, as other optimizers do.
     ``threshold``: the least score of a successful run; ``None``: above 0.
+    ``unscored``: there is no metric, and each run without a failure is successful.
     """
 
     def __init__(
@@ -69,17 +70,19 @@ class Judge:
         confidence: float = 0.9,
         strategy: Strategy = "paired",
         threshold: float | None = None,
+        unscored: bool = False,
         seed: int = 0,
     ) -> None:
         self.table = table
         self.confidence, self.strategy, self.threshold, self.seed = confidence, strategy, threshold, seed
+        self._unscored = unscored
 
     # --- one candidate
 
     def is_success(self, cell: Cell) -> bool:
         """Return True if a run is good enough to be shown as a demo."""
         if cell.failure is not None or cell.score is None:
-            return False
+            return cell.failure is None and self._unscored
         return cell.score > 0 if self.threshold is None else cell.score >= self.threshold
 
     def mean(self, candidate: Candidate, rows: Sequence[str]) -> float:
