@@ -107,7 +107,7 @@ class Evaluate(EvaluationOptions):
             raise ConfigurationError("An evaluation needs a metric (starting it). Write Evaluate(..., metric=exact).")
         inputs = {"program": program, "devset": options.devset, "metric": options.metric}
         inputs |= {"callback_metadata": options.callback_metadata, "num_threads": options.num_threads}
-        with watched_call("evaluate", self, inputs) as end:
+        with watched_call("evaluate", options, inputs) as end:
             result = yield from EvaluationRun(program, options, options.plan).steps()
             end(result)
         _save(result, options)
