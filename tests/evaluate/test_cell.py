@@ -29,7 +29,7 @@ from sigwire.evaluate.metric_plan import MetricPlan
 
 EXAMPLE = Example(question="2+2?", answer="4").with_inputs("question")
 EXACT = MetricPlan(lambda example, prediction, trace=None: example.answer == prediction.answer)
-drivers: Any = pytest.mark.parametrize("drive", [run, lambda steps: asyncio.run(arun(steps))], ids=["sync", "async"])
+drivers = pytest.mark.parametrize("drive", [run, lambda steps: asyncio.run(arun(steps))], ids=["sync", "async"])
 Drive = Callable[[Steps[Cell]], Cell]
 
 
@@ -129,7 +129,8 @@ def test_cells_inside_a_stream_ask_for_whole_answers_and_emit_nothing() -> None:
     program = Predict("question -> answer", lm=FakeLM(lambda request: {"answer": "4"}))
 
     def steps() -> Steps[list[Cell]]:
-        return (yield Gather([cell_steps(program, EXAMPLE, EXACT) for _ in range(3)]))
+        cells: list[Cell] = yield Gather([cell_steps(program, EXAMPLE, EXACT) for _ in range(3)])
+        return cells
 
     assert list(stream(steps())) == []
 

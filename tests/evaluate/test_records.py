@@ -22,7 +22,7 @@ CANARY = "sk-canary-0123456789abcdef"
 
 
 def exact(example: Example, prediction: Prediction) -> bool:
-    return example.answer == prediction.answer
+    return bool(example.answer == prediction.answer)
 
 
 def devset(count: int = 5) -> list[Example]:

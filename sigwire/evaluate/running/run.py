@@ -20,7 +20,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
-from sigwire.errors import BudgetSpent, SigwireError
+from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
 from sigwire.evaluate.examples import check_devset, example_ids
 from sigwire.evaluate.metric_plan import MetricPlan
@@ -32,10 +32,11 @@ from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
-from sigwire.settings import context, current
+from sigwire.settings import Settings, context, current
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
+    from sigwire.lm.policy.limits.limiter import Limiter
 
 __all__ = [
     "EvaluationAborted", "EvaluationInterrupted", "EvaluationRun", "ExampleDone", "stored_prediction",
@@ -149,7 +150,15 @@ class EvaluationRun:
         return self._finished()
 
     def _limit(self) -> int:
-        return self._options.num_threads or current().num_threads
+        """Return how many runs are under way at once: the option, a changed setting, or what the limiter suggests."""
+        configured = current().num_threads
+        if self._options.num_threads is not None or configured != Settings().num_threads:
+            return self._options.num_threads or configured
+        lm: object = None
+        with suppress(ConfigurationError):  # predictors with different models
+            lm = self._program.get_lm() if isinstance(self._program, Module) else None
+        limiter: Limiter | None = getattr(lm or current().lm, "_limiter", None)
+        return configured if limiter is None else limiter.suggested()
 
     def _one(self, index: int, repeat: int) -> Steps[None]:
         """Run one example, in a context of its own, unless the evaluation has stopped."""
