@@ -84,7 +84,7 @@ class EvaluationRun:
         self._records: dict[tuple[int, int], ExampleRecord] = {}
         self._predictions: dict[tuple[int, int], Any] = {}
         self._failures = self._first_metric_failures = self._done = 0
-        self._under_way: set[tuple[int, int]] = set()
+        self._active: set[tuple[int, int]] = set()
         self._stop: tuple[str, Exception | None, str] | None = None  # status, cause, sentence
         self._is_closed = False
         self._has_printed = False
@@ -164,11 +164,11 @@ class EvaluationRun:
         """Run one example, in a context of its own, unless the evaluation has stopped."""
         if self._stop is not None:
             return
-        self._under_way.add((index, repeat))
+        self._active.add((index, repeat))
         try:
             yield from self._one_started(index, repeat)
         finally:
-            self._under_way.discard((index, repeat))
+            self._active.discard((index, repeat))
 
     def _one_started(self, index: int, repeat: int) -> Steps[None]:
         current_run.set(self._run)
@@ -279,7 +279,7 @@ class EvaluationRun:
         self._end("cancelled", None, "")
         if self._scope.cancel():
             ends = time.monotonic() + CANCEL_GRACE_SECONDS
-            while self._under_way and time.monotonic() < ends:
+            while self._active and time.monotonic() < ends:
                 time.sleep(0.01)
         return self._close("cancelled")
 
