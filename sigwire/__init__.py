@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from sigwire.core.tools.texts import ToolText
     from sigwire.core.tools.tool import Tool
     from sigwire.effects.cancellation import StreamCancelled
+    from sigwire.evaluate.comparison import Comparison, ProgramDifference, compare
     from sigwire.evaluate.evaluation import Evaluate, load_records
+    from sigwire.evaluate.progress import EvaluationProgress
+    from sigwire.evaluate.result import EvaluationResult
     from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
     from sigwire.evaluate.scores import MetricError, Score
     from sigwire.errors import (  # isort: skip
@@ -79,28 +82,28 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "EM", "F1", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart",
-    "Audio", "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError",
-    "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "CompleteAndGrounded", "Completions",
+    "EM", "F1", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart", "Audio",
+    "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities",
+    "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded", "Completions",
     "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "Evaluate",
-    "EvaluationAborted", "EvaluationInterrupted", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta",
-    "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InputError", "InputField",
-    "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "LMAuthenticationError", "LMBillingError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
-    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LanguageModel", "Limit",
-    "LimitState", "MalformedToolCall", "Message", "MetricError", "ModelError", "Module", "OutputField",
-    "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price", "ProgramEvent", "ReAct", "ReActStep",
-    "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat",
-    "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SemanticF1", "Signature", "SignatureError", "SigwireError",
-    "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
-    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted",
-    "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate",
-    "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match", "answer_passage_match",
-    "bfcl_match", "cache", "configure", "configure_cache", "contains", "context", "current_call", "deadline",
-    "em_score", "ensure_signature", "f1_score", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error",
-    "json_match", "limits", "load_bfcl", "load_records", "majority_judge", "make_signature", "matches_schema",
-    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices", "settings", "tool_call_match",
-    "track_usage", "within",
+    "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example",
+    "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1",
+    "Image", "InputError", "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError",
+    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
+    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "LMUnsupportedModelError", "LMWarning", "LanguageModel", "Limit", "LimitState", "MalformedToolCall", "Message",
+    "MetricError", "ModelError", "Module", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction",
+    "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
+    "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score",
+    "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta",
+    "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice",
+    "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
+    "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter",
+    "__version__", "agreement", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare",
+    "configure", "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature",
+    "f1_score", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl",
+    "load_records", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of",
+    "pairwise_judge", "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -136,7 +139,10 @@ _NAMES_BY_MODULE = {
         "bfcl_match contains em_score f1_score hotpot_f1_score json_match load_bfcl majority_judge matches_schema "
         "normalize_text pairwise_judge precision_score tool_call_match within"
     ),
+    "sigwire.evaluate.comparison": "Comparison ProgramDifference compare",
     "sigwire.evaluate.evaluation": "Evaluate load_records",
+    "sigwire.evaluate.progress": "EvaluationProgress",
+    "sigwire.evaluate.result": "EvaluationResult",
     "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",
     "sigwire.evaluate.scores": "MetricError Score",
     "sigwire.journal.errors": "ApprovalNeeded JournalDivergence PendingCall RunIsLive ToolInterrupted",

@@ -296,10 +296,9 @@ class EvaluationRun:
             if self._log is not None:
                 self._log.append({"type": "end", "status": status, "records": len(self._records), "seconds": seconds})
                 self._log.close()
-        self._reporter.close(status)
         places = sorted(self._records)
         options = self._options
-        return EvaluationResult.make(
+        result = EvaluationResult.make(
             type(self._program).__name__
             if isinstance(self._program, Module)
             else getattr(self._program, "__name__", ""),
@@ -318,6 +317,8 @@ class EvaluationRun:
             seconds=seconds,
             path=None if self._log is None else str(self._log.path),
         )
+        self._reporter.close(status, result)
+        return result
 
 
 _RAISED: Mapping[str, frozenset[str]] = {
