@@ -45,6 +45,7 @@ from sigwire.settings import context
 __all__ = ["Engine", "EngineSetup"]
 
 _MAX_ROUNDS = 8  # of runs that a provider failed
+_IDLE_ROUNDS = 2  # rounds without a finished run
 _MAX_REFUSALS = 1_000  # effects of a rule after its budget is spent
 _KEPT_PROGRAMS = 64
 
@@ -127,22 +128,32 @@ class Engine:
             self.candidates.setdefault(run.candidate.digest, run.candidate)
         cells: dict[RunKey, Cell] = {}
         self._recall(keys, effect, cells)
-        failures: list[str] = []
-        rounds = 0
+        failures, idle = list[str](), 0
         while missing := [run for run in keys if run not in cells]:
-            part = missing[: self._spending.fitting(len(missing))]
-            done: dict[RunKey, Cell] = {}
-            try:
-                yield from self._run_all(part, keys, effect, done, failures)
-            finally:
-                for run in part:  # in the asked order, also after an interrupt
-                    if (cell := done.get(run)) is not None:
-                        self._count(keys[run], run, effect, cell)
-                cells |= done
-            rounds = 0 if done else rounds + 1
-            if rounds >= 2 or len(failures) > _MAX_ROUNDS * len(keys):
+            before = len(cells)
+            yield from self._run_part(missing[: self._spending.fitting(len(missing))], keys, effect, cells, failures)
+            idle = idle + 1 if len(cells) == before else 0
+            if idle >= _IDLE_ROUNDS or len(failures) > _MAX_ROUNDS * len(keys):
                 raise SearchPaused.after(failures)
         return [cells[run] for run in effect.runs]
+
+    def _run_part(
+        self,
+        runs: Sequence[RunKey],
+        keys: Mapping[RunKey, bytes],
+        effect: Measure,
+        cells: dict[RunKey, Cell],
+        failures: list[str],
+    ) -> Steps[None]:
+        """Make runs and count those that ended, in the asked order, also after an interrupt."""
+        done: dict[RunKey, Cell] = {}
+        try:
+            yield from self._run_all(runs, keys, effect, done, failures)
+        finally:
+            for run in runs:
+                if (cell := done.get(run)) is not None:
+                    self._count(keys[run], run, effect, cell)
+            cells |= done
 
     def _recall(self, keys: Mapping[RunKey, bytes], effect: Measure, cells: dict[RunKey, Cell]) -> None:
         """Add the runs that are finished."""

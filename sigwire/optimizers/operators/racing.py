@@ -41,25 +41,27 @@ def race(
     seeded order in every race, so runs of earlier races are free.
     """
     running = list({each.digest: each for each in candidates if keep is None or each.digest != keep.digest}.values())
+    beside = [keep] if keep is not None else []
     order = list(rows)
     task.rng("race").shuffle(order)
     dropped: list[Candidate] = []
     seen = 0
     while seen < len(order) and running:
-        part = order[seen : seen + block]
-        entered = [*([keep] if keep is not None else []), *running]
-        yield Measure(tuple(RunKey(each, row) for each in entered for row in part))
-        seen += len(part)
+        part, seen = order[seen : seen + block], min(seen + block, len(order))
+        yield Measure(tuple(RunKey(each, row) for each in (*beside, *running) for row in part))
         running, lost = _going_on(task, running, keep, order[:seen], survivors, may_end=seen >= 2 * block)
         dropped[:0] = lost
-        for each in lost:
-            yield from report(Dropped(each, f"{task.judge.mean(each, order[:seen]):.3f} on {seen} rows"))
+        yield from _reported(task, lost, order[:seen])
     for each in running:
         yield from report(Measured(each, task.judge.mean(each, order), seen))
     ranked = task.judge.ranked(running, order[:seen])
-    leader = ranked[0] if ranked else keep
-    assert leader is not None, "a race has a candidate"
-    return RaceResult(leader, (*ranked, *dropped))
+    leaders = [*ranked, *beside, *dropped]
+    return RaceResult(leaders[0], (*ranked, *dropped))
+
+
+def _reported(task: Task, lost: Sequence[Candidate], rows: Sequence[str]) -> RuleSteps[None]:
+    for each in lost:
+        yield from report(Dropped(each, f"{task.judge.mean(each, rows):.3f} on {len(rows)} rows"))
 
 
 def _going_on(
