@@ -225,7 +225,7 @@ class EvaluationRun:
         wanted = self._options.provide_traceback
         if failure.is_bug and (wanted or (wanted is None and not self._has_printed)):
             self._has_printed = True
-            sys.stderr.write(_visible(failure.traceback))
+            self._reporter.note(_visible(failure.traceback))
         if failure.kind != "metric":
             self._first_metric_failures = -1
         elif self._first_metric_failures >= 0:
