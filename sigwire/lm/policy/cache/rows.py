@@ -73,7 +73,7 @@ def count(connection: sqlite3.Connection) -> int:
 
 
 def pack(key: bytes, json: bytes) -> bytes:
-    """Return the value of a row: a digest, then the JSON object, compressed if it is long.
+    """Return the value of a row: a digest, then the JSON (a list or an object), compressed if it is long.
 
     >>> unpack(b"k" * 32, pack(b"k" * 32, b"{}")), unpack(b"x" * 32, pack(b"k" * 32, b"{}"))
     (b'{}', None)
@@ -86,7 +86,7 @@ def unpack(key: bytes, value: object) -> bytes | None:
     if not isinstance(value, bytes) or len(key) != _KEY or len(value) > LARGEST_VALUE:
         return None
     json = value[_DIGEST:]
-    if not json.startswith(b"{"):  # no JSON object: compressed
+    if not json.startswith((b"[", b"{")):  # no JSON: compressed
         inflater = zlib.decompressobj()
         try:
             json = inflater.decompress(json, _MOST_INFLATED)

@@ -77,7 +77,7 @@ class DiskStore:
 
     def get(self, key: bytes, oldest: float = 0.0) -> StoredAnswer | None:
         """Return the answer of a key, ``None`` if there is none that was stored after ``oldest``."""
-        return self._use(lambda connection: self._get(connection, key, oldest))
+        return self._use(self._get, key, oldest)
 
     def _get(self, connection: sqlite3.Connection, key: bytes, oldest: float) -> StoredAnswer | None:
         row = connection.execute("SELECT value, at, used FROM answers WHERE key = ?", (key,)).fetchone()
@@ -102,7 +102,7 @@ class DiskStore:
         if len(value) > LARGEST_VALUE:
             self.counts["dropped"] += 1
         else:
-            self._use(lambda connection: self._put(connection, key, value), "dropped")
+            self._use(self._put, key, value, failed="dropped")
 
     def _put(self, connection: sqlite3.Connection, key: bytes, value: bytes) -> None:
         now = self._clock()
@@ -114,7 +114,7 @@ class DiskStore:
 
     def drop(self, key: bytes) -> None:
         """Delete an entry whose JSON is no answer."""
-        self._use(lambda connection: self._delete(connection, key))
+        self._use(self._delete, key)
 
     def _delete(self, connection: sqlite3.Connection, key: bytes) -> None:
         self.counts["foreign"] += 1
@@ -155,7 +155,7 @@ class DiskStore:
 
     # --- the file
 
-    def _use(self, action: Callable[[sqlite3.Connection], T], failed: str = "failed") -> T | None:
+    def _use(self, action: Callable[..., T], *args: object, failed: str = "failed") -> T | None:
         """Return the result of an action with the connection; ``None`` if there is none, or for an error of SQLite.
 
         An error is counted as ``failed``. A broken file is replaced for the next use.
@@ -163,7 +163,7 @@ class DiskStore:
         with self._lock:
             try:
                 connection = self._connection or self._open()
-                return None if connection is None else action(connection)
+                return None if connection is None else action(connection, *args)
             except (sqlite3.Error, OSError) as error:
                 self.counts[failed] += 1
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE:
