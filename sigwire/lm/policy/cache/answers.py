@@ -25,9 +25,7 @@ _COMPLETE = frozenset({"stop", "tool_calls", "length"})
 _NOTHING = Usage(input_tokens=0, output_tokens=0, cost=0.0)
 _TEXTS, _NUMBERS = frozenset({str, NoneType}), frozenset({int, float, NoneType})
 _ROW = 1  # the form of a row
-_counts = attrgetter(
-    "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "cost"
-)
+_counts = attrgetter("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "cost")
 
 
 def is_complete(response: Response) -> bool:
@@ -126,7 +124,16 @@ def _path_of(part: object, raw: object) -> list[str | int] | None:
 
 
 def _hit_of(
-    form: object, text: Any, reason: Any, reasoning: Any, model: Any, id: Any, counts: Any, raw: Any, path: Any, part: Any
+    form: object,
+    text: Any,
+    reason: Any,
+    reasoning: Any,
+    model: Any,
+    id: Any,
+    counts: Any,
+    raw: Any,
+    path: Any,
+    part: Any,
 ) -> Response:
     """Return the hit of a row. The values that programs read must have their types."""
     if not (

@@ -49,7 +49,8 @@ def request_key(identity: bytes, request: Request, rollout_id: object = None) ->
             _canonical(rollout_id),
         ]
         messages = request.messages
-        if messages and (text := _short_text(messages[-1])) is not None:  # new in most requests: a digest would be used once
+        # The last message is new in most requests: its digest would be used once.
+        if messages and (text := _short_text(messages[-1])) is not None:
             tail += messages[-1].role, text
             messages = messages[:-1]
         digests = [message.derived(_message_digest) for message in messages]
