@@ -15,6 +15,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from sigwire.core.json import dumps, loads
+from sigwire.core.narrow import is_array, is_object
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
@@ -62,7 +63,7 @@ def as_miss(response: Response) -> Response:
 def encode_response(response: Response) -> bytes:
     """Return an answer as JSON, with its own usage and without the log of its call. Raises ``ValueError`` if it has none."""
     usage = response.usage if response.cached_usage is None else response.cached_usage
-    data = _row_of(response, usage)
+    data: object = _row_of(response, usage)
     if data is None:
         data = replace(response, usage=usage, attempts=(), cache="off", cached_usage=None).to_json()
     try:
@@ -82,7 +83,7 @@ def decode_response(json: bytes) -> Response:
             data = from_json(json, allow_inf_nan=False)
         except ValueError:
             data = loads(json.decode("utf-8", "surrogatepass"))
-        if type(data) is list:
+        if is_array(data):
             return _hit_of(*data)
         response = Response.from_json(data)
         if _is_sound(response):
@@ -115,10 +116,10 @@ def _path_of(part: object, raw: object) -> list[str | int] | None:
         return None
     if part is raw:
         return []
-    for name, member in raw.items() if isinstance(raw, dict) else ():
+    for name, member in raw.items() if is_object(raw) else ():
         if member is part:
             return [name]
-        if isinstance(member, list) and member and member[0] is part:
+        if is_array(member) and member and member[0] is part:
             return [name, 0]
     return None
 
@@ -141,7 +142,9 @@ def _hit_of(
         and type(text) is str
         and text
         and reason in _COMPLETE
-        and _TEXTS.issuperset(map(type, (reasoning, model, id)))
+        and type(reasoning) in _TEXTS
+        and type(model) in _TEXTS
+        and type(id) in _TEXTS
         and _NUMBERS.issuperset(map(type, counts))
     ):
         raise ValueError("no answer")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 from types import NoneType
-from typing import cast
+from typing import TypeAlias, cast
 
 from pydantic_core import to_json
 
@@ -97,17 +97,20 @@ _NO_PART = frozenset({"prompt_cache", "service_tier"})  # options that decide th
 
 
 _PLAIN = frozenset({str, int, bool})  # types whose values are canonical
+_Scalar: TypeAlias = str | int | float | None
 _SCALARS = _PLAIN | {float, NoneType}
 _SHORT = 4096  # characters of a last message that is hashed without a digest of its own
 
 
 def _canonical_options(options: JsonObject) -> JsonValue:
-    return _scalar_options(**options) if _SCALARS.issuperset(map(type, options.values())) else _sorted_options(options)
+    if _SCALARS.issuperset(map(type, options.values())):
+        return _scalar_options(**cast("dict[str, _Scalar]", options))
+    return _sorted_options(options)
 
 
 @lru_cache(maxsize=128, typed=True)  # typed: True is not 1
-def _scalar_options(**options: JsonValue) -> JsonValue:
-    return _sorted_options(options)
+def _scalar_options(**options: _Scalar) -> JsonValue:
+    return _sorted_options({**options})
 
 
 def _sorted_options(options: JsonObject) -> JsonValue:

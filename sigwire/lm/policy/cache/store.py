@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeAlias, TypeVar, TypeVarTuple
 
 from sigwire.lm.policy.cache.folder import FileLock, RefusedFolder, check_file, make_folder
 from sigwire.lm.policy.cache.rows import (
@@ -35,18 +35,14 @@ from sigwire.lm.policy.cache.rows import (
 __all__ = ["DiskStore", "StoredAnswer"]
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+StoredAnswer: TypeAlias = tuple[bytes, float]
+"""A stored JSON text, and the time when it was stored."""
 
 _FILE, _LOCK_FILE = "cache-1.sqlite3", "cache.lock"
 _USED_EVERY = 3600.0  # seconds: hits of an entry write its time once in these
 _EVICT_ROWS = 200
 _CHECK_EVERY = 64  # writes between two looks at the size of the file
-
-
-class StoredAnswer(NamedTuple):
-    """A stored JSON text, and the time when it was stored."""
-
-    json: bytes
-    at: float
 
 
 class DiskStore:
@@ -94,7 +90,7 @@ class DiskStore:
         if abs(now - used) > _USED_EVERY:
             with suppress(sqlite3.OperationalError):  # locked
                 connection.execute("UPDATE answers SET used = ? WHERE key = ?", (now, key))
-        return StoredAnswer(text, at)
+        return text, at
 
     def put(self, key: bytes, json: bytes) -> None:
         """Store an answer, in a transaction of its own."""
@@ -155,7 +151,7 @@ class DiskStore:
 
     # --- the file
 
-    def _use(self, action: Callable[..., T], *args: object, failed: str = "failed") -> T | None:
+    def _use(self, action: Callable[[sqlite3.Connection, *Ts], T], *args: *Ts, failed: str = "failed") -> T | None:
         """Return the result of an action with the connection; ``None`` if there is none, or for an error of SQLite.
 
         An error is counted as ``failed``. A broken file is replaced for the next use.

@@ -258,7 +258,7 @@ def test_broken_file_is_renamed_and_replaced(tmp_path: Path, damage: Any) -> Non
     store.put(KEY, JSON)
     store.put(KEY, JSON)
     assert (found := store.get(KEY)) is not None
-    assert found.json == JSON
+    assert found[0] == JSON
     assert len(list(folder.glob("cache-1.sqlite3.broken-*"))) == 1
     store.close()
 
