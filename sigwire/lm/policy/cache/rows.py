@@ -78,7 +78,8 @@ def pack(key: bytes, json: bytes) -> bytes:
     >>> unpack(b"k" * 32, pack(b"k" * 32, b"{}")), unpack(b"x" * 32, pack(b"k" * 32, b"{}"))
     (b'{}', None)
     """
-    return _digest(key, json) + (json if len(json) < _SHORT else zlib.compress(json, 1))
+    digest = blake2b(key + json, digest_size=_DIGEST).digest()
+    return digest + (json if len(json) < _SHORT else zlib.compress(json, 1))
 
 
 def unpack(key: bytes, value: object) -> bytes | None:
@@ -94,8 +95,4 @@ def unpack(key: bytes, value: object) -> bytes | None:
             return None
         if not inflater.eof or inflater.unused_data:
             return None
-    return json if _digest(key, json) == value[:_DIGEST] else None
-
-
-def _digest(key: bytes, json: bytes) -> bytes:
-    return blake2b(key + json, digest_size=_DIGEST).digest()
+    return json if blake2b(key + json, digest_size=_DIGEST).digest() == value[:_DIGEST] else None

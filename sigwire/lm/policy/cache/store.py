@@ -73,7 +73,13 @@ class DiskStore:
 
     def get(self, key: bytes, oldest: float = 0.0) -> StoredAnswer | None:
         """Return the answer of a key, ``None`` if there is none that was stored after ``oldest``."""
-        return self._use(self._get, key, oldest)
+        with self._lock:
+            try:
+                connection = self._connection or self._open()
+                return None if connection is None else self._get(connection, key, oldest)
+            except (sqlite3.Error, OSError) as error:
+                self._fail(error, "failed")
+        return None
 
     def _get(self, connection: sqlite3.Connection, key: bytes, oldest: float) -> StoredAnswer | None:
         row = connection.execute("SELECT value, at, used FROM answers WHERE key = ?", (key,)).fetchone()
@@ -161,10 +167,13 @@ class DiskStore:
                 connection = self._connection or self._open()
                 return None if connection is None else action(connection, *args)
             except (sqlite3.Error, OSError) as error:
-                self.counts[failed] += 1
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE:
-                    self._replace()
+                self._fail(error, failed)
         return None
+
+    def _fail(self, error: Exception, failed: str) -> None:
+        self.counts[failed] += 1
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE:
+            self._replace()
 
     def _open(self) -> sqlite3.Connection | None:
         if self._is_off:
