@@ -20,7 +20,7 @@ __all__ = ["cache_layers"]
 
 
 def cache_layers(backend: object, choice: CacheChoice) -> tuple[Layer, ...]:
-    """Return the layer around calls of a backend. None if the cache is off, or if the backend names no identity."""
+    """Return the layers of the cache around a call: one, or none if the cache is off or the backend has no identity."""
     identity: Identity | None = None if choice.cache is False or is_off() else getattr(backend, "identity", None)
     return () if identity is None else (_layer_maker()(identity, choice),)
 

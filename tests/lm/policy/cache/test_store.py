@@ -201,7 +201,7 @@ CHANGED_ROWS: dict[str, list[Any]] = {
     "row whose path leads nowhere": [*ROW[:8], ["choices", 1], None],
     "row whose path is a number": [*ROW[:8], 1, None],
 }
-HOSTILE |= {name: pack(KEY, json.dumps(row).encode()) for name, row in CHANGED_ROWS.items()}
+HOSTILE.update({name: pack(KEY, json.dumps(row).encode()) for name, row in CHANGED_ROWS.items()})
 HOSTILE["row with NaN"] = pack(KEY, json.dumps([*ROW[:7], float("nan"), None, None]).encode())
 HOSTILE["deep row"] = pack(
     KEY, json.dumps([*ROW[:7], 0, None, None]).replace("0, null", "[" * 9000 + "]" * 9000 + ", null").encode()
