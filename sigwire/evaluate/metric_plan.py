@@ -145,15 +145,18 @@ def _arguments_of(metric: Metric, name: str) -> _MetricArguments:
     if parameters is None:
         return _MetricArguments((), ())
     places = [each for each in parameters.values() if each.kind in _POSITIONAL]
-    required = [each.default for each in places].count(inspect.Parameter.empty)
+    required = sum(each.default is inspect.Parameter.empty for each in places)
     if not _takes_two(parameters) or required > 2 + len(_OPTIONAL):
         raise ConfigurationError(
             f"The metric {name} takes no (example, prediction) (planning its call). Its parameters are "
             f"{', '.join(parameters) or 'none'}; write def {name}(example, prediction, trace=None)."
         )
     by_position = _OPTIONAL[: max(0, required - 2)] or _unnamed_trace(places)
-    by_name = tuple(each for each in _OPTIONAL if each in parameters and each not in by_position)
-    return _MetricArguments(by_position, by_name)
+    return _MetricArguments(by_position, tuple(_named(parameters, by_position)))
+
+
+def _named(parameters: Mapping[str, inspect.Parameter], by_position: Sequence[str]) -> list[str]:
+    return [each for each in _OPTIONAL if each in parameters and each not in by_position]
 
 
 def _parameters_of(metric: Metric) -> Mapping[str, inspect.Parameter] | None:
