@@ -74,6 +74,13 @@ if TYPE_CHECKING:
     from sigwire.modules.predict import Predict
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
+    from sigwire.optimizers.rules.better_together import BetterTogether
+    from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+    from sigwire.optimizers.rules.ensemble import Ensemble, majority
+    from sigwire.optimizers.rules.knn import KNNFewShot
+    from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
+    from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
+    from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
     from sigwire.settings import configure, context, settings
     from sigwire.signatures.declarations import InputField, OutputField
     from sigwire.signatures.signature import Signature, ensure_signature, make_signature
@@ -83,27 +90,29 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EM", "F1", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart", "Audio",
-    "BaseCallback", "BaseLM", "BatchRun", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities",
-    "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded", "Completions",
-    "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "Evaluate",
-    "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example",
-    "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1",
-    "Image", "InputError", "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError",
-    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
-    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
-    "LMUnsupportedModelError", "LMWarning", "LanguageModel", "Limit", "LimitState", "MalformedToolCall", "Message",
-    "MetricError", "ModelError", "Module", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction",
-    "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
-    "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score",
-    "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta",
-    "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice",
-    "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
-    "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter",
-    "__version__", "agreement", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare",
-    "configure", "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature",
-    "f1_score", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl",
-    "load_records", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of",
-    "pairwise_judge", "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
+    "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
+    "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
+    "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded",
+    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning",
+    "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
+    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
+    "File", "Finished", "History", "HotPotF1", "Image", "InputError", "InputField", "JSONAdapter", "Journal",
+    "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
+    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel",
+    "Limit", "LimitState", "MalformedToolCall", "Message", "MetricError", "ModelError", "Module", "OutputField",
+    "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct",
+    "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response",
+    "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SemanticF1", "Signature", "SignatureError",
+    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
+    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
+    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
+    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match",
+    "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache", "contains", "context",
+    "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score", "inspect_history",
+    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority", "majority_judge",
+    "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices",
+    "settings", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -168,6 +177,13 @@ _NAMES_BY_MODULE = {
     "sigwire.modules.agents.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",
+    "sigwire.optimizers.rules.better_together": "BetterTogether",
+    "sigwire.optimizers.rules.bootstrap_few_shot": "BootstrapFewShot",
+    "sigwire.optimizers.rules.ensemble": "Ensemble majority",
+    "sigwire.optimizers.rules.knn": "KNNFewShot",
+    "sigwire.optimizers.rules.labeled_few_shot": "LabeledFewShot",
+    "sigwire.optimizers.rules.optuna_search": "BootstrapFewShotWithOptuna",
+    "sigwire.optimizers.rules.random_search": "BootstrapFewShotWithRandomSearch BootstrapRS",
     "sigwire.settings": "configure context settings",
     "sigwire.signatures.declarations": "InputField OutputField",
     "sigwire.signatures.signature": "Signature ensure_signature make_signature",
@@ -178,7 +194,7 @@ _NAMES_BY_MODULE = {
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _DSPY_ONLY = frozenset(
     "DummyLM SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
-    "streaming streaming_response sync_send_to_stream".split()
+    "streaming streaming_response sync_send_to_stream teleprompt".split()
 )
 
 

@@ -74,7 +74,8 @@ class Judge:
         seed: int = 0,
     ) -> None:
         self.table = table
-        self.confidence, self.strategy, self.threshold, self.seed = confidence, strategy, threshold, seed
+        self.confidence, self.threshold, self.seed = confidence, threshold, seed
+        self.strategy: Strategy = strategy
         self._unscored = unscored
 
     # --- one candidate
