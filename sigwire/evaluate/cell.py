@@ -49,6 +49,7 @@ class Cell(Value):
     ``score``: ``None`` if not scored (failures of the provider, the metric and the caller). ``requests``: those that were sent
     to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
     dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
+    ``feedbacks``: the feedback for single predictors, by path.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -67,6 +68,7 @@ class Cell(Value):
     metric_cost: float | None = None
     seconds: float = 0.0
     trace: tuple[TraceStep, ...] = ()
+    feedbacks: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def to_json(self) -> JsonObject:
         """Return the cell as JSON."""
