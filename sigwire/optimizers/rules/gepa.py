@@ -10,7 +10,7 @@ from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Dropped, Kept
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.pareto import draw_parent, leads
+from sigwire.optimizers.pareto import ancestors, draw_parent, leads
 from sigwire.optimizers.proposals import checked, rewrite_instruction, rewrite_tools
 from sigwire.optimizers.racing import BLOCK, race
 from sigwire.optimizers.reflection import RowCell, blame
@@ -23,6 +23,8 @@ import os
 TURNS = {"light": int(os.environ.get("G_TURNS", 12)), "medium": 24, "heavy": 48}
 EXTRA = int(os.environ.get("G_EXTRA", 6))
 LOOKS = int(os.environ.get("G_LOOKS", 2))
+TOUR = int(os.environ.get("G_TOUR", 2))
+HARD = int(os.environ.get("G_HARD", 0))
 FINAL = int(os.environ.get("G_FINAL", 2))
 class GEPA(Optimizer):
     def __init__(self, metric, *, auto=None, max_full_evals=None, max_metric_calls=None, reflection_minibatch_size=3,
@@ -86,8 +88,20 @@ class _Search:
         scores = {digest: task.judge.table.scores(each, self.val) for digest, each in self.pool.items()}
         shared = [row for row in self.val if all(row in each for each in scores.values())]
         means = {digest: self.strength(each) for digest, each in self.pool.items()}
-        parent = self.pool[draw_parent(leads(scores, shared), means, task.rng("parent", turn))]
+        source = task.rng("parent", turn)
+        draws = [draw_parent(leads(scores, shared), means, source) for _ in range(TOUR)]
+        parent = self.pool[max(draws, key=lambda each: means[each])]
         batch = self.batch(turn)
+        if HARD:
+            lineage = [parent.digest, *ancestors(parent, self.pool)]
+            last = {}
+            for digest in reversed(lineage):
+                for (d, row), cell in self.cells.items():
+                    if d == digest: last[row] = (d, (cell.score or 0) < perfect)
+            hard = [row for row, (d, bad) in last.items() if bad and d != parent.digest]
+            source.shuffle(hard)
+            fresh = [row for row in batch if row not in hard]
+            batch = [*hard[:HARD], *fresh][:max(len(batch), 0)]
         cells = yield from self.run(parent, batch, traced=True)
         runs = list(zip(batch, cells))
         extra = [(row, cell) for (digest, row), cell in reversed(self.cells.items()) if digest == parent.digest and row not in batch and (cell.score or 0) < perfect][:EXTRA]
