@@ -1,149 +1,161 @@
-"""GEPA: reflect on failing runs, rewrite one step, and keep a Pareto front of candidates."""
+"""GEPA: reflect on failing runs, rewrite one component, and keep a Pareto front of candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack
 
-from sigwire.errors import BudgetSpent, ConfigurationError
-from sigwire.evaluate.cell import Cell
-from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.events import Dropped, Kept
+from sigwire.core.example import Example
+from sigwire.errors import ConfigurationError
+from sigwire.modules.module import Module
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.pareto import ancestors, draw_parent, leads
-from sigwire.optimizers.proposals import checked, rewrite_instruction, rewrite_tools
-from sigwire.optimizers.racing import BLOCK, race
-from sigwire.optimizers.reflection import RowCell, blame
-from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
+from sigwire.optimizers.plan import Amount, Forecast
+from sigwire.optimizers.racing import BLOCK
+from sigwire.optimizers.reflective.evolution import Evolution, EvolutionPlan
+from sigwire.optimizers.reflective.gepa_result import GEPAResult
+from sigwire.optimizers.reports.report import OptimizationReport
+from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 
 __all__ = ["GEPA"]
 
-import os
-TURNS = {"light": int(os.environ.get("G_TURNS", 12)), "medium": 24, "heavy": 48}
-EXTRA = int(os.environ.get("G_EXTRA", 6))
-LOOKS = int(os.environ.get("G_LOOKS", 2))
-TOUR = int(os.environ.get("G_TOUR", 2))
-HARD = int(os.environ.get("G_HARD", 0))
-FINAL = int(os.environ.get("G_FINAL", 2))
+_TURNS = {"light": 20, "medium": 40, "heavy": 80}
+_SELECTIONS = ("pareto", "current_best", "epsilon_greedy")
+_SELECTORS = ("blame", "round_robin", "all")
+
+
 class GEPA(Optimizer):
-    def __init__(self, metric, *, auto=None, max_full_evals=None, max_metric_calls=None, reflection_minibatch_size=3,
-                 reflection_lm=None, num_threads=None, failure_score=0.0, perfect_score=1.0, seed=0, use_merge=True, skip_perfect_score=True, **search):
-        super().__init__(metric, prompt_model=reflection_lm, num_threads=num_threads, failure_score=failure_score, seed=seed, **search)
-        self.auto, self.max_metric_calls = auto, max_metric_calls
-        self.reflection_minibatch_size = reflection_minibatch_size
-        self.perfect_score = perfect_score
-        self.skip_perfect_score = skip_perfect_score
+    """Rewrite instructions and texts of tools by reflection on failing runs (Agrawal et al. 2025, *GEPA: Reflective Prompt
+    Evolution Can Outperform Reinforcement Learning*).
 
-    def rule(self, task, options):
-        return _Search(self, task).steps()
+    Each turn draws a parent from the Pareto front, runs it on ``reflection_minibatch_size`` training rows, shows the failures
+    with the metric's feedback to ``reflection_lm``, and runs the child on the same rows. A better child runs on validation
+    rows (see ``strategy`` in ``SearchOptions``) and joins the pool. Two leaders that changed different components are merged.
 
+    Exactly one of ``auto`` ("light", "medium", "heavy"), ``max_full_evals`` (times all rows), ``max_metric_calls`` (runs) and
+    ``budget`` (calls) limits the search. The metric returns feedback as ``Prediction(score=, feedback=)``; it may take
+    ``pred_name`` and ``pred_trace`` and give each predictor its own. ``component_selector``: "blame" (the predictors that
+    failing runs passed), "round_robin", "all", or a function as in the ``gepa`` package. ``instruction_proposer(candidate,
+    reflective_dataset, components_to_update)`` replaces the writing model.
 
-class _Search:
-    def __init__(self, gepa: GEPA, task: Task) -> None:
-        self.gepa, self.task = gepa, task
-        self.pool: dict[str, Candidate] = {task.baseline.digest: task.baseline}
-        self.known = {task.baseline.digest}
-        self.cells: dict[tuple[str, str], Cell] = {}
-        self.val = list(task.val)
-        task.rng("race").shuffle(self.val)
-        self.measured: set[tuple[str, str]] = set()
-        self.looks: dict[str, int] = {task.baseline.digest: len(self.val)}
+    Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of the confused pair are rewritten
+    together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.
+    Cost, for V validation rows and minibatches of b: 2·V + about 20 turns of 2·b + 8 runs and a writing call ("light").
+    """
 
-    def limit(self) -> int:
-        b, v = self.gepa.reflection_minibatch_size, len(self.val)
-        if self.gepa.max_metric_calls:
-            return self.gepa.max_metric_calls
-        return 2 * v + TURNS[self.gepa.auto or "light"] * (2 * b + BLOCK)
+    _fixed_tunes = frozenset({"instructions", "tools"})
+    _explains = True
 
-    def run(self, candidate, rows, traced=False):
-        cells = yield from measure(candidate, rows, traced=traced)
-        self.measured |= {(candidate.digest, row) for row in rows}
-        if traced:
-            self.cells |= {(candidate.digest, row): cell for row, cell in zip(rows, cells)}
-        return cells
+    def __init__(
+        self,
+        metric: Any = None,
+        *,
+        auto: str | None = None,
+        max_full_evals: int | None = None,
+        max_metric_calls: int | None = None,
+        reflection_minibatch_size: int | None = 3,
+        candidate_selection_strategy: str = "pareto",
+        reflection_lm: Any = None,
+        skip_perfect_score: bool = True,
+        add_format_failure_as_feedback: bool = True,
+        instruction_proposer: Callable[..., Any] | None = None,
+        component_selector: Any = "blame",
+        use_merge: bool = True,
+        max_merge_invocations: int | None = 5,
+        num_threads: int | None = None,
+        failure_score: float = 0.0,
+        perfect_score: float = 1.0,
+        track_stats: bool = False,
+        prompt_model: Any = None,
+        **search: Unpack[SearchOptions],
+    ) -> None:
+        if max_metric_calls is not None and search.get("budget") is None and max_metric_calls < 1:
+            raise ConfigurationError(f"max_metric_calls is above 0, not {max_metric_calls} (making GEPA).")
+        super().__init__(
+            metric,
+            prompt_model=reflection_lm or prompt_model,
+            num_threads=num_threads,
+            failure_score=failure_score,
+            **search,
+        )
+        self.auto, self.max_full_evals, self.max_metric_calls = auto, max_full_evals, max_metric_calls
+        self.reflection_minibatch_size = reflection_minibatch_size or 3
+        self.candidate_selection_strategy, self.component_selector = candidate_selection_strategy, component_selector
+        self.skip_perfect_score, self.perfect_score = skip_perfect_score, perfect_score
+        self.add_format_failure_as_feedback = add_format_failure_as_feedback
+        self.instruction_proposer = instruction_proposer
+        self.use_merge, self.max_merge_invocations = use_merge, max_merge_invocations or 0
+        self.track_stats = track_stats
+        self._check()
 
-    def steps(self) -> Rule:
-        try:
-            yield from self.run(self.task.baseline, self.val)
-            turn = 0
-            while len(self.measured) + 2 * self.gepa.reflection_minibatch_size + LOOKS * BLOCK + FINAL * (len(self.val) ) // 1 - 0 <= self.limit() and turn < 200:
-                yield from self.turn(turn)
-                turn += 1
-            return (yield from self.best())
-        except BudgetSpent:
-            return max(self.pool.values(), key=self.strength)
+    def _check(self) -> None:
+        limits = {"auto": self.auto, "max_full_evals": self.max_full_evals, "max_metric_calls": self.max_metric_calls}
+        given = [name for name, value in limits.items() if value is not None]
+        if len(given) > 1 or (not given and self.search.get("budget") is None):
+            raise ConfigurationError(
+                f"GEPA takes exactly one of {', '.join(limits)}, or a budget; got {', '.join(given) or 'none'} (making it). "
+                'Write GEPA(metric=my_metric, auto="light").'
+            )
+        checks = (
+            ("auto", self.auto in (None, *_TURNS), tuple(_TURNS)),
+            ("candidate_selection_strategy", self.candidate_selection_strategy in _SELECTIONS, _SELECTIONS),
+            ("component_selector", callable(self.component_selector) or self.component_selector in _SELECTORS, _SELECTORS),
+        )  # fmt: skip
+        for name, fits, known in checks:
+            if not fits:
+                raise ConfigurationError(
+                    f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r:.80} (making GEPA)."
+                )
 
-    def strength(self, candidate: Candidate) -> float:
-        differences = self.task.judge.differences(candidate, self.task.baseline, self.val)
-        return sum(differences) / (len(differences) + 4)
+    def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
+        """Return the rule."""
+        return Evolution(task, self._settings(len(task.train), len(task.val), len(task.signatures))).steps()
 
-    def best(self) -> Rule:
-        strong = sorted(self.pool.values(), key=lambda each: -self.strength(each))[:FINAL]
-        result = yield from race(self.task, strong, self.val, keep=self.task.baseline, block=20)
-        return result.leader
+    def _settings(self, train: int, val: int, predictors: int) -> EvolutionPlan:
+        batch = min(self.reflection_minibatch_size, train)
+        turns = int(_TURNS[self.auto or "heavy"] * (1 + predictors) / 2)
+        runs = 2 * val + turns * (2 * batch + BLOCK)
+        if self.max_full_evals is not None:
+            runs = self.max_full_evals * (train + val)
+        elif self.max_metric_calls is not None:
+            runs = self.max_metric_calls
+        return EvolutionPlan(
+            runs=max(runs, val),
+            turns=max(1, (runs - val) // batch),
+            minibatch=batch,
+            selection=self.candidate_selection_strategy,
+            perfect=self.perfect_score,
+            skips_perfect=self.skip_perfect_score,
+            merges=self.max_merge_invocations if self.use_merge and predictors > 1 else 0,
+            components=self.component_selector,
+            proposer=self.instruction_proposer,
+            parse_failures=self.add_format_failure_as_feedback,
+        )
 
-    def turn(self, turn: int):
-        task, perfect = self.task, self.gepa.perfect_score
-        scores = {digest: task.judge.table.scores(each, self.val) for digest, each in self.pool.items()}
-        shared = [row for row in self.val if all(row in each for each in scores.values())]
-        means = {digest: self.strength(each) for digest, each in self.pool.items()}
-        source = task.rng("parent", turn)
-        draws = [draw_parent(leads(scores, shared), means, source) for _ in range(TOUR)]
-        parent = self.pool[max(draws, key=lambda each: means[each])]
-        batch = self.batch(turn)
-        if HARD:
-            lineage = [parent.digest, *ancestors(parent, self.pool)]
-            last = {}
-            for digest in reversed(lineage):
-                for (d, row), cell in self.cells.items():
-                    if d == digest: last[row] = (d, (cell.score or 0) < perfect)
-            hard = [row for row, (d, bad) in last.items() if bad and d != parent.digest]
-            source.shuffle(hard)
-            fresh = [row for row in batch if row not in hard]
-            batch = [*hard[:HARD], *fresh][:max(len(batch), 0)]
-        cells = yield from self.run(parent, batch, traced=True)
-        runs = list(zip(batch, cells))
-        extra = [(row, cell) for (digest, row), cell in reversed(self.cells.items()) if digest == parent.digest and row not in batch and (cell.score or 0) < perfect][:EXTRA]
-        if all((cell.score or 0) >= perfect for cell in cells):
-            return
-        child = yield from self.child(parent, [*runs, *extra], turn)
-        if child is None:
-            return
-        self.known.add(child.digest)
-        yield from self.run(child, batch, traced=True)
-        if sum(task.judge.differences(child, parent, batch)) <= 0:
-            yield from report(Dropped(child, "not better on the minibatch"))
-            return
-        for look in range(1, LOOKS + 1):
-            seen = self.val[:look * BLOCK]
-            yield from self.run(parent, seen)
-            yield from self.run(child, seen)
-            if task.judge.is_worse(child, parent, seen):
-                yield from report(Dropped(child, "worse"))
-                return
-            if task.judge.is_better(child, parent, seen):
-                break
-        if sum(task.judge.differences(child, parent, seen)) < 0:
-            yield from report(Dropped(child, "worse"))
-            return
-        self.pool[child.digest] = child
-        yield from report(Kept(child, "joined"))
+    def plan(
+        self,
+        student: Module,
+        trainset: Iterable[Example],
+        valset: Iterable[Example] | None = None,
+        *,
+        teacher: Module | None = None,
+        testset: Iterable[Example] | None = None,
+        **options: Any,
+    ) -> Forecast:
+        """Return what ``compile`` with these arguments may cost, at most the limits of the search. No call is made."""
+        train, val, test = list(trainset), list(valset or ()), list(testset or ())
+        found = super().plan(student, train, val, teacher=teacher, testset=test, **options)
+        count = len(student.named_predictors())
+        val_rows = len(val) or len(train) // 2
+        settings = self._settings(len(train) if val else len(train) - val_rows, val_rows, count)
+        runs = Amount(
+            min(found.runs.min, val_rows), found.runs.expected, max(found.runs.max, settings.runs + 2 * len(test))
+        )
+        writing = Amount(0, found.writing.expected, max(found.writing.max, settings.turns * count))
+        per_run = Amount(runs.min * count, runs.expected * count, runs.max * count)
+        return Forecast(runs, writing, per_run + writing)
 
-    def child(self, parent, runs, turn):
-        task = self.task
-        predictor = next(iter(task.signatures))
-        from sigwire.optimizers.tool_tuning import tool_names
-        if len(tool_names(task, predictor)) > 1 and turn % 4:
-            texts = yield from rewrite_tools(task, parent, predictor, runs, sample=turn)
-        else:
-            texts = yield from rewrite_instruction(task, parent, predictor, runs, sample=turn)
-        return (yield from checked(parent, texts, self.known, "reflection"))
-
-    def batch(self, turn):
-        size, rows = self.gepa.reflection_minibatch_size, list(self.task.train)
-        each = max(1, len(rows) // size)
-        order = list(rows)
-        self.task.rng("epoch", turn // each).shuffle(order)
-        at = turn % each * size
-        return order[at : at + size]
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
+        """Add ``detailed_results``, made from the report when it is read, if ``track_stats`` is true."""
+        if self.track_stats:
+            program.detailed_results = GEPAResult(student, report)

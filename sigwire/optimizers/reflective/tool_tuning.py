@@ -21,7 +21,16 @@ from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.task import Task
 
-__all__ = ["ToolEvidence", "ToolUse", "expected_calls", "proposed_texts", "tool_names", "tool_slots", "tool_uses", "transcript"]
+__all__ = [
+    "ToolEvidence",
+    "ToolUse",
+    "expected_calls",
+    "proposed_texts",
+    "tool_names",
+    "tool_slots",
+    "tool_uses",
+    "transcript",
+]
 
 NONE = "none"
 _MOST_CHARACTERS = 300
@@ -154,7 +163,9 @@ class ToolEvidence:
                 touched |= {name, called} - {NONE}
                 _increment(self.confused, (name, called))
             elif wanted and use:
-                wrong = [each for each in (*wanted[1], *use.arguments) if wanted[1].get(each) != use.arguments.get(each)]
+                wrong = [
+                    each for each in (*wanted[1], *use.arguments) if wanted[1].get(each) != use.arguments.get(each)
+                ]
                 for argument in dict.fromkeys(wrong):
                     touched.add(name)
                     _increment(self.arguments, (name, argument))
@@ -219,7 +230,12 @@ def tool_texts(task: Task, candidate: Candidate, predictor: str, tools: Sequence
 
 
 def proposed_texts(
-    task: Task, candidate: Candidate, predictor: str, tools: Sequence[str], answer: object, wrong: Iterable[tuple[str, str]]
+    task: Task,
+    candidate: Candidate,
+    predictor: str,
+    tools: Sequence[str],
+    answer: object,
+    wrong: Iterable[tuple[str, str]],
 ) -> dict[Slot, str]:
     """Return the new texts by slot in an answer of the writing model.
 

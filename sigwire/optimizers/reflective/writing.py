@@ -53,7 +53,9 @@ class DescribeTools(Signature):
     """
 
     step: str = InputField(desc="the step that calls the tools, with its inputs and outputs")
-    tools: dict[str, dict[str, Any]] = InputField(desc="the tools to rewrite: current descriptions of them and their args")
+    tools: dict[str, dict[str, Any]] = InputField(
+        desc="the tools to rewrite: current descriptions of them and their args"
+    )
     problems: str = InputField(desc="how often which call was made in place of which")
     runs: str = InputField(desc=_RUNS)
     tool_descriptions: dict[str, dict[str, Any]] = OutputField(

@@ -13,11 +13,11 @@ from sigwire.core.json import JsonObject, dumps
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.reflective.tool_tuning import transcript
+from sigwire.optimizers.reflective.writing import fenced
 from sigwire.optimizers.task import Task
-from sigwire.optimizers.tool_tuning import transcript
-from sigwire.optimizers.writing import fenced
 
-__all__ = ["RowCell", "RunRecord", "blame", "records_of", "shown_runs", "step_outline", "text_of"]
+__all__ = ["RowCell", "RunRecord", "blame", "records_of", "shown_runs", "text_of"]
 
 RowCell: TypeAlias = tuple[str, Cell]
 """The id of a training row and a traced run on it."""
@@ -62,9 +62,7 @@ def records_of(
     return [*failures, *[record for record in records if not record.is_failure][:1]]
 
 
-def _record(
-    task: Task, predictor: str, row: str, cell: Cell, perfect: float, parse_failures: bool
-) -> RunRecord | None:
+def _record(task: Task, predictor: str, row: str, cell: Cell, perfect: float, parse_failures: bool) -> RunRecord | None:
     steps = [step for step in cell.trace if step.path == predictor]
     failed_here = cell.failure is not None and (cell.failure.path == predictor or not steps)
     if not steps and not (failed_here and parse_failures):
@@ -118,11 +116,6 @@ def shown_runs(records: Sequence[RunRecord]) -> str:
 def text_of(task: Task, candidate: Candidate, slot: str) -> str:
     """Return the text of a slot of the program with a candidate applied."""
     return candidate.texts.get(slot, task.slots[slot])
-
-
-def step_outline(task: Task, predictor: str) -> str:
-    """Return a step in a line: its name, inputs and outputs."""
-    return f"{predictor}: {task.signatures[predictor].signature}"
 
 
 def blame(task: Task, runs: Sequence[RowCell], perfect: float = 1.0) -> Mapping[str, float]:
