@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -22,6 +22,7 @@ from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.optimizers.task import Task
+from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["Amount", "Forecast", "LuckyJudge", "forecast"]
 
@@ -122,7 +123,7 @@ def _count(task: Task, make: Any) -> tuple[int, int, int]:
 def _answers(task: Task, effect: Write, written: set[str]) -> list[Mapping[str, Any] | None]:
     """Return made-up answers; in a plan of few candidates none of them can be used."""
     answers = [_answer(effect, at) for at in range(effect.sample, effect.sample + effect.count)]
-    written |= {f"{effect.signature.__name__}{answer}" for answer in answers}
+    written |= {f"{effect.name}{answer}" for answer in answers}
     return [None] * effect.count if task.plan == "few" else [*answers]
 
 
@@ -138,8 +139,10 @@ def _cell(task: Task, run: RunKey, effect: Measure) -> Cell:
 
 
 def _answer(effect: Write, at: int) -> Mapping[str, Any]:
-    mark = sha256(repr((effect.signature.__name__, to_plain(dict(effect.inputs)), at)).encode()).hexdigest()[:12]
+    mark = sha256(repr((effect.name, to_plain(dict(effect.inputs)), at)).encode()).hexdigest()[:12]
     outputs: JsonObject = {}
+    if not isinstance(effect.signature, SignatureMeta):
+        return {name: f"{name} {mark}" for name in cast("list[str]", effect.inputs.get("components_to_update", []))}
     for name, info in effect.signature.output_fields.items():
         outputs[name] = f"{name} {mark}" if info.annotation is str else [f"{name} {mark}"]
     return outputs
