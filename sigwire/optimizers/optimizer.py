@@ -112,8 +112,6 @@ class Optimizer(ChecksKeywords):
         **search: Unpack[SearchOptions],
     ) -> None:
         name = type(self).__name__
-        if metric is None and self._needs_metric:
-            raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
         for option, given in search.items():
             if option not in SearchOptions.__annotations__:
                 hint = suggest(option, SearchOptions.__annotations__)
@@ -124,6 +122,8 @@ class Optimizer(ChecksKeywords):
             fits, wanted = _CHECKS.get(option, (_anything, ""))
             if not fits(given):
                 raise ConfigurationError(f"{option} is {wanted}, not {given!r:.80} (making {name}).")
+        if metric is None and self._needs_metric:
+            raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
         if num_threads is not None and num_threads < 1:
             raise ConfigurationError(f"num_threads is a number above 0, not {num_threads} (making {name}).")
         self.metric = metric

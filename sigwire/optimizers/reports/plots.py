@@ -91,20 +91,26 @@ def plot(search: PlottedSearch, kind: str) -> Svg:
 def _score(search: PlottedSearch) -> Svg:
     points = sorted((each.spent.calls, each.mean) for each in search.trials if each.mean is not None and each.spent)
     baseline = list(search.scores.get(search.baseline.digest, {}).values())
-    start = [sum(baseline) / len(baseline)] if baseline else []
-    axes = _Axes.around([0, *(x for x, _ in points)], [*start, *(y for _, y in points)], "calls", "mean score")
-    best, corners, dots = start[0] if start else float("-inf"), list[tuple[float, float]](), list[str]()
+    start = sum(baseline) / len(baseline) if baseline else float("-inf")
+    means = [mean for _, mean in points]
+    axes = _Axes.around([0, *(x for x, _ in points)], [*means, start] if baseline else means, "calls", "mean score")
+    band = _band(axes, baseline) if baseline else []
+    return axes.drawing(
+        "Mean score of trials over calls; the band is the student's 95 % interval", [*band, *_best(axes, points, start)]
+    )
+
+
+def _best(axes: _Axes, points: Sequence[tuple[int, float]], best: float) -> list[str]:
+    """Return a dot for each point, large if it is the best until then, and the line of the best."""
+    corners: list[tuple[float, float]] = []
+    dots: list[str] = []
     for calls, mean in points:
         title = f"{mean:.3f} at {calls} calls"
         dots.append(_dot(axes.x(calls), axes.y(mean), 4.0 if mean > best else 2.5, title))
         if mean > best:
             corners += [(axes.x(calls), axes.y(max(best, axes.low))), (axes.x(calls), axes.y(mean))]
             best = mean
-    line = [_line([*corners, (WIDTH - 8, axes.y(best))])] if corners else []
-    band = _band(axes, baseline) if baseline else []
-    return axes.drawing(
-        "Mean score of trials over calls; the band is the student's 95 % interval", [*band, *dots, *line]
-    )
+    return [*dots, _line([*corners, (WIDTH - 8, axes.y(best))])] if corners else dots
 
 
 def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
@@ -121,20 +127,24 @@ def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
 
 def _cost(search: PlottedSearch) -> Svg:
     means = {digest: sum(found.values()) / len(found) for digest, found in search.scores.items() if found}
-    spent = {digest: cost for digest, cost in search.costs.items() if digest in means and cost.runs}
-    has_money = all(cost.money for cost in spent.values())
-    amounts = {digest: (cost.money or 0.0) if has_money else cost.seconds for digest, cost in spent.items()}
-    costs = {digest: 1000 * amounts[digest] / spent[digest].runs for digest in spent}
-    unit = f"{'US dollars' if has_money else 'seconds'} for 1,000 runs"
+    unit, costs = _costs({digest: cost for digest, cost in search.costs.items() if digest in means})
     axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit, "mean score")
     places = {digest: (axes.x(cost), axes.y(means[digest])) for digest, cost in costs.items()}
     dots = [
         _dot(*place, 6.0 if digest == search.winner.digest else 2.5, f"{digest[:8]}: {means[digest]:.3f}")
         for digest, place in places.items()
     ]
-    front = [places[digest] for digest in _front(costs, means)]
-    line = [_line(front)] if len(front) > 1 else []
-    return axes.drawing("Mean score of candidates over their cost; the large dot is the winner", [*line, *dots])
+    line = _line([places[digest] for digest in _front(costs, means)])
+    return axes.drawing("Mean score of candidates over their cost; the large dot is the winner", [line, *dots])
+
+
+def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
+    """Return the unit and the cost of 1,000 runs of each candidate: US dollars if all are known, else seconds."""
+    if all(cost.money for cost in spent.values()):
+        return "US dollars for 1,000 runs", {
+            digest: 1000 * (cost.money or 0) / cost.runs for digest, cost in spent.items()
+        }
+    return "seconds for 1,000 runs", {digest: 1000 * cost.seconds / cost.runs for digest, cost in spent.items()}
 
 
 def _front(costs: Mapping[str, float], means: Mapping[str, float]) -> list[str]:

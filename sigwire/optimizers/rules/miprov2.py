@@ -113,7 +113,7 @@ class MIPROv2(Optimizer):
                     yield from report(Proposed(arm, "instruction and demos", (*arm.texts, *arm.demos)))
                 result = yield from race(task, arms, task.val, keep=leader)
                 for choice, arm in zip(choices, arms, strict=True):
-                    sampler.tell(choice, task.judge.advantage(arm, leader, task.val))
+                    sampler.learn(choice, task.judge.advantage(arm, leader, task.val))
                 if task.judge.is_better(result.leader, leader, task.val):
                     leader = result.leader
                     yield from report(Kept(leader, f"{left} trials left"))

@@ -89,7 +89,7 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
                 yield Measure(tuple(RunKey(each, row) for each in candidates for row in rows))
                 for choice, candidate in zip(choices, candidates, strict=True):
                     mean = task.judge.mean(candidate, rows)
-                    sampler.tell(choice, mean)
+                    sampler.learn(choice, mean)
                     yield from report(Measured(candidate, mean, len(rows)))
             finalists = task.judge.ranked(tried, rows)[:_FINALISTS]
             result = yield from race(task, finalists, task.val, keep=task.baseline)
