@@ -127,7 +127,7 @@ def _vectors(vectorizer: Vectorizer, texts: list[str]) -> list[list[float]]:
 
 
 def _text_of(fields: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the values of some fields as text. Tools say nothing of the task."""
+    """Return the values of some fields as text. Tools are not compared."""
     parts: list[str] = []
     for name in names:
         value = fields.get(name)

@@ -71,18 +71,19 @@ def collect_successes(
         return diverse(found, wanted)
     successes: dict[str, Success] = {}
     failures: dict[str, Cell] = {}
+    most = len(rows) if wanted is None else wanted
     for number in range(rounds):
         left = [row for row in rows if row not in successes]
         asked = teacher if number == 0 else teacher.with_lm_options({"temperature": 1.0})
-        while left and (wanted is None or len(successes) < wanted):
+        while left and len(successes) < most:
             part, left = left[:wave], left[wave:]
             cells = yield from measure(asked, part, repeat=number, traced=True, by=by)
-            for row, cell in zip(part, cells, strict=True):
-                if not task.judge.is_success(cell):
-                    failures[row] = cell
-                elif wanted is None or len(successes) < wanted:
-                    successes[row] = Success(row, number, cell)
-    for text in _advice(successes, {row: cell for row, cell in failures.items() if row not in successes}, task):
+            good = [
+                Success(row, number, cell) for row, cell in zip(part, cells, strict=True) if task.judge.is_success(cell)
+            ]
+            failures |= {row: cell for row, cell in zip(part, cells, strict=True) if not task.judge.is_success(cell)}
+            successes |= {each.row: each for each in good[: most - len(successes)]}
+    for text in _advice(successes, {row: failures[row] for row in failures if row not in successes}, task):
         yield from report(Warned(text))
     return [successes[row] for row in rows if row in successes]
 
