@@ -139,16 +139,10 @@ class DemoWriter:
 
     def _write(self, demo: object, position: int) -> _CachedDemo:
         values = _fields_of(demo)
-        calls = self._calls_in(values)
-        inputs, outputs = _present(self._inputs, values), _present(self._outputs, values)
-        past = self._past(values)
-        has_inputs, has_outputs = (
-            bool(past) or inputs == len(self._inputs),
-            bool(calls) or outputs == len(self._outputs),
-        )
-        complete = has_inputs and has_outputs
-        is_shown = (inputs or past) and (calls or outputs)
-        messages = self._messages(values, calls, complete, position, past) if is_shown else ()
+        calls, past = self._calls_in(values), self._past(values)
+        shown = (_share(past, self._inputs, values), _share(calls, self._outputs, values))
+        complete = shown == (1, 1)
+        messages = self._messages(values, calls, complete, position, past) if all(shown) else ()
         self._check_names(values, is_omitted=not messages)
         has_ids = bool(calls or past) and self._turns.native
         written = _CachedDemo(demo, _state(demo, values), position if has_ids else None, messages, complete)
@@ -223,8 +217,11 @@ def _misspelt(unknown: Iterable[str], missing: Sequence[str], is_omitted: bool) 
     }
 
 
-def _present(names: tuple[str, ...], values: FieldValues) -> int:
-    return sum(name in values for name in names)
+def _share(others: Iterable[object], names: tuple[str, ...], values: FieldValues) -> float:
+    """Return the share of the fields that a demo has: all if it has turns, or calls, in their place."""
+    if any(True for _ in others):
+        return 1
+    return sum(name in values for name in names) / len(names) if names else 0
 
 
 def _fields_of(demo: object) -> FieldValues:
