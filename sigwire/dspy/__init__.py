@@ -106,21 +106,13 @@ _MODULES = {
     "sigwire.dspy.tools": "Tool ToolCalls",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
-_WEIGHTS = "it trains weights, and sigwire sends requests only. GEPA, MIPROv2 and SIMBA tune prompts."
-_OUT_OF_SCOPE = {
-    "AvatarOptimizer": "it needs dspy.TypedPredictor, which DSPy removed. Use GEPA on a ReAct program.",
-    "BootstrapFinetune": _WEIGHTS,
-    "GRPO": _WEIGHTS,
-}
 
 
 def __getattr__(name: str) -> Any:
     if name in ("evaluate", "streaming", "teleprompt"):
         return import_module(f"{__name__}.{name}")
-    if name in _OUT_OF_SCOPE:
-        from sigwire.errors import ConfigurationError
-
-        raise ConfigurationError(f"{name} is not in sigwire: {_OUT_OF_SCOPE[name]}")
+    if name in ("AvatarOptimizer", "BootstrapFinetune", "GRPO"):  # out of scope: the attribute raises the reason
+        return getattr(import_module(f"{__name__}.teleprompt"), name)
     if name not in __all__:
         raise AttributeError(f"sigwire.dspy has no public name {name!r}; dir(sigwire.dspy) lists them.")
     value = getattr(import_module(_MODULE_OF[name]) if name in _MODULE_OF else sigwire, name)

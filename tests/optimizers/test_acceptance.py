@@ -1,4 +1,4 @@
-"""What holds for every optimizer: same results for any number of threads, budgets, plans, untouched inputs, honest errors."""
+"""Every optimizer: same results for any number of threads, budgets, plans, untouched inputs, honest errors."""
 
 from __future__ import annotations
 
