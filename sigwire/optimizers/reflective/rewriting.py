@@ -20,6 +20,8 @@ __all__ = ["MOST_CHARACTERS", "checked", "rewrite_by", "rewrite_instruction", "r
 
 MOST_CHARACTERS = 20_000
 """The most characters of an instruction."""
+MOST_GROUPS = 3
+"""The most pairs of tools that are rewritten in a turn, each by a request of its own."""
 
 
 def rewrite_instruction(
@@ -46,20 +48,21 @@ def rewrite_tools(
 ) -> RuleSteps[dict[Slot, str]]:
     """Return new texts of the tools that failing runs confuse, by slot; empty if no tool is to blame."""
     evidence = ToolEvidence.of(task, predictor, runs, perfect)
-    tools = evidence.draw(task.rng("tools", predictor, sample), tool_names(task, predictor))
-    if not tools:
-        return {}
-    about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
-    records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
-    inputs: JsonObject = {
-        "step": fields_of(task, predictor),
-        "tools": tool_texts(task, parent, predictor, tools),
-        "problems": str(evidence),
-        "runs": shown_runs(records),
-    }
-    (answer,) = yield from write(DescribeTools, inputs, rows=[record.row for record in records], sample=sample)
-    given = answer["tool_descriptions"] if answer else None
-    return proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
+    groups = evidence.groups(task.rng("tools", predictor, sample), tool_names(task, predictor), MOST_GROUPS)
+    texts: dict[Slot, str] = {}
+    for tools in groups:
+        about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
+        records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
+        inputs: JsonObject = {
+            "step": fields_of(task, predictor),
+            "tools": tool_texts(task, parent, predictor, tools),
+            "problems": str(evidence),
+            "runs": shown_runs(records),
+        }
+        (answer,) = yield from write(DescribeTools, inputs, rows=[record.row for record in records], sample=sample)
+        given = answer["tool_descriptions"] if answer else None
+        texts |= proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
+    return texts
 
 
 def rewrite_by(
