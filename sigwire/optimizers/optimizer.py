@@ -352,7 +352,7 @@ class Optimizer(ChecksKeywords):
         self.finish_program(program, student, report)
         return program
 
-    def finish_program(self, program: Module, student: Module, report: OptimizationReport) -> None:
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add the attributes of DSPy's optimizer to a compiled program, which has the report."""
 
 

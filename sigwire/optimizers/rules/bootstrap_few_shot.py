@@ -52,7 +52,7 @@ class Bootstrapping(Optimizer):
         self.max_bootstrapped_demos, self.max_labeled_demos = max_bootstrapped_demos, max_labeled_demos
         self.max_rounds, self.max_errors = max_rounds, max_errors
 
-    def finish_program(self, program: Module, student: Module, report: OptimizationReport) -> None:
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Mark the program as compiled: a module that contains it does not compile it again."""
         super().finish_program(program, student, report)
         program._compiled = True

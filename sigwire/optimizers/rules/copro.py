@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
+from sigwire.core.json import JsonObject
 from sigwire.errors import BudgetSpent
+from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.climbing import climb
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
+from sigwire.optimizers.programs import scored_programs
+from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 
@@ -63,3 +67,12 @@ class COPRO(Optimizer):
         except BudgetSpent:
             pass
         return leader
+
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
+        """Add ``candidate_programs``, best first, and ``total_calls``."""
+        known: dict[str, JsonObject] = {
+            trial.candidate.digest: {"instruction": next(iter(trial.candidate.texts.values()), ""), "prefix": ""}
+            for trial in report.trials
+        }
+        program.candidate_programs = scored_programs(student, report, known)
+        program.total_calls = report.spent.runs

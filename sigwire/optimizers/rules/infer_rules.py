@@ -7,16 +7,16 @@ from typing import Any, Unpack
 
 from sigwire.errors import BudgetSpent
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.demos import collect_successes, labelled, with_success_demos
+from sigwire.optimizers.demos import collect_successes, taught, with_success_demos
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.proposing import InduceRules, accepted, fields_of, shown_rows
+from sigwire.optimizers.proposing import InduceRules, accepted, evidence, fields_of
 from sigwire.optimizers.racing import race
-from sigwire.optimizers.rule import Rule, RuleSteps, measure, write
+from sigwire.optimizers.rule import Rule, RuleSteps, write
 from sigwire.optimizers.task import Task
 
 __all__ = ["InferRules"]
 
-_SHOWN = 20
+_RUN, _SHOWN = 40, 20  # rows of evidence
 _HEADING = "Rules:"
 
 
@@ -64,13 +64,12 @@ class InferRules(Optimizer):
         try:
             demos = yield from self._with_demos(task)
             candidates.append(demos)
-            rows, notes = yield from _wrong_first(task, demos)
+            examples, rows = yield from evidence(task, demos, _RUN, _SHOWN)
             for number in range(self.num_candidates):
                 known = {task.baseline.digest, *(each.digest for each in candidates)}
                 candidate = demos
                 for name in task.signatures:
-                    found = yield from self._with_rules(task, candidate, name, rows, notes, known, number)
-                    candidate = found or candidate
+                    candidate = yield from self._with_rules(task, candidate, name, examples, rows, known, number)
                 if candidate.digest not in known:
                     candidates.append(candidate)
             return (yield from race(task, candidates, task.val, keep=task.baseline)).leader
@@ -80,59 +79,30 @@ class InferRules(Optimizer):
     def _with_demos(self, task: Task) -> RuleSteps[Candidate]:
         if "demos" not in task.tunes or not self.max_bootstrapped_demos + self.max_labeled_demos:
             return task.baseline
-        teacher = task.teacher
-        if not task.is_taught:
-            for name, demos in labelled(task, self.max_labeled_demos, "teacher").items():
-                teacher = teacher.with_demos(name, demos)
+        teacher = taught(task, self.max_labeled_demos)
         found = yield from collect_successes(
             task, teacher, task.train, wanted=self.max_bootstrapped_demos, rounds=self.max_rounds
         )
         return with_success_demos(task, task.baseline, found, most_labelled=self.max_labeled_demos)
 
     def _with_rules(
-        self,
-        task: Task,
-        base: Candidate,
-        name: str,
-        rows: Sequence[str],
-        notes: Mapping[str, str],
-        known: set[str],
-        number: int,
-    ) -> RuleSteps[Candidate | None]:
-        """Ask for rules of a predictor; return the candidate with them."""
+        self, task: Task, base: Candidate, name: str, examples: str, rows: Sequence[str], known: set[str], number: int
+    ) -> RuleSteps[Candidate]:
+        """Ask for rules of a predictor; return the candidate with them, or the same candidate."""
         slot = f"{name}.instructions"
         instruction = base.texts.get(slot, task.slots.get(slot, ""))
-        shown = [
-            *rows[: _SHOWN // 2],
-            *task.rng("rows of rules", number, name).sample(
-                rows[_SHOWN // 2 :], k=min(_SHOWN // 2, max(0, len(rows) - _SHOWN // 2))
-            ),
-        ]
-        answers = yield from write(
-            InduceRules,
-            {
-                "step": fields_of(task, name),
-                "current_instruction": instruction,
-                "examples": shown_rows([task.example(row) for row in shown], [notes.get(row, "") for row in shown]),
-                "most_rules": str(self.num_rules),
-            },
-            rows=shown,
-            sample=number,
-        )
+        inputs = {
+            "step": fields_of(task, name),
+            "current_instruction": instruction,
+            "examples": examples,
+            "most_rules": str(self.num_rules),
+        }
+        answers = yield from write(InduceRules, inputs, rows=rows, sample=number)
         rules = [] if answers[0] is None else _distinct(answers[0]["rules"])[: self.num_rules]
         if not rules:
-            return None
+            return base
         text = "\n".join([instruction, "", _HEADING, *(f"- {each}" for each in rules)])
-        return (yield from accepted(base, slot, text, known))
-
-
-def _wrong_first(task: Task, candidate: Candidate) -> RuleSteps[tuple[list[str], dict[str, str]]]:
-    """Return training rows, wrongly answered ones first, and notes about those."""
-    rows = task.rng("rules").sample(task.train, min(2 * _SHOWN, len(task.train)))
-    cells = yield from measure(candidate, rows)
-    wrong = {row: cell for row, cell in zip(rows, cells, strict=True) if not task.judge.is_success(cell)}
-    notes = {row: cell.feedback or "this row was answered wrongly" for row, cell in wrong.items()}
-    return [*wrong, *(row for row in rows if row not in wrong)], notes
+        return (yield from accepted(base, slot, text, known)) or base
 
 
 def _distinct(rules: Sequence[object]) -> list[str]:

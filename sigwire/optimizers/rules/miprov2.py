@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import floor, log2
 from typing import Any, ClassVar, Unpack
 
 from sigwire.errors import BudgetSpent, ConfigurationError
-from sigwire.optimizers.candidate import Candidate, Demo
+from sigwire.modules.module import Module
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.choosing import DemoSets, Instructions, demo_sets, joined
 from sigwire.optimizers.climbing import climb
-from sigwire.optimizers.demos import collect_successes, labelled, with_success_demos
 from sigwire.optimizers.events import Kept, Proposed
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
+from sigwire.optimizers.programs import percent, scored_programs
 from sigwire.optimizers.proposing import TIPS, evidence, proposed, summary_of
 from sigwire.optimizers.racing import race
+from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, report
 from sigwire.optimizers.task import Task
 
@@ -23,7 +26,6 @@ _SIZES: Mapping[str, int] = {"light": 6, "medium": 12, "heavy": 18}
 _BATCH = 6  # candidates of a race; a setting of the search, not of the number of threads
 _RUN, _SHOWN = 16, 8  # rows of evidence
 _REFINED = 4
-_POOL = 3  # successes that are collected for each demo of a set
 
 
 class MIPROv2(Optimizer):
@@ -33,7 +35,7 @@ class MIPROv2(Optimizer):
     ``auto`` "light", "medium" or "heavy" makes 6, 12 or 18 instructions and sets of demos and as many trials as the paper's
     code; ``auto=None`` takes ``num_candidates`` and ``compile(num_trials=)``. The present instruction and demos are options
     too. Trials are proposed by TPE (Bergstra et al. 2011) in batches; the candidates of a batch race against the leader.
-    ``minibatch`` and its options are accepted: races decide how many rows a candidate needs.
+    ``minibatch`` and its options are accepted: races decide how many rows a candidate needs. ``log_dir`` has the journal.
     Cost: up to 3 · max_bootstrapped_demos successes of runs for the demos, 1 + n · P writing calls for n instructions and P
     predictors, and races of about 2 · trials · 8 runs.
     """
@@ -74,6 +76,8 @@ class MIPROv2(Optimizer):
                 "for numbers of your own."
             )
         search.setdefault("seed", 9)
+        if log_dir is not None:
+            search.setdefault("journal", f"{log_dir}/search.jsonl")
         super().__init__(
             metric,
             prompt_model=prompt_model,
@@ -85,12 +89,7 @@ class MIPROv2(Optimizer):
         )
         self.max_bootstrapped_demos, self.max_labeled_demos = max_bootstrapped_demos, max_labeled_demos
         self.auto, self.num_candidates, self.max_errors = auto, num_candidates, max_errors
-        self.init_temperature, self.verbose, self.track_stats, self.log_dir = (
-            init_temperature,
-            verbose,
-            track_stats,
-            log_dir,
-        )
+        self.init_temperature, self.verbose, self.track_stats = init_temperature, verbose, track_stats
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule."""
@@ -98,7 +97,7 @@ class MIPROv2(Optimizer):
         count = self._count(options)
         try:
             demos = yield from self._demo_sets(task, options, count)
-            texts = yield from self._instructions(task, options, count, demos)
+            texts = yield from self._instructions(task, options, count)
             names = {
                 f"{kind}/{name}": len(found[name])
                 for kind, found in (("text", texts), ("demos", demos))
@@ -109,7 +108,7 @@ class MIPROv2(Optimizer):
             while left > 0:
                 choices = sampler.ask(min(_BATCH, left))
                 left -= len(choices)
-                arms = [_joined(task, choice, texts, demos) for choice in choices]
+                arms = [joined(task, choice, texts, demos) for choice in choices]
                 for arm in arms:
                     yield from report(Proposed(arm, "instruction and demos", (*arm.texts, *arm.demos)))
                 result = yield from race(task, arms, task.val, keep=leader)
@@ -131,36 +130,17 @@ class MIPROv2(Optimizer):
             raise ConfigurationError("MIPROv2(auto=None) needs num_candidates= and compile(num_trials=) (compiling).")
         return self.num_candidates
 
-    def _demo_sets(
-        self, task: Task, options: Mapping[str, Any], count: int
-    ) -> RuleSteps[dict[str, list[tuple[Demo, ...] | None]]]:
-        """Return sets of demos by predictor; ``None`` is those that the student has."""
+    def _demo_sets(self, task: Task, options: Mapping[str, Any], count: int) -> RuleSteps[DemoSets]:
         most, labels = (
             getattr(self, name) if options[name] is None else options[name]
             for name in ("max_bootstrapped_demos", "max_labeled_demos")
         )
         if "demos" not in task.tunes or not most + labels:
             return {}
-        teacher = task.teacher
-        if not task.is_taught:
-            for name, shown in labelled(task, labels, "teacher").items():
-                teacher = teacher.with_demos(name, shown)
-        pool = (yield from collect_successes(task, teacher, task.train, wanted=_POOL * most)) if most else []
-        found: dict[str, list[tuple[Demo, ...] | None]] = {name: [None] for name in task.signatures}
-        for number in range(count):
-            source = task.rng("demo set", number)
-            size = most if number == 0 else source.randint(min(1, most), most)
-            chosen = source.sample(pool, min(size, len(pool)))
-            made = with_success_demos(task, task.baseline, chosen, most_labelled=labels, purpose=f"labels {number}")
-            for name, each in made.demos.items():
-                if each and each not in found[name]:
-                    found[name].append(each)
-        return found
+        return (yield from demo_sets(task, count, most, labels))
 
-    def _instructions(
-        self, task: Task, options: Mapping[str, Any], count: int, demos: Mapping[str, Sequence[Any]]
-    ) -> RuleSteps[dict[str, list[str | None]]]:
-        """Return instructions by predictor; ``None`` is the instruction that the student has."""
+    def _instructions(self, task: Task, options: Mapping[str, Any], count: int) -> RuleSteps[Instructions]:
+        """Return the student's instruction and ``count`` others for each predictor."""
         found: dict[str, list[str | None]] = {}
         if "instructions" not in task.tunes:
             return found
@@ -186,21 +166,16 @@ class MIPROv2(Optimizer):
             found[name] = [None, *(each.texts[f"{name}.instructions"] for each in made)]
         return found
 
-
-def _joined(
-    task: Task,
-    choice: Mapping[str, int],
-    texts: Mapping[str, Sequence[str | None]],
-    demos: Mapping[str, Sequence[tuple[Demo, ...] | None]],
-) -> Candidate:
-    """Return the candidate of a choice."""
-    candidate = task.baseline
-    for name in task.signatures:
-        if name in texts and (text := texts[name][choice.get(f"text/{name}", 0)]) is not None:
-            candidate = candidate.with_text(f"{name}.instructions", text, task.baseline.digest)
-        if name in demos and (chosen := demos[name][choice.get(f"demos/{name}", 0)]) is not None:
-            candidate = candidate.with_demos(name, chosen, task.baseline.digest)
-    return candidate
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
+        """Add ``candidate_programs``, ``trial_logs``, ``score`` and ``total_calls``."""
+        program.candidate_programs = scored_programs(student, report)
+        program.trial_logs = {
+            trial.number + 1: {"full_eval_score": percent(trial.mean), "total_eval_calls_so_far": trial.spent.runs}
+            for trial in report.trials
+            if trial.mean is not None and trial.spent is not None
+        }
+        program.score = percent(report.estimate.selection)
+        program.total_calls, program.prompt_model_total_calls = report.spent.runs, report.spent.writing_calls
 
 
 def _trials(count: int, variables: int) -> int:

@@ -111,7 +111,7 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
             sets.append((*chosen, *fill[: max(0, self.max_labeled_demos - len(chosen))]))
         return list(dict.fromkeys(sets))
 
-    def finish_program(self, program: Module, student: Module, report: OptimizationReport) -> None:
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``."""
         super().finish_program(program, student, report)
         program.candidate_programs = scored_programs(student, report)

@@ -127,7 +127,7 @@ class BootstrapFewShotWithRandomSearch(Bootstrapping):
             chosen = source.sample(pool, min(size, len(pool)))
             yield seed, with_success_demos(task, base, chosen, most_labelled=most, purpose=f"labelled {seed}")
 
-    def finish_program(self, program: Module, student: Module, report: OptimizationReport) -> None:
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``."""
         super().finish_program(program, student, report)
         seeds: dict[str, JsonObject] = {report.baseline.digest: {"seed": _STUDENT}}
