@@ -16,7 +16,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks import cached, growth, imports, layers, memory, over_http, parsing, predict, streaming, tools, transport
+from benchmarks import (  # isort: skip
+    cached, evaluate, growth, imports, layers, memory, over_http, parsing, predict, streaming, tools, transport,
+)  # fmt: skip
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
 
 SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
@@ -34,6 +36,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     streaming.jobs: frozenset({"g1", "g2"}),
     memory.over_http: frozenset({"i2h"}),
     layers.over_http: frozenset({"m1"}),
+    evaluate.over_http: frozenset({"n1", "n2"}),
     transport.jobs: frozenset({"t1", "t2", "t3", "t4"}),
 }
 NAMES = frozenset[str]().union(*SOURCES.values())

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from sigwire.core.tools.texts import ToolText
     from sigwire.core.tools.tool import Tool
     from sigwire.effects.cancellation import StreamCancelled
-    from sigwire.evaluate.comparison import Comparison, compare
+    from sigwire.evaluate.comparison import Comparison, ProgramDifference, compare
     from sigwire.evaluate.evaluation import Evaluate, load_records
+    from sigwire.evaluate.progress import EvaluationProgress
     from sigwire.evaluate.result import EvaluationResult
     from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
     from sigwire.evaluate.scores import MetricError, Score
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
     from sigwire.optimizers.rules.copro import COPRO
     from sigwire.optimizers.rules.infer_rules import InferRules
+    from sigwire.optimizers.rules.knn import KNNFewShot
     from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
     from sigwire.optimizers.rules.miprov2 import MIPROv2
     from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
@@ -96,25 +98,26 @@ __all__ = [
     "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
     "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded",
     "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning",
-    "EmptyResponse", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationResult", "EventLoopError",
-    "Example", "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History",
-    "HotPotF1", "Image", "InferRules", "InputError", "InputField", "JSONAdapter", "Journal", "JournalDivergence",
-    "JudgeError", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
-    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
-    "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2",
-    "MalformedToolCall", "Message", "MetricError", "ModelError", "Module", "OptimizationInterrupted",
-    "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction",
-    "Price", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair",
-    "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused",
-    "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta",
-    "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice",
-    "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
-    "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter",
-    "__version__", "agreement", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare",
-    "configure", "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature",
-    "f1_score", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl",
-    "load_records", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of",
-    "pairwise_judge", "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
+    "EmptyResponse", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
+    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
+    "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField", "JSONAdapter",
+    "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
+    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel",
+    "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError", "ModelError", "Module",
+    "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "PendingCall",
+    "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned",
+    "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
+    "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError",
+    "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
+    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted",
+    "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate",
+    "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match", "answer_passage_match",
+    "bfcl_match", "cache", "compare", "configure", "configure_cache", "contains", "context", "current_call",
+    "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score", "inspect_history",
+    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority_judge", "make_signature",
+    "matches_schema", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices", "settings",
+    "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -150,8 +153,9 @@ _NAMES_BY_MODULE = {
         "bfcl_match contains em_score f1_score hotpot_f1_score json_match load_bfcl majority_judge matches_schema "
         "normalize_text pairwise_judge precision_score tool_call_match within"
     ),
-    "sigwire.evaluate.comparison": "Comparison compare",
     "sigwire.evaluate.evaluation": "Evaluate load_records",
+    "sigwire.evaluate.comparison": "Comparison ProgramDifference compare",
+    "sigwire.evaluate.progress": "EvaluationProgress",
     "sigwire.evaluate.result": "EvaluationResult",
     "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",
     "sigwire.evaluate.scores": "MetricError Score",
@@ -184,6 +188,7 @@ _NAMES_BY_MODULE = {
     "sigwire.optimizers.rules.bootstrap_few_shot": "BootstrapFewShot",
     "sigwire.optimizers.rules.copro": "COPRO",
     "sigwire.optimizers.rules.infer_rules": "InferRules",
+    "sigwire.optimizers.rules.knn": "KNNFewShot",
     "sigwire.optimizers.rules.labeled_few_shot": "LabeledFewShot",
     "sigwire.optimizers.rules.miprov2": "MIPROv2",
     "sigwire.optimizers.rules.optuna_search": "BootstrapFewShotWithOptuna",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchmarks import growth, imports, layers, over_http, parsing, peers, predict, server, streaming, tools
+from benchmarks import evaluate, growth, imports, layers, over_http, parsing, peers, predict, server, streaming, tools
 from benchmarks.by_hand import Sender
 from benchmarks.timing import FLOOR, SIGWIRE, Job, Line, measure, table
 from sigwire.core.json import JsonValue
@@ -25,7 +25,7 @@ def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]]) -> No
 
 @pytest.mark.parametrize(
     "source",
-    [imports.over_http, over_http.jobs, streaming.jobs, layers.over_http],
+    [imports.over_http, over_http.jobs, streaming.jobs, layers.over_http, evaluate.over_http],
     ids=lambda source: source.__module__,
 )
 def test_every_job_over_http_runs_on_both_sides(
@@ -36,6 +36,7 @@ def test_every_job_over_http_runs_on_both_sides(
     for module in (predict, over_http):
         monkeypatch.setattr(module, "CALLS_PER_TASK", 1)
     monkeypatch.setattr(layers, "CALLS", 2)
+    monkeypatch.setattr(evaluate, "EXAMPLES", 20)
     for job in source():  # making a job checks its answers and the number of requests
         assert list(job.contestants) == [FLOOR, SIGWIRE]
         for contestant in job.contestants.values():

@@ -154,9 +154,9 @@ NO_OPTIONS = {
     "keywords are fields, or metadata of a field": "Example InputField OutputField Prediction",
     "keywords are options of the user's own model": "BaseLM",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
-        "AgentRun AskStart BaseCallback BatchRun CallReport Choice Completions ExampleDone FieldDelta FieldEnd "
-        "FieldPartial Finished "
-        "LMWarning LanguageModel LimitState Message PendingCall ReActStep Reasoned Reasoning ReasoningDelta Repair Request "
+        "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions EvaluationProgress "
+        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Message "
+        "PendingCall ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request "
         "Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage "
         "UsageUpdate Where"
     ),

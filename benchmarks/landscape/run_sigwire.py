@@ -77,7 +77,7 @@ class SigwireSession(Session):
             self.student(), trainset=self._examples(self.train), valset=self._examples(self.val)
         )
         report = program.optimization
-        estimate = report.estimate.baseline if report.kept_student else report.estimate.out_of_bag
+        estimate = report.estimate.baseline if report.kept_student else report.estimate.corrected
         return program, estimate
 
     def _answer(self, program: Any, row: Row) -> Any:

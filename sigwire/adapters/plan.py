@@ -124,7 +124,9 @@ class Plan:
         self._turns = TurnWriter(layout, self._calls_name, native, self._style)
         self._demos_in_system = adapter.demos == "system"
         turns, mark = (replace(self._turns, native=False), EXAMPLE) if self._demos_in_system else (self._turns, "")
-        self._demos = DemoWriter(turns, mark, spec.by_name, self.thinking, strict=adapter.strict)
+        self._demos = DemoWriter(
+            turns, mark, spec.by_name, self.thinking, history=self._history_name, strict=adapter.strict
+        )
         self._history = HistoryWriter(self._turns, frozenset(spec.by_name))
         self._tool_prompts = ToolPromptWriter(
             layout, adapter, self._style, tools_mode, spec.instructions, self._calls_name

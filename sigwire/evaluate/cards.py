@@ -236,17 +236,21 @@ def _html_parts(card: Card, depth: int, tag: str) -> Iterator[str]:
         for label, lines in card.rows[:MOST_ROWS]:
             yield f"<dt>{_escaped(label)}</dt><dd>{'<br>'.join(_escaped(line, 1_000) for line in lines)}</dd>"
         yield "</dl>"
-    if card.table:
-        head, *rows = card.table
+    yield from _html_table(card.table)
+    for child in card.children[:MOST_CHILDREN] if depth < MOST_DEPTH else ():
+        yield f"<details{' open' if child.is_open else ''}>"
+        yield from _html_parts(child, depth + 1, "summary")
+        yield "</details>"
+
+
+def _html_table(table: Sequence[Sequence[str]]) -> Iterator[str]:
+    if table:
+        head, *rows = table
         yield f"<table><thead>{_html_row(head, 'th')}</thead><tbody>"
         yield from (_html_row(row, "td") for row in rows[:MOST_ROWS])
         yield "</tbody></table>"
         if len(rows) > MOST_ROWS:
             yield f"<small>… {len(rows) - MOST_ROWS} more</small>"
-    for child in card.children[:MOST_CHILDREN] if depth < MOST_DEPTH else ():
-        yield f"<details{' open' if child.is_open else ''}>"
-        yield from _html_parts(child, depth + 1, "summary")
-        yield "</details>"
 
 
 def _html_row(row: Sequence[str], tag: str) -> str:

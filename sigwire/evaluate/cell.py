@@ -110,15 +110,15 @@ def cell_steps(
             prediction = yield from run_of.steps()
         except Exception as error:
             failure = _failure(error, program, raises)
-            cell = Cell(failure_score if failure.kind == "program" else None, failure=failure)
-            return run_of.complete(counted(cell, tracker, error), traced)
-    cell = counted(Cell(None, outputs=_outputs(prediction)), tracker)
+            score = failure_score if failure.kind == "program" else None
+            return counted(run_of.cell(score, traced, failure=failure), tracker, error)
+    cell = counted(run_of.cell(None, traced, outputs=_outputs(prediction)), tracker)
     if keep is not None:
         keep(prediction)
     if plan is None:
-        return run_of.complete(cell, traced)
-    scored = yield from score_steps(cell, example, prediction, plan, run_of.trace if strict else None, raises=raises)
-    return run_of.complete(scored, traced)
+        return cell
+    trace = run_of.trace if strict else None
+    return (yield from score_steps(cell, example, prediction, plan, trace, raises=raises))
 
 
 def score_steps(
@@ -131,6 +131,7 @@ def score_steps(
     raises: Collection[str] = frozenset(),
 ) -> Steps[Cell]:
     """Score the prediction of a cell, and count the requests of the metric. Returns the cell with score or failure."""
+    cell = replace(cell, metric_requests=0, metric_cost=None) if cell.metric_requests else cell
     with _unstreamed(), track_usage() as tracker:
         try:
             score = yield from plan.steps(example, prediction, trace)
@@ -138,8 +139,10 @@ def score_steps(
             scored = replace(cell, score=None, feedback="", subscores={}, failure=_failure(error, None, raises))
         else:
             scored = replace(cell, score=score.value, feedback=score.feedback, subscores=score.subscores, failure=None)
+    if not tracker.attempts:
+        return scored
     counts = counted(Cell(None), tracker)
-    return replace(scored, metric_requests=counts.requests, metric_cost=counts.cost if counts.requests else None)
+    return replace(scored, metric_requests=counts.requests, metric_cost=counts.cost)
 
 
 class _ProgramRun:
@@ -189,9 +192,11 @@ class _ProgramRun:
                 f"The program took longer than {self._timeout:g} seconds on one example (timeout=)."
             ) from error
 
-    def complete(self, cell: Cell, traced: bool) -> Cell:
+    def cell(
+        self, score: float | None, traced: bool, *, failure: Failure | None = None, outputs: JsonObject | None = None
+    ) -> Cell:
         trace = _trace_steps(self._program, self.trace) if traced else ()
-        return replace(cell, seconds=self._seconds, trace=trace)
+        return Cell(score, failure=failure, outputs=outputs, seconds=self._seconds, trace=trace)
 
 
 class _Timed:

@@ -121,6 +121,17 @@ def compare(results: Mapping[str, _HasRun], *, common: bool = False, seed: int =
 
     ``common``: compare the examples that all devsets share. Raises ``ConfigurationError`` for fewer than two results, and for
     different devsets, metrics, repeats or reductions. E. Miller, arXiv 2411.00640: paired differences; Holm's adjustment.
+
+    >>> from sigwire.core.example import Prediction
+    >>> from sigwire.evaluate.evaluation import Evaluate
+    >>> devset = [Example(number=n, even=n % 2 == 0).with_inputs("number") for n in range(40)]
+    >>> evaluate = Evaluate(devset=devset, metric=lambda example, prediction: example.even == prediction.even, progress=False)
+    >>> always, last_bit = (lambda number: Prediction(even=True)), (lambda number: Prediction(even=not number & 1))
+    >>> comparison = compare({"always": evaluate(always), "last bit": evaluate(last_bit)})
+    >>> comparison["last bit"].verdict, len(comparison.wins), len(comparison.regressions)
+    ('better', 20, 0)
+    >>> print(comparison.sentences[0])
+    last bit is better than always: +0.500, 95 % +0.311 … +0.641 (Bonett-Price; p = 1.9e-06; n = 40).
     """
     runs = {name: result.run for name, result in results.items()}
     if len(runs) < 2:
@@ -129,17 +140,18 @@ def compare(results: Mapping[str, _HasRun], *, common: bool = False, seed: int =
     for name in others:
         _refuse_different(baseline, runs[baseline], name, runs[name], common)
     pairs = [_Pairs.of(runs[baseline], runs[name]) for name in others]
-    ps = [pair.difference(runs[baseline].confidence, seed).p for pair in pairs]
+    found = [pair.difference(runs[baseline].confidence, seed) for pair in pairs]
+    ps = [each.p for each in found]
     confidences = holm_confidences(ps, runs[baseline].confidence)
-    adjusted = [pair.difference(level, seed) for pair, level in zip(pairs, confidences, strict=True)]
+    adjusted = found if len(pairs) == 1 else [p.difference(c, seed) for p, c in zip(pairs, confidences, strict=True)]
     verdicts = _verdicts(ps, adjusted)
     return Comparison(
         runs,
         [
             ProgramDifference(
-                name, baseline, found, p, confidence, verdict, pair.omitted, pair.changed(-1), pair.changed(1)
+                name, baseline, each, p, confidence, verdict, pair.omitted, pair.changed(-1), pair.changed(1)
             )
-            for name, pair, found, p, confidence, verdict in zip(
+            for name, pair, each, p, confidence, verdict in zip(
                 others, pairs, adjusted, holm(ps), confidences, verdicts, strict=True
             )
         ],

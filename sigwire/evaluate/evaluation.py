@@ -32,17 +32,19 @@ class Evaluate(EvaluationOptions):
     """Evaluate programs on a devset: ``Evaluate(devset=dev, metric=exact)(program)``. Each option may be overridden by a call.
 
     ``devset``: Examples with declared inputs. ``metric``: a function (example, prediction, trace=None), sync or async, or a
-    module. ``num_threads``: how many examples run at once, default: the setting; 1 runs them in the calling thread.
-    ``repeat``: runs per example; each is another sample of the cache. ``reduce``: over the repeats of an example, "mean",
-    "median", "max", "mode", "pass@k" or "all@k". ``failure_score``: the score of a failed program.
-    ``errors``: "score" counts failures of the program with ``failure_score``, "skip" leaves them out of the mean, "raise"
-    raises the first. ``max_errors``: more failures abort; default 10. ``timeout``: seconds for one example. ``budget``: a
-    ``Budget`` for the evaluation. ``log``: a file of records (True: below ``runs/``); ``resume``: True runs what it lacks,
-    "append" adds another run to the file, False runs all. ``cluster``: a field of the examples whose equal values belong
-    together. ``fresh``: read no stored answers. ``progress``: "auto", "line", "log", False or a function; ``display_progress``
-    switches it. ``provide_traceback``: print the traceback of every error of the user's code, default: of the first.
-    ``interval``: the level of intervals. ``display_table``, ``save_as_csv``, ``save_as_json`` and ``callback_metadata`` are
-    those of DSPy.
+    module. ``num_threads``: how many examples run at once; 1 runs them in the calling thread. Default: the setting if it was
+    changed, else what the limiter of the model suggests, 8 without one. ``repeat``: runs per example; each is another sample
+    of the cache. ``reduce``: over the repeats of an example, "mean", "median", "max", "mode", "pass@k" or "all@k".
+
+    ``failure_score``: the score of a failed program. ``errors``: "score" counts such failures, "skip" leaves them out of the
+    mean, "raise" raises the first. ``max_errors``: more failures abort; default 10. ``timeout``: seconds for one example.
+    ``budget``: a ``Budget`` for the evaluation. ``fresh``: read no stored answers. ``log``: a file of records (True: below
+    ``runs/``); ``resume``: True runs what the file lacks, "append" adds another run to the file, False runs all.
+
+    ``cluster``: a field of the examples whose equal values belong together. ``interval``: the level of intervals.
+    ``progress``: "auto", "line", "log", False or a function; ``display_progress`` switches it. ``provide_traceback``: print
+    the traceback of every error of the user's code; default: of the first. ``display_table``, ``save_as_csv``,
+    ``save_as_json`` and ``callback_metadata`` are those of DSPy. ``callbacks``: listeners of this evaluation.
 
     Raises ``InputError`` or ``ConfigurationError`` before any call if devset, metric or log do not fit, ``EvaluationAborted``
     and ``EvaluationInterrupted`` (Ctrl-C); these have a ``result``. A spent budget ends with ``result.status == "budget"``.
@@ -107,7 +109,7 @@ class Evaluate(EvaluationOptions):
             raise ConfigurationError("An evaluation needs a metric (starting it). Write Evaluate(..., metric=exact).")
         inputs = {"program": program, "devset": options.devset, "metric": options.metric}
         inputs |= {"callback_metadata": options.callback_metadata, "num_threads": options.num_threads}
-        with watched_call("evaluate", self, inputs) as end:
+        with watched_call("evaluate", options, inputs) as end:
             result = yield from EvaluationRun(program, options, options.plan).steps()
             end(result)
         _save(result, options)

@@ -45,6 +45,15 @@ class EvaluationResult(Prediction, HasCard):
     ``score``: percent of all examples, every failure at ``failure_score``, as in DSPy. ``results``: (example, prediction,
     score) in the order of the devset. ``mean`` and ``interval`` leave out what was not scored, so they may differ from
     ``score``. In ``show()`` and in notebooks it is a card.
+
+    >>> from sigwire.evaluate.evaluation import Evaluate
+    >>> devset = [Example(number=n, even=n % 2 == 0).with_inputs("number") for n in range(10)]
+    >>> evaluate = Evaluate(devset=devset, metric=lambda example, prediction: example.even == prediction.even, progress=False)
+    >>> result = evaluate(lambda number: Prediction(even=number != 3))
+    >>> result.score, result.mean, [record.index for record in result.wrong], result.interval.method
+    (60.0, 0.6, [1, 5, 7, 9], 'Wilson')
+    >>> {even: part.mean for even, part in result.by("even").items()}
+    {True: 1.0, False: 0.2}
     """
 
     __slots__ = ()

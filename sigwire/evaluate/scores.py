@@ -79,7 +79,9 @@ def _several_scores(fields: Mapping[str, object]) -> Score:
 
 
 def _number(value: object) -> float:
-    if not isinstance(value, (str, bytes)) and isinstance(value, SupportsFloat):
+    if type(value) in (bool, int) or (type(value) is float and math.isfinite(value)):
+        return float(cast(float, value))
+    if not isinstance(value, (str, bytes)) and isinstance(value, SupportsFloat):  # this check is slow
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):

@@ -269,28 +269,33 @@ def paired_difference(
     if len(first) != len(second):
         raise ValueError(f"Paired scores come from the same examples; there are {len(first)} and {len(second)}.")
     differences = [b - a for a, b in zip(first, second, strict=True)]
-    wins, losses = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
+    wins, losses = _count_signs(differences)
     n, mean = len(differences), fmean(differences) if differences else 0.0
-    error: float | None = None
-    if clusters is None and is_single_run and differences and _is_binary([*first, *second]):
+    if n and clusters is None and is_single_run and _is_binary([*first, *second]):
         interval: Interval | None = bonett_price(wins, losses, n, confidence=confidence)
-        error, p = _bonett_price_error(wins, losses, n), mcnemar_p(wins, losses)
+        error: float | None = _bonett_price_error(wins, losses, n)
+        p = mcnemar_p(wins, losses)
     else:
-        groups = n if clusters is None else len(set(clusters))
-        interval, p = None, sign_flip_p(differences, clusters, seed=seed)
-        # Differences that are all equal have no spread: t would give an interval without width.
-        if groups >= _FEWEST_CLUSTERS and wins + losses and len(set(differences)) > 1:
-            low_high = _t_of_differences(differences, clusters, confidence)
-            interval, error = low_high, standard_error(differences, clusters)
+        interval, error = _paired_t(differences, clusters, confidence)
+        p = sign_flip_p(differences, clusters, seed=seed)
     smallest = None if error is None else smallest_difference(error, confidence=confidence)
     return PairedDifference(n, mean, interval, p, wins, losses, smallest)
 
 
-def _t_of_differences(differences: Sequence[float], clusters: Clusters | None, confidence: float) -> Interval:
-    mean, error = fmean(differences), standard_error(differences, clusters)
+def _count_signs(differences: Sequence[float]) -> tuple[int, int]:
+    return sum(each > 0 for each in differences), sum(each < 0 for each in differences)
+
+
+def _paired_t(
+    differences: Sequence[float], clusters: Clusters | None, confidence: float
+) -> tuple[Interval | None, float | None]:
+    """Return the interval by t and the standard error; ``None`` for few clusters, or differences without spread."""
     groups = len(differences) if clusters is None else len(set(clusters))
+    if groups < _FEWEST_CLUSTERS or len(set(differences)) == 1:
+        return None, None
+    mean, error = fmean(differences), standard_error(differences, clusters)
     half = t_quantile((1 + confidence) / 2, groups - 1) * error
-    return Interval(mean - half, mean + half, "paired t" if clusters is None else "paired t by cluster")
+    return Interval(mean - half, mean + half, "paired t" if clusters is None else "paired t by cluster"), error
 
 
 def bonett_price(wins: int, losses: int, n: int, *, confidence: float = 0.95) -> Interval:
@@ -375,9 +380,11 @@ def _tail(flips: Sequence[float], observed: float, draws: int, seed: int) -> tup
         at_least = sum(len(second) - bisect_left(second, observed - near - each) for each in first)
         above = sum(len(second) - bisect_left(second, observed + near - each) for each in first)
         return above, at_least - above, 1 << len(flips)
-    blocks = [_signed_sums([*flips[i : i + 8], *[0.0] * (i + 8 - len(flips))]) for i in range(0, len(flips), 8)]
-    random = Random(seed)
-    drawn = [sum(map(operator.getitem, blocks, random.randbytes(len(blocks)))) for _ in range(draws)]
+    random, drawn = Random(seed), [0.0] * draws
+    for start in range(0, len(flips), 8):  # a random byte chooses the signs of eight differences
+        block = flips[start : start + 8]
+        sums_of_byte = _signed_sums([*block, *[0.0] * (8 - len(block))])
+        drawn = list(map(operator.add, drawn, map(sums_of_byte.__getitem__, random.randbytes(draws))))
     sums = drawn + [-each for each in drawn]  # each pattern is as likely as its reverse
     above = sum(each > observed + near for each in sums)
     # The observed pattern counts as a draw, so that p is never 0 (B. Phipson, G. K. Smyth, SAGMB 9, 2010).

@@ -26,6 +26,7 @@ from sigwire.modules.answer import CallContext, answer_steps
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
+from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree.copying import CopyMemo
 from sigwire.modules.tree.saving import plain_records, prepare_one
@@ -138,6 +139,7 @@ class Predict(PredictorCalls[P, S], Predictor):
         self.traces: list[Any] = []
         self.train: list[Any] = []
         self.tool_texts: dict[str, ToolText] = {}
+        self.nearest: NearestDemos | None = None
         self._reader: InputReader | None = None
         self._plan: tuple[object, object, object, Plan] | None = None
 
@@ -170,6 +172,8 @@ class Predict(PredictorCalls[P, S], Predictor):
         options, reasks = self._options(specials)
         plan = self._plan_for(signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
+        if self.nearest is not None and "demos" not in specials:
+            demos = self.nearest.choose(demos, inputs)
         with watched_call(
             "adapter_format", plan.adapter, lambda: {"signature": signature, "inputs": inputs, "demos": demos}
         ) as end:
@@ -227,7 +231,7 @@ class Predict(PredictorCalls[P, S], Predictor):
     def reset(self) -> None:
         """Remove demos, traces, training examples and the model. Signature and options are kept."""
         self.lm = None
-        self.demos, self.traces, self.train = [], [], []
+        self.demos, self.traces, self.train, self.nearest = [], [], [], None
 
     def dump_state(self) -> JsonObject:
         """Return demos, signature texts and model as JSON, without secrets. A model without ``dump_state`` is omitted."""
@@ -240,6 +244,7 @@ class Predict(PredictorCalls[P, S], Predictor):
             "signature": self.signature.dump_state(),
             "lm": dump() if dump is not None else None,
             **({"tool_texts": texts} if texts else {}),
+            **({"nearest": self.nearest.to_json()} if self.nearest is not None else {}),
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
@@ -252,12 +257,13 @@ class Predict(PredictorCalls[P, S], Predictor):
                 raise StateError(f"a demo is an object, not {type(demo).__name__}.")
         signature = self.signature.load_state(state["signature"])
         texts = _load_tool_texts(state.get("tool_texts"))
+        nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
 
         def change() -> None:
             self.signature = signature
             self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
-            self.tool_texts, self.lm = texts, lm
+            self.tool_texts, self.nearest, self.lm = texts, nearest, lm
 
         return change
 

@@ -6,14 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from sigwire.core.json import dumps
+from sigwire.core.json import JsonValue, dumps
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Demo
 from sigwire.optimizers.events import Warned
 from sigwire.optimizers.rule import RuleSteps, RunBy, measure, report
 from sigwire.optimizers.task import Task
+from sigwire.signatures.signature import SignatureClass
 
 __all__ = [
     "Preference", "Success", "TraceSteps", "collect_successes", "demos_of", "diverse", "labelled", "taught",
@@ -132,10 +134,12 @@ def _distance(some: frozenset[str], others: frozenset[str]) -> float:
 
 def demos_of(task: Task, success: Success, steps: TraceSteps = "sampled") -> dict[str, list[Demo]]:
     """Return the demos of a run by predictor. Of several calls of a predictor, ``steps`` keeps the last, a sampled one (half
-    of the time the last) or all."""
+    of the time the last) or all. A call whose conversation a later call continues is a part of that call's demo."""
     calls: dict[str, list[Demo]] = {}
     for step in success.cell.trace:
-        calls.setdefault(step.path, []).append(Demo(step.demo, success.row))
+        if step.path in task.signatures:
+            calls.setdefault(step.path, []).append(Demo(step.demo, success.row))
+    calls = {name: _whole_conversations(demos, task.signatures[name]) for name, demos in calls.items()}
     if steps == "all":
         return calls
     kept: dict[str, list[Demo]] = {}
@@ -144,6 +148,22 @@ def demos_of(task: Task, success: Success, steps: TraceSteps = "sampled") -> dic
         is_last = steps == "last" or len(demos) == 1 or source.random() < 0.5
         kept[name] = [demos[-1] if is_last else source.choice(demos[:-1])]
     return kept
+
+
+def _whole_conversations(demos: Sequence[Demo], signature: SignatureClass) -> list[Demo]:
+    """Return the demos without those whose history is the beginning of the next one's."""
+    field = signature.spec.history_field
+    if field is None:
+        return list(demos)
+    turns = [_turns_of(demo.fields.get(field.name)) for demo in demos]
+    ends = [at for at, (some, later) in enumerate(pairwise(turns)) if not (some and later[: len(some)] == some)]
+    return [demos[at] for at in (*ends, len(demos) - 1)]
+
+
+def _turns_of(history: JsonValue) -> list[JsonValue]:
+    """Return the turns of a history's JSON."""
+    turns = history.get("messages") if isinstance(history, dict) else history
+    return turns if isinstance(turns, list) else []
 
 
 def labelled(
@@ -186,8 +206,7 @@ def with_success_demos(
     bootstrapped: dict[str, list[Demo]] = {name: [] for name in task.signatures}
     for success in successes:
         for name, demos in demos_of(task, success, steps).items():
-            if name in bootstrapped:
-                bootstrapped[name] += demos
+            bootstrapped[name] += demos
     used = {success.row for success in successes}
     rest = [row for row in task.train if row not in used]
     fills = labelled(task, most_labelled, purpose, rest)

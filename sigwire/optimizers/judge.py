@@ -8,7 +8,7 @@ counts what a search may cost.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from sigwire.evaluate.cell import Cell
@@ -60,6 +60,7 @@ class Judge:
 
     ``confidence``: how sure a comparison must be, one-sided. ``strategy="greedy"`` compares means only, as other optimizers do.
     ``threshold``: the least score of a successful run; ``None``: above 0.
+    ``unscored``: there is no metric, and each run without a failure is successful.
     """
 
     def __init__(
@@ -69,17 +70,19 @@ class Judge:
         confidence: float = 0.9,
         strategy: Strategy = "paired",
         threshold: float | None = None,
+        unscored: bool = False,
         seed: int = 0,
     ) -> None:
         self.table = table
         self.confidence, self.strategy, self.threshold, self.seed = confidence, strategy, threshold, seed
+        self._unscored = unscored
 
     # --- one candidate
 
     def is_success(self, cell: Cell) -> bool:
         """Return True if a run is good enough to be shown as a demo."""
         if cell.failure is not None or cell.score is None:
-            return False
+            return cell.failure is None and self._unscored
         return cell.score > 0 if self.threshold is None else cell.score >= self.threshold
 
     def mean(self, candidate: Candidate, rows: Sequence[str]) -> float:
@@ -153,25 +156,25 @@ class Judge:
         first, second = self.table.scores(challenger, rows), self.table.scores(incumbent, rows)
         return {row: first[row] - second[row] for row in rows if row in first and row in second}
 
-    def out_of_bag(self, candidates: Sequence[Candidate], rows: Sequence[str], draws: int = 500) -> float | None:
-        """Return an estimate of the winner's score without the flattery of choosing it on the same rows.
+    def optimism(self, candidates: Sequence[Candidate], rows: Sequence[str], draws: int = 100) -> float:
+        """Return by how much the mean of the best candidate is too high, because it was chosen on the same rows.
 
-        Rows are drawn with replacement; the best candidate of the drawn rows is scored on those that were not drawn
-        (bootstrap bias corrected cross-validation: Tsamardinos, Greasidou and Borboudakis 2018). ``None``: too few rows.
+        The rows are drawn with replacement; the best candidate of the drawn rows has a higher mean on them than on all rows
+        (optimism by the bootstrap: Efron 1983, *Estimating the Error Rate of a Prediction Rule*). Races compare fewer
+        candidates on later rows, so the optimism is estimated for each set of rows on which candidates were compared, and
+        weighted by the rows that the set adds.
         """
-        scores = [found for each in candidates if len(found := self.table.scores(each, rows)) >= len(rows) / 2]
-        if len(rows) < 5 or not scores:
-            return None
-        source = random.Random(f"{self.seed}/out of bag")
-        estimates: list[float] = []
-        for _ in range(draws):
-            drawn = [source.randrange(len(rows)) for _ in rows]
-            outside = set(range(len(rows))) - set(drawn)
-            best = max(scores, key=lambda found: _mean([found[rows[at]] for at in drawn if rows[at] in found]))
-            estimates += [
-                _mean(kept) for kept in [[best[rows[at]] for at in sorted(outside) if rows[at] in best]] if kept
-            ]
-        return _mean(estimates) if estimates else None
+        found = [scores for each in candidates if (scores := self.table.scores(each, rows))]
+        source = random.Random(f"{self.seed}/optimism")
+        total, before = 0.0, 0
+        for size in sorted({len(scores) for scores in found}):
+            compared = [scores for scores in found if len(scores) >= size]
+            stage = list(next(scores for scores in compared if len(scores) == size))
+            if len(compared) > 1:
+                gaps = [_gap(compared, stage, source) for _ in range(draws)]
+                total += (size - before) / len(rows) * sum(gaps) / draws
+            before = size
+        return total
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -186,3 +189,10 @@ def _studentized(differences: Sequence[float]) -> float:
     mean = sum(differences) / count
     spread = sum((each - mean) ** 2 for each in differences)
     return float(mean / ((spread + 1.0) / (count * count)) ** 0.5)
+
+
+def _gap(compared: Sequence[Mapping[str, float]], rows: Sequence[str], source: random.Random) -> float:
+    """Draw rows; return the mean of their best candidate on them less its mean on all rows."""
+    drawn = source.choices(rows, k=len(rows))
+    best = max(compared, key=lambda scores: sum(scores.get(row, 0.0) for row in drawn))
+    return sum(best.get(row, 0.0) for row in drawn) / len(drawn) - sum(best.get(row, 0.0) for row in rows) / len(rows)

@@ -269,6 +269,7 @@ class Optimizer(ChecksKeywords):
             confidence=search.get("confidence", 0.9),
             strategy=search.get("strategy", "paired"),
             threshold=self.metric_threshold,
+            unscored=self.metric is None,
             seed=seed,
         )
         task = Task(

@@ -49,7 +49,7 @@ DEVSET = [Example(question=f"number {n}", answer=str(n)).with_inputs("question")
 
 
 def exact(example: Example, prediction: Prediction, trace: object = None) -> bool:
-    return example.answer == prediction.answer
+    return bool(example.answer == prediction.answer)
 
 
 def asked(request: Request) -> int:
@@ -98,7 +98,8 @@ def awaited(evaluate: Evaluate, program: object, **changes: Any) -> EvaluationRe
 def streamed(evaluate: Evaluate, program: object, **changes: Any) -> EvaluationResult:
     *_, last = evaluate.stream(program, **changes)
     assert isinstance(last, Finished)
-    return last.value
+    result: EvaluationResult = last.value
+    return result
 
 
 @driver
@@ -106,7 +107,8 @@ def streamed_awaited(evaluate: Evaluate, program: object, **changes: Any) -> Eva
     async def last() -> Any:
         return [event async for event in evaluate.astream(program, **changes)][-1]
 
-    return asyncio.run(last()).value
+    result: EvaluationResult = asyncio.run(last()).value
+    return result
 
 
 every_driver = pytest.mark.parametrize("drive", DRIVERS.values(), ids=list(DRIVERS))
@@ -252,6 +254,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "unknown option of a call": (lambda: Evaluate(devset=DEVSET)(program_of(), repeats=2), "Did you mean repeat"),
     "no metric": (lambda: Evaluate(devset=DEVSET)(program_of()), "needs a metric"),
     "wrong threads": (lambda: Evaluate(devset=DEVSET, num_threads=0), "num_threads"),
+    "unknown reducer": (lambda: Evaluate(devset=DEVSET, reduce="best"), "reduce='best'"),
+    "unknown cluster": (lambda: Evaluate(devset=DEVSET, cluster="user"), "no field 'user'"),
     "missing input of the program": (
         lambda: Evaluate(devset=DEVSET, metric=exact)(Predict("question, context -> answer", lm=FakeLM())),
         "lacks the input 'context'",
@@ -337,7 +341,9 @@ def test_late_answer_of_blocking_code_is_a_timeout() -> None:
             return Prediction(answer="0")
 
     result = Evaluate(devset=DEVSET[:1], metric=exact, timeout=0.01)(Slow())
-    assert result.records[0].cell.failure.type == "ExampleTimeout"
+    failure = result.records[0].cell.failure
+    assert failure is not None
+    assert failure.type == "ExampleTimeout"
 
 
 def test_repeats_ask_the_cache_for_different_samples_and_a_rerun_asks_nothing(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from sigwire import LM, Example, Predict
 from sigwire.evaluate.evaluation import Evaluate
 
 def exact(example, prediction):
-    return example.answer == prediction.answer
+    return bool(example.answer == prediction.answer)
 
 url, log, count, how, threads = sys.argv[1:]
 devset = [Example(question=f"number {n}", answer=str(n % 3)).with_inputs("question") for n in range(int(count))]
@@ -42,7 +42,7 @@ print("score", result.score, flush=True)
 
 
 def exact(example: Example, prediction: Prediction) -> bool:
-    return example.answer == prediction.answer
+    return bool(example.answer == prediction.answer)
 
 
 def text_of(request: Request) -> str:

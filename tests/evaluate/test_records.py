@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ CANARY = "sk-canary-0123456789abcdef"
 
 
 def exact(example: Example, prediction: Prediction) -> bool:
-    return example.answer == prediction.answer
+    return bool(example.answer == prediction.answer)
 
 
 def devset(count: int = 5) -> list[Example]:
@@ -200,3 +201,18 @@ def test_rescore_calls_no_model_and_keeps_ids(tmp_path: Path) -> None:
         assert [record.cell.score for record in after.records] == [0.0, 0.0, 0.0, 1.0, 0.0]
         assert [record.id for record in after.records] == [record.id for record in before.records]
     assert len(asked.lm.requests) == 5
+
+
+def test_lines_of_many_threads_are_whole(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "log.jsonl")
+    threads = [
+        threading.Thread(target=lambda: [file.append({"type": "record", "text": "x" * 5_000}) for _ in range(20)])
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    file.close()
+    file.append({"type": "late"})
+    assert len(RecordFile.read(tmp_path / "log.jsonl")) == 160

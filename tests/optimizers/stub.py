@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 from sigwire.core.example import Example
@@ -45,7 +46,7 @@ def skill_of(request: Request) -> float:
     """Return the probability of a right answer: more with right demos, with the hint, and with long descriptions of tools."""
     system = request.messages[0].text if request.messages[0].role == "system" else ""
     right = sum(is_right_demo(asked.text, answer.text) for asked, answer in _pairs(request))
-    described = sum(len(tool.description or "") > 40 for tool in request.tools)
+    described = sum(len(str(tool)) > 300 for tool in request.tools)
     return min(0.97, 0.3 + 0.12 * min(right, 4) + 0.25 * (HINT in system) + 0.1 * min(described, 1))
 
 
@@ -58,9 +59,7 @@ def is_right_demo(asked: str, answer: str) -> bool:
 def _pairs(request: Request) -> list[tuple[Any, Any]]:
     messages = request.messages
     return [
-        (first, second)
-        for first, second in zip(messages, messages[1:], strict=False)
-        if (first.role, second.role) == ("user", "assistant")
+        (first, second) for first, second in pairwise(messages) if (first.role, second.role) == ("user", "assistant")
     ]
 
 

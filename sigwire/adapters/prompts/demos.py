@@ -4,6 +4,8 @@ Each demo is an exchange: a user message and the reply. The system message state
 (``examples_note``); with the demo layout "system" it holds the demos as text. Incomplete demos precede complete ones and are
 marked; a demo without any input or any output is omitted.
 
+A demo with a history, such as a run of an agent, begins with the turns of the history.
+
 A written demo is cached until it changes: an ``Example`` counts its changes, values of a dict are compared by identity.
 Demos with mutable values are written every time. The cache is bounded. A list of unchanged ``Example`` objects is
 recognized as a whole, so that its cost does not grow with the length of the demos.
@@ -16,13 +18,16 @@ from dataclasses import dataclass
 from operator import attrgetter, is_
 from typing import NamedTuple, cast
 
-from sigwire.adapters.prompts.turns import RESULT_NAMES, TurnWriter, read_calls_value, read_results
+from sigwire.adapters.prompts.history import HistoryWriter
+from sigwire.adapters.prompts.turns import RESULT_NAMES, TurnWriter, numbered_calls, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
+from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls, ToolResult
 from sigwire.errors import DemoWarning, InputError, warn_user
 from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.types.history import History
 
 __all__ = ["EXAMPLE", "EXAMPLES_NOTE", "DemoWriter", "examples_note"]
 
@@ -32,6 +37,7 @@ EXAMPLES_NOTE = "The examples above show the task. They are not part of the conv
 _NO_RESULT = "(result omitted)"
 _IMMUTABLE = (str, int, float, bool, bytes, type(None), ToolCalls)
 _MAX_DEMOS = 1024
+_IGNORED = RESULT_NAMES | {"augmented"}  # a mark of demos that a run made
 _version_of = attrgetter("_version")
 
 
@@ -73,7 +79,10 @@ class DemoWriter:
     unknown fields, such as those of a dataset, are ignored, unless the demo has nothing else to show.
     """
 
-    __slots__ = ("_cache", "_hidden", "_inputs", "_known", "_last", "_mark", "_outputs", "_strict", "_turns", "_warned")
+    __slots__ = (
+        "_cache", "_hidden", "_history", "_history_name", "_inputs", "_known", "_last", "_mark", "_outputs", "_strict",
+        "_turns", "_warned",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -82,9 +91,11 @@ class DemoWriter:
         known: Mapping[str, object],
         hidden: tuple[FieldSpec, ...] = (),
         *,
+        history: str | None = None,
         strict: bool,
     ) -> None:
         visible = turns.layout.visible
+        self._history, self._history_name = HistoryWriter(turns, frozenset(known)), history
         self._turns, self._hidden = turns, hidden
         self._mark, self._known, self._strict = mark, known, strict
         self._warned: set[str] = set()
@@ -130,10 +141,14 @@ class DemoWriter:
         values = _fields_of(demo)
         calls = self._calls_in(values)
         inputs, outputs = _present(self._inputs, values), _present(self._outputs, values)
-        complete = inputs == len(self._inputs) and (bool(calls) or outputs == len(self._outputs))
-        messages = self._messages(values, calls, complete, position) if inputs and (calls or outputs) else ()
+        past: list[Message] = []
+        if self._history_name is not None and (turns := values.get(self._history_name)):
+            self._history.extend(past, History.read(turns))
+        complete = (bool(past) or inputs == len(self._inputs)) and (bool(calls) or outputs == len(self._outputs))
+        is_shown = (inputs or past) and (calls or outputs)
+        messages = self._messages(values, calls, complete, position, past) if is_shown else ()
         self._check_names(values, is_omitted=not messages)
-        has_ids = bool(calls) and self._turns.native
+        has_ids = bool(calls or past) and self._turns.native
         written = _CachedDemo(demo, _state(demo, values), position if has_ids else None, messages, complete)
         if written.state is None:
             self._cache.pop(id(demo), None)
@@ -146,7 +161,7 @@ class DemoWriter:
     def _check_names(self, values: FieldValues, *, is_omitted: bool) -> None:
         names = (*self._inputs, *self._outputs)
         missing = [name for name in names if name not in values]
-        unknown = {str(name) for name in values} - self._known.keys() - RESULT_NAMES - self._warned
+        unknown = {str(name) for name in values} - self._known.keys() - _IGNORED - self._warned
         wrong = _misspelt(unknown, missing, is_omitted) if unknown and missing else {}
         if not wrong:
             return
@@ -160,12 +175,21 @@ class DemoWriter:
     def _calls_in(self, values: FieldValues) -> ToolCalls:
         return read_calls_value(values.get(self._turns.calls_name)) if self._turns.calls_name else ToolCalls()
 
-    def _messages(self, values: FieldValues, calls: ToolCalls, complete: bool, position: int) -> tuple[Message, ...]:
+    def _messages(
+        self, values: FieldValues, calls: ToolCalls, complete: bool, position: int, past: list[Message]
+    ) -> tuple[Message, ...]:
         prefix = f"example_{position}_"
         hidden = {field.name: values[field.name] for field in self._hidden if values.get(field.name)}
         notes = [f"{name} of this example:\n{value}" for name, value in hidden.items()]
         after = self._turns.layout.escaper.escape("\n\n".join(notes)) if notes else ""
-        messages = self._turns.turn(values, self._mark if complete else _PARTIAL, after, prefix)
+        mark = self._mark if complete else _PARTIAL
+        if past:
+            earlier, last = numbered_calls(past, prefix), f"{prefix}last_"
+            if mark:
+                earlier = (Message(past[0].role, (TextPart(f"{mark}\n\n"), *earlier[0].parts)), *earlier[1:])
+            messages, prefix = (*earlier, *self._turns.turn(values, "", after, last)), last
+        else:
+            messages = self._turns.turn(values, mark, after, prefix)
         if not calls or not self._turns.native or any(read_results(values)):
             return messages
         # Every provider requires that a call is answered before the next message.

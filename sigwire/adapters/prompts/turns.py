@@ -19,7 +19,7 @@ from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 
-__all__ = ["RESULT_NAMES", "TurnWriter", "read_calls_value", "read_results"]
+__all__ = ["RESULT_NAMES", "TurnWriter", "numbered_calls", "read_calls_value", "read_results"]
 
 _RESULT_KEYS = ("tool_results", "tool_call_results")
 RESULT_NAMES = frozenset(_RESULT_KEYS)
@@ -103,6 +103,20 @@ class TurnWriter:
             else:
                 written.append(TextPart("\n\n".join(texts)))
         return tuple(written)
+
+
+def numbered_calls(messages: Iterable[Message], prefix: str) -> tuple[Message, ...]:
+    """Return messages in which calls, and their results, have the ids ``<prefix>0``, ``<prefix>1``, ..."""
+    ids: dict[str, str] = {}
+
+    def renamed(part: Part) -> Part:
+        if not isinstance(part, (ToolCall, ToolResult)):
+            return part
+        if isinstance(part, ToolCall):
+            ids[part.id] = f"{prefix}{len(ids)}"
+        return replace(part, id=ids.get(part.id, part.id))
+
+    return tuple(replace(message, parts=tuple(map(renamed, message.parts))) for message in messages)
 
 
 def read_calls_value(value: Any) -> ToolCalls:

@@ -33,26 +33,25 @@ def _subtitle(run: ScoredRun) -> str:
 
 
 def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
-    rows: list[tuple[str, list[str]]] = []
-    if run.status != "complete":
-        rows.append(("status", [f"{run.status}: {len(run.by_example)} of {run.n} examples ran"]))
-    rows.append((run.metric_name, _headline(run)))
-    rows += [(name, [number(mean)]) for name, mean in islice(run.metrics.items(), 1, None)]
-    effect = "left out of the mean" if run.errors == "skip" else f"scored {run.failure_score:g}"
-    if run.failed:
-        rows.append(("failed", [f"{_counted(run.failed)} ({effect})"]))
-    if run.not_scored:
-        rows.append(("not scored", [_counted(run.not_scored), *_bounds_line(run)]))
-    if run.scored_values and round(100 * run.mean, 2) != run.percent:
-        rows.append(("DSPy's score", [f"{run.percent:g} of 100, every failure at {run.failure_score:g}"]))
-    rows.append(("cost", [_cost_line(run), *_metric_cost(run)]))
-    if (median := run.latency(0.5)) is not None and (slow := run.latency(0.95)) is not None:
-        rows.append(("latency", [f"p50 {median:.2g} s · p95 {slow:.2g} s"]))
-    if wrong := [f"#{record.index}" for record in run.records if is_wrong(record)]:
-        rows.append(("first wrong", [f"{' '.join(dict.fromkeys(wrong[:8]))}      result.wrong  .failed  .rows()"]))
-    if run.path:
-        rows.append(("records", [run.path]))
-    return rows
+    """Return the rows; those without a line are left out."""
+    rows = [
+        ("status", _status(run)),
+        (run.metric_name, _headline(run)),
+        *((name, [number(mean)]) for name, mean in islice(run.metrics.items(), 1, None)),
+        ("failed", _failed(run)),
+        ("not scored", [_counted(run.not_scored), *_bounds_line(run)] if run.not_scored else []),
+        ("DSPy's score", _percent(run)),
+        ("cost", [_cost_line(run), *_metric_cost(run)]),
+        ("latency", _latency(run)),
+        ("first wrong", _first_wrong(run)),
+        ("records", [run.path] if run.path else []),
+    ]
+    return [(label, lines) for label, lines in rows if lines]
+
+
+def _status(run: ScoredRun) -> list[str]:
+    shown = f"{run.status}: {len(run.by_example)} of {run.n} examples ran"
+    return [] if run.status == "complete" else [shown]
 
 
 def _headline(run: ScoredRun) -> list[str]:
@@ -65,6 +64,26 @@ def _headline(run: ScoredRun) -> list[str]:
     if interval and 0 <= interval.low <= interval.high <= 1:
         lines.append(_line_of(interval, run.mean))
     return lines
+
+
+def _failed(run: ScoredRun) -> list[str]:
+    effect = "left out of the mean" if run.errors == "skip" else f"scored {run.failure_score:g}"
+    return [f"{_counted(run.failed)} ({effect})"] if run.failed else []
+
+
+def _percent(run: ScoredRun) -> list[str]:
+    differs = bool(run.scored_values) and round(100 * run.mean, 2) != run.percent
+    return [f"{run.percent:g} of 100, every failure at {run.failure_score:g}"] if differs else []
+
+
+def _latency(run: ScoredRun) -> list[str]:
+    median, slow = run.latency(0.5), run.latency(0.95)
+    return [] if median is None or slow is None else [f"p50 {median:.2g} s · p95 {slow:.2g} s"]
+
+
+def _first_wrong(run: ScoredRun) -> list[str]:
+    wrong = dict.fromkeys(f"#{record.index}" for record in run.records if is_wrong(record))
+    return [f"{' '.join(islice(wrong, 8))}      result.wrong  .failed  .rows()"] if wrong else []
 
 
 def _line_of(interval: Interval, mean: float, width: int = 24) -> str:
@@ -98,12 +117,17 @@ def _bounds_line(run: ScoredRun) -> list[str]:
 
 def _cost_line(run: ScoredRun) -> str:
     usage, hits = run.total_usage, sum(record.cell.hits for record in run.records)
-    sign = "≥ " if run.is_cost_partial else ""
-    parts = ["unknown" if run.cost is None or (sign and not run.cost) else f"{sign}$ {run.cost:.2g}"]
-    if usage.input_tokens is not None or usage.output_tokens is not None:
+    parts = [_cost_text(run)]
+    if usage.total_tokens is not None:
         parts.append(f"{usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out")
     requests = f"{sum(record.cell.requests for record in run.records)} requests"
     return " · ".join([*parts, f"{requests}, {hits} cache hits" if hits else requests])
+
+
+def _cost_text(run: ScoredRun) -> str:
+    if run.cost is None or (run.is_cost_partial and not run.cost):
+        return "unknown"
+    return f"{'≥ ' if run.is_cost_partial else ''}$ {run.cost:.2g}"
 
 
 def _metric_cost(run: ScoredRun) -> list[str]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sigwire.core.example import Example
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.examples import check_devset
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
+from sigwire.evaluate.statistics import check_reducer
 from sigwire.keywords import ChecksKeywords
 
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ class EvaluationOptions(ChecksKeywords):
                 raise ConfigurationError(f"{name} of an Evaluate is {wanted}, not {value!r:.80} (making it).")
         if not isinstance(self.devset, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
             self.devset = list(self.devset)
-        check_devset(self.devset)
+        check_reducer(str(self.reduce), self.repeat)
+        examples = check_devset(self.devset)
+        if self.cluster is not None and any(self.cluster not in example for example in examples):
+            raise InputError(f"An example of the devset has no field {self.cluster!r} (reading the devset, cluster=).")
         self.plan = None if self.metric is None else MetricPlan(self.metric)
 
 

@@ -20,7 +20,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
-from sigwire.errors import BudgetSpent, SigwireError
+from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
 from sigwire.evaluate.examples import check_devset, example_ids
 from sigwire.evaluate.metric_plan import MetricPlan
@@ -32,10 +32,11 @@ from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
-from sigwire.settings import context, current
+from sigwire.settings import Settings, context, current
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
+    from sigwire.lm.policy.limits.limiter import Limiter
 
 __all__ = [
     "EvaluationAborted", "EvaluationInterrupted", "EvaluationRun", "ExampleDone", "stored_prediction",
@@ -82,7 +83,8 @@ class EvaluationRun:
         self._run, self._scope = Run(), CancelScope()
         self._records: dict[tuple[int, int], ExampleRecord] = {}
         self._predictions: dict[tuple[int, int], Any] = {}
-        self._failures = self._first_metric_failures = self._done = self._in_flight = 0
+        self._failures = self._first_metric_failures = self._done = 0
+        self._active: set[tuple[int, int]] = set()
         self._stop: tuple[str, Exception | None, str] | None = None  # status, cause, sentence
         self._is_closed = False
         self._has_printed = False
@@ -148,17 +150,25 @@ class EvaluationRun:
         return self._finished()
 
     def _limit(self) -> int:
-        return self._options.num_threads or current().num_threads
+        """Return how many runs are under way at once: the option, a changed setting, or what the limiter suggests."""
+        configured = current().num_threads
+        if self._options.num_threads is not None or configured != Settings().num_threads:
+            return self._options.num_threads or configured
+        lm: object = None
+        with suppress(ConfigurationError):  # predictors with different models
+            lm = self._program.get_lm() if isinstance(self._program, Module) else None
+        limiter: Limiter | None = getattr(lm or current().lm, "_limiter", None)
+        return configured if limiter is None else limiter.suggested()
 
     def _one(self, index: int, repeat: int) -> Steps[None]:
         """Run one example, in a context of its own, unless the evaluation has stopped."""
         if self._stop is not None:
             return
-        self._in_flight += 1
+        self._active.add((index, repeat))
         try:
             yield from self._one_started(index, repeat)
         finally:
-            self._in_flight -= 1
+            self._active.discard((index, repeat))
 
     def _one_started(self, index: int, repeat: int) -> Steps[None]:
         current_run.set(self._run)
@@ -269,7 +279,7 @@ class EvaluationRun:
         self._end("cancelled", None, "")
         if self._scope.cancel():
             ends = time.monotonic() + CANCEL_GRACE_SECONDS
-            while self._in_flight and time.monotonic() < ends:
+            while self._active and time.monotonic() < ends:
                 time.sleep(0.01)
         return self._close("cancelled")
 
@@ -286,10 +296,9 @@ class EvaluationRun:
             if self._log is not None:
                 self._log.append({"type": "end", "status": status, "records": len(self._records), "seconds": seconds})
                 self._log.close()
-        self._reporter.close(status)
         places = sorted(self._records)
         options = self._options
-        return EvaluationResult.make(
+        result = EvaluationResult.make(
             type(self._program).__name__
             if isinstance(self._program, Module)
             else getattr(self._program, "__name__", ""),
@@ -308,6 +317,8 @@ class EvaluationRun:
             seconds=seconds,
             path=None if self._log is None else str(self._log.path),
         )
+        self._reporter.close(status, result)
+        return result
 
 
 _RAISED: Mapping[str, frozenset[str]] = {

@@ -34,14 +34,14 @@ class StopReason(StrEnum):
 class Estimate(Value):
     """How good the found candidate is. Scores are means; ``rows`` is the number of validation rows.
 
-    ``selection``: its mean on the rows on which it was chosen, too high. ``out_of_bag``: the same without the flattery of the
-    choice. ``test``: its mean on the test rows, ``test_difference`` the paired difference to the student on them. ``sure``:
-    how sure it is that it is better than the student, as the best of all candidates.
+    ``selection``: its mean on the rows on which it was chosen, too high. ``corrected``: less the optimism of that choice.
+    ``test``: its mean on the test rows, ``test_difference`` the paired difference to the student on them. ``sure``: how sure
+    it is that it is better than the student, as the best of all candidates.
     """
 
     baseline: float | None = None
     selection: float | None = None
-    out_of_bag: float | None = None
+    corrected: float | None = None
     sure: float | None = None
     rows: int = 0
     test_baseline: float | None = None
@@ -63,10 +63,11 @@ class Estimate(Value):
         both = [each for each in rows if each in judge.table.scores(found, rows)]
         if not both:
             return cls()
+        selection = judge.mean(found, both)
         return cls(
             baseline=_known(judge.mean(baseline, both)),
-            selection=judge.mean(found, both),
-            out_of_bag=judge.out_of_bag(candidates, rows),
+            selection=selection,
+            corrected=selection - judge.optimism(candidates, rows),
             sure=sure,
             rows=len(both),
         )
@@ -202,8 +203,8 @@ class OptimizationReport(HasCard):
             rows.append(
                 ("chosen at", [f"{number(found.selection)} ({found.rows} rows); the choice flatters this number"])
             )
-        if found.out_of_bag is not None:
-            rows.append(("out of bag", [f"{number(found.out_of_bag)}, without the flattery of the choice"]))
+        if found.corrected is not None:
+            rows.append(("corrected", [f"{number(found.corrected)}, without the optimism of the choice"]))
         if found.test is None:
             rows.append(("held out", ["no test set was given"]))
         money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"

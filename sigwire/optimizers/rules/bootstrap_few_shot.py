@@ -64,7 +64,8 @@ class BootstrapFewShot(Bootstrapping):
     The teacher is the student with ``max_labeled_demos`` labelled demos, or the program given to ``compile``. Each predictor
     gets the demos of up to ``max_bootstrapped_demos`` runs, then labelled rows up to ``max_labeled_demos`` in all. ``steps``:
     of several calls of a predictor in one run, "last", one that is "sampled" (default), or "all". ``prefer``: the "first"
-    successful runs (default), or the most "diverse" ones of three times as many. A ``valset`` is not used.
+    successful runs (default), or the most "diverse" ones of three times as many. Without a metric each run
+    without a failure is successful. A ``valset`` is not used.
 
     Cost: at most ``max_rounds`` runs a training row; the search ends at enough successes, within a wave of 8 runs.
 
@@ -82,6 +83,7 @@ class BootstrapFewShot(Bootstrapping):
     """
 
     _chooses = False
+    _needs_metric = False
 
     def __init__(
         self,

@@ -1,0 +1,56 @@
+"""The cost of an evaluation above its calls (n1, n2): 1,000 examples over HTTP. The floor is a batch of the same calls."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sigwire
+from benchmarks.over_http import model
+from benchmarks.predict import INPUTS
+from benchmarks.server import answered, serving
+from benchmarks.timing import FLOOR, SIGWIRE, Job
+
+__all__ = ["over_http"]
+
+EXAMPLES = 1_000
+THREADS = 8
+
+
+def over_http() -> Iterator[Job]:
+    """Yield n1 and n2."""
+    with serving() as port, tempfile.TemporaryDirectory() as folder:
+        lm = model(port, "count")
+        predict: Any = sigwire.Predict("context, question -> answer, confidence: float")
+        predict.lm = lm
+        devset = [
+            sigwire.Example({**INPUTS, "question": f"Question {number}?"}, label=str(number)).with_inputs(*INPUTS)
+            for number in range(EXAMPLES)
+        ]
+        evaluate = sigwire.Evaluate(
+            devset=devset, metric=exact, num_threads=THREADS, display_progress=False, resume=False
+        )
+
+        def plain() -> int:
+            predictions = predict.batch([example.inputs() for example in devset], num_threads=THREADS)
+            return sum(map(exact, devset, predictions))
+
+        def evaluated(**options: Any) -> int:
+            return round(evaluate(predict, **options).score / 100 * EXAMPLES)
+
+        logged = partial(evaluated, log=Path(folder) / "records.jsonl")
+        for name, contestant, what in (("n1", evaluated, ""), ("n2", logged, ", with a log")):
+            contestants: dict[str, Callable[[], int]] = {FLOOR: plain, SIGWIRE: contestant}
+            checked = {key: answered(port, each, EXAMPLES, EXAMPLES) for key, each in contestants.items()}
+            yield Job(
+                name, f"evaluate {EXAMPLES:,} examples over HTTP{what}; floor: `batch`", "≤ + 300 ms", checked, "ms",
+                most_rounds=5,
+            )  # fmt: skip
+        lm.close()
+
+
+def exact(example: sigwire.Example, prediction: sigwire.Prediction, trace: object = None) -> bool:
+    return bool(prediction.answer == example.label)

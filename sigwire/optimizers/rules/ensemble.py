@@ -1,0 +1,107 @@
+"""Ensemble: several programs asked at once, and one answer of all. ``majority``: the most frequent one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any, cast
+
+from sigwire.core.example import Completions, Prediction
+from sigwire.core.json import dumps
+from sigwire.core.record import to_plain
+from sigwire.effects.emitting import stream_queue
+from sigwire.effects.gather import Gather
+from sigwire.effects.steps import Steps
+from sigwire.errors import ConfigurationError, InputError
+from sigwire.keywords import ChecksKeywords
+from sigwire.modules.module import Module, StepsModule
+from sigwire.settings import current
+
+__all__ = ["Ensemble", "EnsembledProgram", "majority"]
+
+ReduceFunction = Callable[[list[Any]], Any]
+
+
+class Ensemble(ChecksKeywords):
+    """Make one program of several: each call asks all of them, or ``size`` of them, and ``reduce_fn`` makes one answer.
+
+    Without ``reduce_fn`` the answers are returned as a list. The members of a call depend on its inputs only, so equal calls
+    ask equal members; ``deterministic`` is accepted for programs of DSPy. The state of the program has that of all members.
+
+    Cost: each call makes the requests of its members, at once.
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> from sigwire.modules.predict import Predict
+    >>> members = [Predict("question -> answer", lm=FakeLM([{"answer": each}])) for each in ("4", "5", "4")]
+    >>> Ensemble(reduce_fn=majority).compile(members)(question="2+2?").answer
+    '4'
+    """
+
+    def __init__(
+        self, *, reduce_fn: ReduceFunction | None = None, size: int | None = None, deterministic: bool = False
+    ) -> None:
+        if size is not None and size < 1:
+            raise ConfigurationError(f"size is a number of programs, above 0, not {size} (making an Ensemble).")
+        self.reduce_fn, self.size, self.deterministic = reduce_fn, size, deterministic
+
+    def compile(self, programs: Sequence[Module]) -> EnsembledProgram:
+        """Return the program. Raises ``InputError`` for fewer programs than ``size``."""
+        if not programs or len(programs) < (self.size or 0):
+            raise InputError(f"Ensemble needs {self.size or 'one'} or more programs, not {len(programs)} (compiling).")
+        return EnsembledProgram(programs, self.reduce_fn, self.size)
+
+
+class EnsembledProgram(StepsModule):
+    """Several programs as one; see ``Ensemble``. Members are not streamed: their events would be of several answers."""
+
+    def __init__(
+        self, programs: Sequence[Module], reduce_fn: ReduceFunction | None = None, size: int | None = None
+    ) -> None:
+        super().__init__()
+        self.programs = list(programs)
+        self.reduce_fn, self.size = reduce_fn, size
+
+    def steps(self, *args: object, **inputs: object) -> Steps[Any]:
+        """Return the steps of one call."""
+        members = self.programs
+        if self.size is not None and self.size < len(members):
+            mark = sha256(dumps(to_plain([*args, inputs])).encode(errors="surrogatepass")).hexdigest()
+            members = random.Random(mark).sample(members, self.size)
+        answers: list[Any] = yield Gather(
+            [_whole(each, args, inputs) for each in members], limit=min(len(members), current().num_threads)
+        )
+        return answers if self.reduce_fn is None else self.reduce_fn(answers)
+
+
+def _whole(program: Module, args: tuple[object, ...], inputs: dict[str, object]) -> Steps[Any]:
+    """Run a member without streaming it, in the copy of the context in which ``Gather`` runs it."""
+    stream_queue.set(None)
+    return (yield from program.call_steps(*args, **inputs))
+
+
+def majority(
+    predictions: Prediction | Completions | Sequence[Any],
+    normalize: Callable[[str], str | None] | None = None,
+    field: str | None = None,
+) -> Prediction:
+    """Return the prediction with the most frequent value of a field, by default the last; the first one of equally frequent.
+
+    ``predictions``: a list of them, or one prediction with several completions. ``normalize`` makes values comparable, by
+    default without case and surrounding space; a value for which it returns ``None`` or "" does not count.
+
+    >>> majority([Prediction(answer="a"), Prediction(answer="b"), Prediction(answer="B ")]).answer
+    'b'
+    """
+    found = cast("list[Any]", list(predictions.completions if isinstance(predictions, Prediction) else predictions))
+    if not found:
+        raise InputError("majority needs one or more predictions.")
+    name = field or list(found[0].keys())[-1]
+    clean = normalize or (lambda text: text.strip().lower())
+    values = [clean(value if isinstance(value := each[name], str) else dumps(to_plain(value))) for each in found]
+    counts = Counter(value for value in values if value)
+    if not counts:
+        return cast(Prediction, found[0])
+    best = counts.most_common(1)[0][0]  # of equally frequent ones that which was counted first
+    return cast(Prediction, found[values.index(best)])

@@ -1,0 +1,62 @@
+"""The optimizers under the acceptance tests: one row each, with small settings, and the rows and programs of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sigwire.modules.predict import Predict
+from sigwire.optimizers.optimizer import Optimizer
+from sigwire.optimizers.rules.better_together import BetterTogether
+from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+from sigwire.optimizers.rules.knn import KNNFewShot
+from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
+from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
+from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
+from tests.optimizers.stub import exact, rows
+
+TRAIN, VAL = rows(16), rows(24, 100)
+
+TABLE: dict[str, Callable[..., Optimizer]] = {
+    "LabeledFewShot": lambda metric=exact, **options: LabeledFewShot(3, **options),
+    "BootstrapFewShot": lambda metric=exact, **options: BootstrapFewShot(metric, max_labeled_demos=2, **options),
+    "BootstrapFewShotWithRandomSearch": lambda metric=exact, **options: BootstrapFewShotWithRandomSearch(
+        metric, max_labeled_demos=2, num_candidate_programs=4, **options
+    ),
+    "BootstrapFewShotWithOptuna": lambda metric=exact, **options: BootstrapFewShotWithOptuna(
+        metric, max_labeled_demos=0, num_candidate_programs=6, **options
+    ),
+    "KNNFewShot": lambda metric=exact, **options: KNNFewShot(2, metric=metric, max_labeled_demos=0, **options),
+    "BetterTogether": lambda metric=exact, num_threads=None, **options: BetterTogether(
+        metric,
+        search={"num_threads": num_threads, **options},
+        p=LabeledFewShot(2),
+        q=BootstrapFewShotWithRandomSearch(metric, num_candidate_programs=2),
+    ),
+}
+"""Makes an optimizer of a metric and options of the search, ``num_threads`` among them."""
+
+CALLS = {name: make for name, make in TABLE.items() if name != "LabeledFewShot"}
+"""Those that run the program."""
+
+CHOOSES = {name: make for name, make in CALLS.items() if name not in ("BootstrapFewShot", "KNNFewShot")}
+"""Those that choose on validation rows."""
+
+
+def student(lm: Any) -> Any:
+    """Return the program of the tests."""
+    return Predict("question -> answer", lm=lm)
+
+
+def outcome(program: Any) -> Any:
+    """Return what a search found, for comparisons."""
+    report = program.optimization
+    return (
+        report.winner.to_json(),
+        report.found.to_json(),
+        [trial.candidate.digest for trial in report.trials],
+        report.scores,
+        report.estimate,
+        report.reason,
+        report.spent.runs,
+    )

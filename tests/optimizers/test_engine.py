@@ -1,0 +1,276 @@
+"""The engine: resuming after a kill, budgets, failures of the provider, and the honesty of its comparison."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+
+from sigwire.core.example import Example
+from sigwire.core.request import Request
+from sigwire.errors import LMServerError, StateError
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.predict import Predict
+from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
+from sigwire.optimizers.report import StopReason
+from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
+from sigwire.testing.fake_provider import FakeProvider
+from tests.optimizers.stub import Stub, exact, rows, share
+from tests.optimizers.table import TRAIN, VAL, outcome, student
+
+ROOT = Path(__file__).parents[2]
+
+# --- kill and resume -----------------------------------------------------------------------------------
+
+_CHILD = """
+import json, sys
+import sigwire
+from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
+from tests.optimizers.stub import exact
+from tests.optimizers.table import TRAIN, VAL, student
+
+url, journal, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+lm = sigwire.LM("openai/gpt-4.1-mini", base_url=url, api_key="any", cache=False)
+optimizer = BootstrapFewShotWithRandomSearch(
+    exact, max_labeled_demos=2, num_candidate_programs=4, journal=journal, num_threads=threads
+)
+program = optimizer.compile(student(lm), trainset=TRAIN, valset=VAL)
+report = program.optimization
+found = [trial.candidate.digest for trial in report.trials]
+print(json.dumps([report.found.to_json(), report.winner.digest, found, report.scores, report.spent.runs]))
+"""
+
+
+class Search:
+    """Searches in processes, against one counting server."""
+
+    def __init__(self, provider: FakeProvider, journal: Path) -> None:
+        self._provider, self._journal = provider, journal
+
+    @property
+    def requests(self) -> int:
+        return len(self._provider.requests)
+
+    def start(self, threads: int, hash_seed: int) -> subprocess.Popen[str]:
+        arguments = [self._provider.url("openai"), str(self._journal), str(threads)]
+        return subprocess.Popen(
+            [sys.executable, "-c", _CHILD, *arguments],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def finish(self, threads: int, hash_seed: int = 0) -> Any:
+        process = self.start(threads, hash_seed)
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+        return json.loads(output)
+
+    def kill_after(self, requests: int, threads: int, hash_seed: int) -> bool:
+        """Kill a search after some requests; return False if it ended before."""
+        process = self.start(threads, hash_seed)
+        before = self.requests
+        while process.poll() is None and self.requests < before + requests:
+            time.sleep(0.001)
+        is_alive = process.poll() is None
+        if is_alive:
+            process.send_signal(signal.SIGKILL)
+        process.communicate()
+        return is_alive
+
+
+_STUB = Stub()
+
+
+def _slow(request: Request) -> Any:
+    time.sleep(0.004)
+    return f"[[ ## answer ## ]]\n{_STUB._respond(request)['answer']}\n\n[[ ## completed ## ]]"
+
+
+def check_resumes(folder: Path, kills: int, seed: int) -> None:
+    source = random.Random(seed)
+    with FakeProvider(_slow) as provider:
+        whole = Search(provider, folder / "whole.jsonl")
+        expected = whole.finish(threads=4)
+        paid = whole.requests
+        search = Search(provider, folder / "killed.jsonl")
+        in_flight = 0
+        for number in range(kills):
+            threads = source.choice((1, 2, 4, 8))
+            if search.kill_after(source.randint(1, max(2, paid // kills)), threads, number):
+                in_flight += threads
+        assert search.finish(threads=source.choice((1, 3, 16)), hash_seed=99) == expected
+        again = search.requests - paid
+    assert paid <= again <= paid + in_flight
+    assert search.requests == provider_count(provider)
+
+
+def provider_count(provider: FakeProvider) -> int:
+    return sum(record.status == 200 for record in provider.requests)
+
+
+def test_killed_search_resumes_to_the_same_result_and_pays_no_run_twice(tmp_path: Path) -> None:
+    check_resumes(tmp_path, kills=2, seed=0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+def test_search_that_is_killed_ten_times_resumes_to_the_same_result(tmp_path: Path, seed: int) -> None:
+    check_resumes(tmp_path, kills=10, seed=seed + 1)
+
+
+def optimizer(**options: Any) -> BootstrapFewShotWithRandomSearch:
+    return BootstrapFewShotWithRandomSearch(exact, max_labeled_demos=2, num_candidate_programs=4, **options)
+
+
+def test_finished_search_is_read_from_its_journal_without_a_request(tmp_path: Path) -> None:
+    journal, lm = tmp_path / "search.jsonl", Stub()
+    first = optimizer(journal=journal, num_threads=3).compile(student(lm), trainset=TRAIN, valset=VAL)
+    sent = len(lm.requests)
+    again = optimizer(journal=journal, num_threads=1).compile(student(lm), trainset=TRAIN, valset=VAL)
+    assert len(lm.requests) == sent
+    assert outcome(again) == outcome(first)
+    assert again.optimization.resumed == first.optimization.spent.runs
+
+
+def test_torn_last_line_of_a_journal_is_one_run_more(tmp_path: Path) -> None:
+    journal, lm = tmp_path / "search.jsonl", Stub()
+    first = optimizer(journal=journal).compile(student(lm), trainset=TRAIN, valset=VAL)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-3]) + lines[-3][:40])
+    lm = Stub()
+    again = optimizer(journal=journal).compile(student(lm), trainset=TRAIN, valset=VAL)
+    assert outcome(again) == outcome(first)
+    assert 1 <= len(lm.requests) <= 3
+
+
+@pytest.mark.parametrize("change", ["seed", "student", "rows", "option"])
+def test_journal_of_another_search_is_refused_with_the_difference(tmp_path: Path, change: str) -> None:
+    journal = tmp_path / "search.jsonl"
+    optimizer(journal=journal).compile(student(Stub()), trainset=TRAIN, valset=VAL)
+    program, train, other = student(Stub()), TRAIN, optimizer(journal=journal, seed=int(change == "seed"))
+    if change == "student":
+        program.signature = program.signature.with_instructions("Other.")
+    if change == "rows":
+        train = TRAIN[1:]
+    if change == "option":
+        other.max_rounds = 2
+    wanted = {"option": "options"}.get(change, change)
+    with pytest.raises(StateError, match=wanted):
+        other.compile(program, trainset=train, valset=VAL)
+
+
+# --- interrupts, budgets, the provider -----------------------------------------------------------------
+
+
+def test_interrupted_search_has_the_best_program_and_resumes(tmp_path: Path) -> None:
+    lm, journal = Stub(), tmp_path / "search.jsonl"
+    whole = outcome(optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL))
+    count = 0
+
+    def metric(example: Any, prediction: Any, trace: object = None) -> bool:
+        nonlocal count
+        count += 1
+        if count == 60:
+            raise KeyboardInterrupt
+        return exact(example, prediction)
+
+    interrupted = optimizer(journal=journal, num_threads=1)
+    interrupted._plan = BootstrapFewShotWithRandomSearch(metric)._plan
+    interrupted._plan.name = "exact"  # type: ignore[union-attr]
+    with pytest.raises(OptimizationInterrupted, match="journal=") as caught:
+        interrupted.compile(student(lm), trainset=TRAIN, valset=VAL)
+    assert caught.value.report.reason is StopReason.INTERRUPTED
+    assert isinstance(caught.value.program, Predict)
+    again = optimizer(journal=journal).compile(student(lm), trainset=TRAIN, valset=VAL)
+    assert outcome(again) == whole
+    assert len(lm.requests) <= whole[-1] + 1
+
+
+def test_run_is_paid_once_in_all_phases_of_a_search() -> None:
+    lm = Stub()
+    program = optimizer().compile(student(lm), trainset=TRAIN, valset=VAL, testset=rows(10, 500))
+    assert len(lm.requests) == program.optimization.spent.runs
+    messages = [repr(request.messages) for request in lm.requests]
+    assert len(messages) - len(set(messages)) <= 4  # two candidates that differ in a row's own demo make one request
+
+
+def test_provider_failures_are_made_again_and_never_scored() -> None:
+    lm = Stub(failing=0.4)
+    program = optimizer().compile(student(lm), trainset=TRAIN, valset=VAL)
+    calm = optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL)
+    assert program.optimization.scores == calm.optimization.scores
+    assert program.optimization.spent.runs == calm.optimization.spent.runs
+
+
+def test_paused_search_resumes_from_its_journal(tmp_path: Path) -> None:
+    journal = tmp_path / "search.jsonl"
+    stub, limit = Stub(), 40
+
+    def answer(request: Request) -> Any:
+        if len(lm.requests) > limit:
+            raise LMServerError("down", model="m", provider="p")
+        return stub._respond(request)
+
+    lm = FakeLM(answer)
+    with pytest.raises(SearchPaused, match="journal="):
+        optimizer(journal=journal, num_threads=2).compile(student(lm), trainset=TRAIN, valset=VAL)
+    paused, limit = len(lm.requests), 10_000
+    program = optimizer(journal=journal).compile(student(lm), trainset=TRAIN, valset=VAL)
+    assert outcome(program) == outcome(optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL))
+    assert len(lm.requests) - paused == program.optimization.spent.runs - 40
+
+
+def test_bootstrap_ends_at_enough_successes() -> None:
+    lm = Stub(skill=lambda request: 1.0)
+    BootstrapFewShot(exact, max_bootstrapped_demos=2).compile(student(lm), trainset=TRAIN)
+    assert len(lm.requests) == 8  # one wave
+
+
+# --- honesty: a task on which nothing can gain ---------------------------------------------------------
+
+
+def null_search(seed: int) -> Any:
+    """Search where the answer depends on the request by chance only."""
+
+    def answer(request: Request) -> Any:
+        return {"answer": "right" if share(f"{seed}/{request.messages!r}") < 0.5 else "wrong"}
+
+    examples = [Example(question=f"q{seed}-{at}", answer="right").with_inputs("question") for at in range(80)]
+    program = Predict("question -> answer", lm=FakeLM(answer))
+    made = BootstrapFewShotWithRandomSearch(exact, num_candidate_programs=6, seed=seed, num_threads=1)
+    return made.compile(program, trainset=examples[:20], valset=examples[20:50], testset=examples[50:])
+
+
+def check_honesty(reports: Sequence[Any], nominal: float) -> None:
+    """Check that few searches return something else than the student, and which estimates are biased."""
+    changed = sum(report.winner.digest != report.baseline.digest for report in reports)
+    count = len(reports)
+    assert changed <= nominal * count + 2 * (nominal * (1 - nominal) * count) ** 0.5
+    selections = [report.estimate.selection - 0.5 for report in reports if report.found != report.baseline]
+    tests = [report.estimate.test - 0.5 for report in reports if report.found != report.baseline]
+    error = stdev(tests) / len(tests) ** 0.5
+    assert abs(mean(tests)) <= 3 * error
+    assert mean(selections) > 3 * stdev(selections) / len(selections) ** 0.5
+
+
+def test_search_without_anything_to_gain_returns_the_student() -> None:
+    check_honesty([null_search(seed).optimization for seed in range(12)], nominal=0.1)
+
+
+@pytest.mark.long
+def test_search_without_anything_to_gain_returns_the_student_over_200_seeds() -> None:
+    check_honesty([null_search(seed).optimization for seed in range(200)], nominal=0.1)
