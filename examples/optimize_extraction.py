@@ -18,7 +18,7 @@ from typing import Literal
 from support_mail import split
 
 import sigwire
-from sigwire import Example, InputField, OutputField, Prediction, Score, Signature
+from sigwire import Example, InputField, OptimizationReport, OutputField, Prediction, Score, Signature
 
 Topic = Literal["delivery", "billing", "refund", "damage", "account", "product"]
 
@@ -72,7 +72,7 @@ def main(folder: Path = Path("runs")) -> int:
         both_right, max_labeled_demos=48, num_candidate_programs=2, budget=2_000, journal=folder / "mail.jsonl"
     )
     print(f"\n1. Demos for both steps. The plan: {search.plan(student, train, val)}")
-    search.compile(student, trainset=train, valset=val).optimization.show()
+    OptimizationReport.of(search.compile(student, trainset=train, valset=val)).show()
 
     # The step that is wrong most often.
     search = sigwire.BootstrapFewShotWithRandomSearch(
@@ -81,7 +81,7 @@ def main(folder: Path = Path("runs")) -> int:
     print(f"\n2. Demos for the topic. The plan: {search.plan(student.topic, train, val)}")
     optimized = ReadMail()
     optimized.topic = search.compile(student.topic, trainset=train, valset=val)
-    optimized.topic.optimization.show()
+    OptimizationReport.of(optimized.topic).show()
 
     # The test: both programs on the messages that no search has seen.
     evaluate = sigwire.Evaluate(devset=test, metric=both_right)

@@ -111,8 +111,6 @@ class Optimizer(ChecksKeywords):
         **search: Unpack[SearchOptions],
     ) -> None:
         name = type(self).__name__
-        if metric is None and self._needs_metric:
-            raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
         for option, given in search.items():
             if option not in SearchOptions.__annotations__:
                 hint = suggest(option, SearchOptions.__annotations__)
@@ -123,6 +121,8 @@ class Optimizer(ChecksKeywords):
             fits, wanted = _CHECKS.get(option, (_anything, ""))
             if not fits(given):
                 raise ConfigurationError(f"{option} is {wanted}, not {given!r:.80} (making {name}).")
+        if metric is None and self._needs_metric:
+            raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
         if num_threads is not None and num_threads < 1:
             raise ConfigurationError(f"num_threads is a number above 0, not {num_threads} (making {name}).")
         self.metric = metric
@@ -189,8 +189,11 @@ class Optimizer(ChecksKeywords):
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
         given = self._checked(student, options or {})
-        train = list(trainset)
-        rows = Rows.of(train, list(valset or ()), list(testset or ()))
+        train, testset = list(trainset), list(testset or ())
+        if testset and self.metric is None:
+            name = type(self).__name__
+            raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
+        rows = Rows.of(train, list(valset or ()), testset)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
         inputs = {"student": student, "trainset": train, "teacher": teacher, "valset": valset}
