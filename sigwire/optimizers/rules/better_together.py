@@ -18,7 +18,7 @@ from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.plan import Forecast
 from sigwire.optimizers.programs import scored_programs
-from sigwire.optimizers.report import OptimizationReport
+from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from sigwire.optimizers.task import Task
