@@ -49,6 +49,7 @@ class Cell(Value):
     ``score``: ``None`` if not scored (failures of the provider, the metric and the caller). ``requests``: those that were sent
     to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
     dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
+    ``feedbacks``: the feedback for single predictors, by path.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -67,6 +68,7 @@ class Cell(Value):
     metric_cost: float | None = None
     seconds: float = 0.0
     trace: tuple[TraceStep, ...] = ()
+    feedbacks: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def to_json(self) -> JsonObject:
         """Return the cell as JSON."""
@@ -96,13 +98,15 @@ def cell_steps(
     rollout_id: int | str | None = None,
     raises: Collection[str] = frozenset(),
     keep: Callable[[Any], object] | None = None,
+    explained: bool = False,
 ) -> Steps[Cell]:
     """Run a program on the inputs of an example and score its prediction. Without a plan nothing is scored.
 
     ``traced``: the cell has a ``TraceStep`` for each call of a predictor. ``strict``: the metric gets the trace, as while demos
     are collected. ``timeout``: seconds; a program that takes longer failed. ``rollout_id``: the sample that all model calls of
     the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is called with
-    the prediction, before it is scored.
+    the prediction, before it is scored. ``explained``: a metric that takes ``pred_name`` is called once more for each predictor
+    of the trace, for its ``feedbacks``.
     """
     run_of = _ProgramRun(program, example, traced or strict, timeout, rollout_id)
     with _unstreamed(), track_usage() as tracker:
@@ -118,7 +122,30 @@ def cell_steps(
     if plan is None:
         return cell
     trace = run_of.trace if strict else None
-    return (yield from score_steps(cell, example, prediction, plan, trace, raises=raises))
+    cell = yield from score_steps(cell, example, prediction, plan, trace, raises=raises)
+    if not (explained and plan.takes_predictor and cell.failure is None):
+        return cell
+    return (yield from _explained(cell, example, prediction, plan, run_of.trace, raises))
+
+
+def _explained(
+    cell: Cell, example: Example, prediction: object, plan: MetricPlan, trace: TraceList, raises: Collection[str]
+) -> Steps[Cell]:
+    """Add the feedback of the metric for each predictor of the trace."""
+    feedbacks: dict[str, str] = {}
+    with _unstreamed(), track_usage() as tracker:
+        try:
+            for path in dict.fromkeys(step.path for step in cell.trace):
+                calls = [call for call, step in zip(trace, cell.trace, strict=True) if step.path == path]
+                score = yield from plan.steps(example, prediction, trace, path, calls)
+                feedbacks[path] = score.feedback
+        except Exception as error:
+            return replace(cell, score=None, failure=_failure(error, None, raises))
+    counts, cost = counted(Cell(None), tracker), cell.metric_cost
+    if counts.requests:
+        known = cost if cell.metric_requests else 0.0
+        cost = None if known is None or counts.cost is None else known + counts.cost
+    return replace(cell, feedbacks=feedbacks, metric_requests=cell.metric_requests + counts.requests, metric_cost=cost)
 
 
 def score_steps(

@@ -96,6 +96,7 @@ class Optimizer(ChecksKeywords):
     _compile_options: ClassVar[Mapping[str, Any]] = {}  # options of ``compile`` by name, with their defaults
     _chooses: ClassVar[bool] = True  # whether candidates are chosen on validation rows
     _needs_metric: ClassVar[bool] = True
+    _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
 
     def __init__(
@@ -311,6 +312,7 @@ class Optimizer(ChecksKeywords):
             timeout=self.search.get("timeout"),
             failure_score=self.failure_score,
             raises=frozenset(stops),
+            explains=self._explains,
         )
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:

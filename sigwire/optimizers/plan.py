@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -21,6 +21,7 @@ from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.optimizers.task import Task
+from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["Amount", "Forecast", "LuckyJudge", "forecast"]
 
@@ -115,7 +116,7 @@ def _count(task: Task, make: Any) -> tuple[int, int, int]:
                 answer = [_cell(task, run, effect) for run in effect.runs]
             elif isinstance(effect, Write):
                 answers = [_answer(effect, at) for at in range(effect.sample, effect.sample + effect.count)]
-                written |= {f"{effect.signature.__name__}{answer}" for answer in answers}
+                written |= {f"{effect.name}{answer}" for answer in answers}
                 answer = [None] * effect.count if task.plan == "few" else answers
     except StopIteration:
         runs = Counter(by for _, by in {(run, by) for run, by, _ in known})
@@ -134,8 +135,10 @@ def _cell(task: Task, run: RunKey, effect: Measure) -> Cell:
 
 
 def _answer(effect: Write, at: int) -> Mapping[str, Any]:
-    mark = sha256(repr((effect.signature.__name__, to_plain(dict(effect.inputs)), at)).encode()).hexdigest()[:12]
+    mark = sha256(repr((effect.name, to_plain(dict(effect.inputs)), at)).encode()).hexdigest()[:12]
     outputs: JsonObject = {}
+    if not isinstance(effect.signature, SignatureMeta):
+        return {name: f"{name} {mark}" for name in cast("list[str]", effect.inputs.get("components_to_update", []))}
     for name, info in effect.signature.output_fields.items():
         outputs[name] = f"{name} {mark}" if info.annotation is str else [f"{name} {mark}"]
     return outputs

@@ -8,7 +8,7 @@ When a budget is spent, ``BudgetSpent`` is raised at the yield; the rule returns
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -52,16 +52,22 @@ class Measure:
 class Write:
     """Ask the writing model ``count`` times; the answer is a list of outputs by name, ``None`` for an unusable answer.
 
-    ``inputs`` are those of ``signature``, as JSON. ``rows`` are the training rows that they quote: a row of the validation
+    ``inputs`` are those of ``signature``, as JSON. A function of the user in its place writes by itself, and returns the outputs.
+    ``rows`` are the training rows that they quote: a row of the validation
     set is refused. ``sample`` sets apart the samples of equal requests.
     """
 
-    signature: SignatureClass
+    signature: SignatureClass | Callable[..., Any]
     inputs: Mapping[str, JsonValue]
     rows: tuple[str, ...] = ()
     count: int = 1
     temperature: float | None = 1.0
     sample: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the signature or function."""
+        return getattr(self.signature, "__name__", type(self.signature).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,7 @@ def measure(
 
 
 def write(
-    signature: SignatureClass,
+    signature: SignatureClass | Callable[..., Any],
     inputs: Mapping[str, JsonValue],
     *,
     rows: Sequence[str] = (),

@@ -28,7 +28,7 @@ from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
 from sigwire.evaluate.cell import Cell, cell_steps, counted
-from sigwire.evaluate.metric_plan import MetricPlan
+from sigwire.evaluate.metric_plan import MetricPlan, called_steps
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
@@ -41,6 +41,7 @@ from sigwire.optimizers.events import SearchEvent, Spent
 from sigwire.optimizers.judge import ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.settings import context
+from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["Engine", "EngineSetup"]
 
@@ -55,6 +56,7 @@ class EngineSetup:
 
     ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
     settings; ``task_model`` for the program;
+    ``explains``: traced runs have feedback for each predictor;
     ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of failures that stop the search.
     """
 
@@ -70,6 +72,7 @@ class EngineSetup:
     timeout: float | None = None
     failure_score: float = 0.0
     raises: frozenset[str] = frozenset()
+    explains: bool = False
 
 
 class Engine:
@@ -204,6 +207,7 @@ class Engine:
                     failure_score=setup.failure_score,
                     rollout_id=run.repeat or None,
                     raises=setup.raises,
+                    explained=effect.traced and setup.explains,
                 )
             )
 
@@ -226,8 +230,8 @@ class Engine:
         if leaked := sorted(self._setup.held_out.intersection(effect.rows)):
             raise InputError(f"A writing request quotes rows of the validation set: {', '.join(leaked[:3])}.")
         request: JsonObject = {
-            "signature": effect.signature.dump_state(),
-            "name": effect.signature.__name__,
+            "signature": effect.signature.dump_state() if isinstance(effect.signature, SignatureMeta) else None,
+            "name": effect.name,
             "inputs": to_plain(effect.inputs),
             "temperature": effect.temperature,
         }
@@ -247,14 +251,10 @@ class Engine:
     def _answer(self, effect: Write, key: bytes, index: int, failures: list[str]) -> Steps[None]:
         """Ask the writing model once; an answer that cannot be used is recorded too."""
         current_run.set(self._run)
-        predict = Predict(effect.signature, max_reasks=1)
-        options: dict[str, Any] = {"config": {} if effect.temperature is None else {"temperature": effect.temperature}}
-        if self._setup.writer is not None:
-            options["lm"] = self._setup.writer
         record: JsonObject = {"outputs": None}
         with track_usage() as tracker, context(rollout_id=index or None, trace=None):
             try:
-                prediction = yield from predict.call_steps(**effect.inputs, **options)
+                prediction = yield from self._written(effect)
                 record["outputs"] = to_plain(dict(prediction.items()))
             except ModelError as error:
                 record["error"] = f"{type(error).__name__}: {error.message}"[:500]
@@ -266,6 +266,14 @@ class Engine:
         spent = _cost_of(counted(Cell(None), tracker))
         spent = replace(spent, runs=0, writing_calls=spent.calls)
         self._store.put_written(key, {**record, "spent": spent.to_json()})
+
+    def _written(self, effect: Write) -> Steps[Mapping[str, Any]]:
+        if not isinstance(effect.signature, SignatureMeta):
+            return (yield from called_steps(effect.signature, (), effect.inputs))
+        options: dict[str, Any] = {"config": {} if effect.temperature is None else {"temperature": effect.temperature}}
+        if self._setup.writer is not None:
+            options["lm"] = self._setup.writer
+        return (yield from Predict(effect.signature, max_reasks=1).call_steps(**effect.inputs, **options))
 
     def _answered(self, key: bytes) -> Mapping[str, Any] | None:
         record = self._store.written(key)

@@ -1,0 +1,303 @@
+"""The search of GEPA: parents from a Pareto front, children from reflection, a gate on a minibatch, then validation rows.
+
+With ``strategy="paired"`` a child that passed the gate runs on validation rows block by block beside its parent, until it is
+better or worse beyond noise or the blocks end; it joins the pool if its mean is not lower. Parents are compared on the rows
+that the whole pool has. The last finalists race on all validation rows. ``strategy="greedy"`` runs each child that passed the
+gate on all validation rows, as the ``gepa`` package does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sigwire.errors import BudgetSpent
+from sigwire.evaluate.cell import Cell
+from sigwire.optimizers.candidate import Candidate, Slot
+from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Warned
+from sigwire.optimizers.racing import BLOCK, race
+from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, merged, undominated
+from sigwire.optimizers.reflective.reflection import RowCell, blame, text_of
+from sigwire.optimizers.reflective.rewriting import checked, rewrite_by, rewrite_instruction, rewrite_tools
+from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
+from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
+from sigwire.optimizers.task import Task
+
+__all__ = ["Evolution", "EvolutionPlan"]
+
+LOOKS = 3  # blocks of validation rows before a child joins the pool
+FINALISTS = 3
+_DRAWS = 3  # of parents from the front; the strongest is taken
+_KNOWN_FAILURES = 6  # of earlier runs that are shown besides the minibatch
+_PRIOR = 4  # rows without a difference that are added to each comparison of strength
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionPlan:
+    """The settings of a search: see ``GEPA``. ``runs``: the most runs; ``turns``: the most rounds of reflection."""
+
+    runs: int
+    turns: int
+    minibatch: int = 3
+    selection: str = "pareto"
+    perfect: float = 1.0
+    skips_perfect: bool = True
+    merges: int = 0
+    components: Any = "blame"
+    proposer: Any = None
+    parse_failures: bool = True
+
+
+@dataclass(slots=True)
+class Evolution:
+    """One search: the pool of candidates, and the traced runs on training rows."""
+
+    task: Task
+    plan: EvolutionPlan
+    pool: dict[str, Candidate] = field(default_factory=dict[str, Candidate])
+    known: set[str] = field(default_factory=set[str])
+    cells: dict[tuple[str, str], Cell] = field(default_factory=dict[tuple[str, str], Cell])
+    measured: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    tried_merges: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    turns_of: dict[str, int] = field(default_factory=dict[str, int])
+    merges: int = 0
+    met_tool_faults: bool = False
+
+    @property
+    def val(self) -> list[str]:
+        """The validation rows in the order of races."""
+        rows = list(self.task.val)
+        self.task.rng("race").shuffle(rows)
+        return rows
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether means decide, and each child runs on all validation rows."""
+        return self.task.judge.strategy == "greedy"
+
+    def steps(self) -> Rule:
+        """Return the search as a rule."""
+        baseline = self.task.baseline
+        self.pool[baseline.digest] = baseline
+        self.known.add(baseline.digest)
+        try:
+            yield from self._run(baseline, self.val)
+            joined = False
+            for turn in range(self.plan.turns):
+                if not self._fits(turn):
+                    break
+                joined = (joined and (yield from self._merge(turn))) or (yield from self._mutate(turn))
+            yield from self._warn()
+            return (yield from self._best())
+        except BudgetSpent:
+            return max(self.pool.values(), key=self.strength)
+
+    def _fits(self, turn: int) -> bool:
+        """Return True if the runs of one more turn and of the end are allowed."""
+        val, looks = len(self.task.val), LOOKS * BLOCK
+        rest = (
+            val if self.is_greedy else 2 * min(looks, val) + (val + 2 * looks if len(self.pool) > 1 or not turn else 0)
+        )
+        return len(self.measured) + 2 * self.plan.minibatch + rest <= self.plan.runs
+
+    def _run(self, candidate: Candidate, rows: Sequence[str], traced: bool = False) -> RuleSteps[list[Cell]]:
+        cells = yield from measure(candidate, rows, traced=traced)
+        self.measured |= {(candidate.digest, row) for row in rows}
+        if traced:
+            self.cells |= {(candidate.digest, row): cell for row, cell in zip(rows, cells, strict=True)}
+        return cells
+
+    # --- parents
+
+    def strength(self, candidate: Candidate) -> float:
+        """Return the mean difference to the student on validation rows, drawn to 0 if there are few."""
+        differences = self.task.judge.differences(candidate, self.task.baseline, self.task.val)
+        return sum(differences) / (len(differences) + _PRIOR)
+
+    def _front(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, float]]:
+        scores = {digest: self.task.judge.table.scores(each, self.task.val) for digest, each in self.pool.items()}
+        shared = [row for row in self.task.val if all(row in each for each in scores.values())]
+        return leads(scores, shared), {digest: self.strength(each) for digest, each in self.pool.items()}
+
+    def _parent(self, turn: int) -> Candidate:
+        fronts, strengths = self._front()
+        source = self.task.rng("parent", turn)
+        best = max(strengths, key=lambda each: strengths[each])
+        if self.plan.selection == "epsilon_greedy" and source.random() < 0.1:
+            return self.pool[source.choice(list(self.pool))]
+        if self.plan.selection != "pareto" or not fronts:
+            return self.pool[best]
+        draws = [draw_parent(fronts, strengths, source) for _ in range(1 if self.is_greedy else _DRAWS)]
+        return self.pool[max(draws, key=lambda each: strengths[each])]
+
+    # --- children
+
+    def _mutate(self, turn: int) -> RuleSteps[bool]:
+        """Reflect on a minibatch of a parent; return True if the child joined the pool."""
+        parent, batch, perfect = self._parent(turn), self._batch(turn), self.plan.perfect
+        cells = yield from self._run(parent, batch, traced=True)
+        if self.plan.skips_perfect and all((cell.score or 0.0) >= perfect for cell in cells):
+            return False
+        runs = [*zip(batch, cells, strict=True), *self._known_failures(parent, batch)]
+        texts = yield from self._texts(parent, runs, turn)
+        child = yield from checked(parent, texts, self.known, "reflection")
+        if child is None:
+            return False
+        self.known.add(child.digest)
+        yield from self._run(child, batch, traced=True)
+        if self.task.judge.advantage(child, parent, batch) <= 0:
+            yield from report(Dropped(child, "not better on the minibatch"))
+            return False
+        return (yield from self._joins(child, parent))
+
+    def _joins(self, child: Candidate, parent: Candidate) -> RuleSteps[bool]:
+        judge, val = self.task.judge, self.val
+        seen = list[str]()
+        for look in [len(val)] if self.is_greedy else range(BLOCK, LOOKS * BLOCK + 1, BLOCK):
+            seen = val[:look]
+            for each in (parent, child):
+                yield from self._run(each, seen)
+            if self.is_greedy or judge.is_better(child, parent, seen):
+                break
+            if judge.is_worse(child, parent, seen):
+                yield from report(Dropped(child, f"worse than its parent on {len(seen)} rows"))
+                return False
+        if not self.is_greedy and judge.advantage(child, parent, seen) < 0:
+            yield from report(Dropped(child, f"not better than its parent on {len(seen)} rows"))
+            return False
+        self.pool[child.digest] = child
+        yield from report(Measured(child, judge.mean(child, seen), len(seen)))
+        yield from report(Kept(child, "joined the pool"))
+        return True
+
+    def _batch(self, turn: int) -> list[str]:
+        """Return the next rows of a shuffled order; each epoch has another one."""
+        rows = list(self.task.train)
+        each = max(1, -(-len(rows) // self.plan.minibatch))
+        self.task.rng("epoch", turn // each).shuffle(rows)
+        at = turn % each * self.plan.minibatch
+        return rows[at : at + self.plan.minibatch]
+
+    def _known_failures(self, parent: Candidate, batch: Sequence[str]) -> list[RowCell]:
+        """Return earlier failures of the parent on other training rows, the latest first."""
+        found = [
+            (row, cell)
+            for (digest, row), cell in reversed(self.cells.items())
+            if digest == parent.digest and row not in batch and (cell.score or 0.0) < self.plan.perfect
+        ]
+        return [] if self.is_greedy else found[:_KNOWN_FAILURES]
+
+    def _texts(self, parent: Candidate, runs: Sequence[RowCell], turn: int) -> RuleSteps[dict[Slot, str]]:
+        """Return new texts of the chosen components."""
+        task, plan, texts = self.task, self.plan, dict[Slot, str]()
+        chosen = self._components(parent, runs, turn)
+        own = [name for name, kind in chosen if kind == "instructions"]
+        if plan.proposer is not None and own:
+            texts |= yield from rewrite_by(
+                task, plan.proposer, parent, own, runs,
+                perfect=plan.perfect, parse_failures=plan.parse_failures, sample=turn,
+            )  # fmt: skip
+        for name, kind in chosen:
+            if kind == "tools":
+                texts |= yield from rewrite_tools(task, parent, name, runs, perfect=plan.perfect, sample=turn)
+            elif plan.proposer is None:
+                texts |= yield from rewrite_instruction(task, parent, name, runs, perfect=plan.perfect, sample=turn)
+        return texts
+
+    def _components(self, parent: Candidate, runs: Sequence[RowCell], turn: int) -> list[tuple[str, str]]:
+        """Return what is rewritten: predictors with "instructions" or "tools"."""
+        blamed = blame(self.task, runs, self.plan.perfect)
+        offered: dict[str, list[tuple[str, str]]] = {}
+        for name in blamed:
+            kinds = ["instructions"] * (f"{name}.instructions" in self.task.slots)
+            if len(tool_names(self.task, name)) > 1 and ToolEvidence.of(self.task, name, runs, self.plan.perfect).rows:
+                kinds.append("tools")
+                self.met_tool_faults = True
+            offered |= {name: [(name, kind) for kind in kinds]} if kinds else {}
+        every = [each for found in offered.values() for each in found]
+        number = self.turns_of.get(parent.digest, 0)
+        self.turns_of[parent.digest] = number + 1
+        if not every or self.plan.components == "all":
+            return every
+        if self.plan.components == "round_robin":
+            return [every[number % len(every)]]
+        if callable(self.plan.components):
+            names = self.plan.components(self._state(turn), *self._seen(parent, runs))
+            return [each for each in every if each[0] in names or ".".join(each) in names]
+        names, source = list(offered), self.task.rng("component", turn)
+        name = source.choices(names, [blamed[each] + 0.01 for each in names])[0]
+        return [offered[name][-1] if source.random() < 0.75 else offered[name][0]]  # tools, if they are to blame
+
+    def _seen(self, parent: Candidate, runs: Sequence[RowCell]) -> tuple[Any, ...]:
+        """Return the arguments of a component selector behind its state."""
+        texts = {name: text_of(self.task, parent, f"{name}.instructions") for name in self.task.signatures}
+        return [cell for _, cell in runs], [cell.score for _, cell in runs], list(self.pool).index(parent.digest), texts
+
+    def _state(self, turn: int) -> Any:
+        """Return the state of a component selector: ``i``, ``program_candidates``, ``list_of_named_predictors``."""
+        from types import SimpleNamespace
+
+        candidates = [dict(each.texts) for each in self.pool.values()]
+        return SimpleNamespace(
+            i=turn, program_candidates=candidates, list_of_named_predictors=list(self.task.signatures)
+        )
+
+    # --- merges
+
+    def _merge(self, turn: int) -> RuleSteps[bool]:
+        """Combine two leaders whose common ancestor has other texts in common with each; return True if the child joined."""
+        if self.merges >= self.plan.merges:
+            return False
+        fronts, strengths = self._front()
+        leaders = undominated(fronts, strengths)
+        self.task.rng("merge", turn).shuffle(leaders)
+        child, better = self._merged(leaders, strengths)
+        if child is None or better is None:
+            return False
+        self.known.add(child.digest)
+        yield from report(Proposed(child, "merge", tuple(child.texts)))
+        rows = self.val[:BLOCK]
+        yield from self._run(child, rows)
+        yield from self._run(better, rows)
+        if self.task.judge.advantage(child, better, rows) < 0:
+            yield from report(Dropped(child, "worse than the better one of both"))
+            return False
+        self.merges += 1
+        return (yield from self._joins(child, better))
+
+    def _merged(
+        self, leaders: Sequence[str], strengths: Mapping[str, float]
+    ) -> tuple[Candidate, Candidate] | tuple[None, None]:
+        for first in leaders:
+            for second in leaders:
+                one, two = self.pool[first], self.pool[second]
+                above, beside = ancestors(one, self.pool), ancestors(two, self.pool)
+                if first >= second or first in beside or second in above or (first, second) in self.tried_merges:
+                    continue
+                self.tried_merges.add((first, second))
+                for each in above:
+                    if each not in beside or strengths[each] > min(strengths[first], strengths[second]):
+                        continue
+                    better = one if strengths[first] >= strengths[second] else two
+                    child = merged(one, two, self.pool[each], prefers_first=better is one)
+                    if child is not None and child.digest not in self.known:
+                        return child, better
+        return None, None
+
+    # --- the end
+
+    def _best(self) -> Rule:
+        if self.is_greedy:
+            return self.task.judge.ranked(list(self.pool.values()), self.task.val)[0]
+        finalists = sorted(self.pool.values(), key=lambda each: -self.strength(each))[:FINALISTS]
+        result = yield from race(self.task, finalists, self.task.val, keep=self.task.baseline, block=LOOKS * BLOCK)
+        return result.leader
+
+    def _warn(self) -> RuleSteps[None]:
+        """Report why texts of tools were not tuned."""
+        counts = [len(tool_names(self.task, name)) for name in self.task.signatures]
+        if any(counts) and max(counts) < 2:
+            yield from report(Warned("Texts of tools were not tuned: there is no second tool to choose from."))
+        elif any(counts) and not self.met_tool_faults:
+            yield from report(Warned("Texts of tools were not tuned: no failure was caused by the use of a tool."))

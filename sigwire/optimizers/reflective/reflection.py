@@ -1,0 +1,136 @@
+"""Reflection on runs: what a step did and what the metric said about it, and which step is to blame.
+
+A predictor is found in a trace by its name, so two predictors with equal signatures are not confused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sigwire.core.json import JsonObject, dumps
+from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.plain import plain_fields
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.reflective.tool_tuning import transcript
+from sigwire.optimizers.reflective.writing import fenced
+from sigwire.optimizers.task import Task
+
+__all__ = ["RowCell", "RunRecord", "blame", "records_of", "shown_runs", "text_of"]
+
+RowCell: TypeAlias = tuple[str, Cell]
+"""The id of a training row and a traced run on it."""
+
+_MOST_CHARACTERS = 2_000  # of one value
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run of a step: its inputs and outputs, what the metric said, and the score of the program."""
+
+    row: str
+    inputs: JsonObject
+    outputs: JsonObject
+    feedback: str
+    score: float
+    is_failure: bool
+
+    def to_json(self) -> JsonObject:
+        """Return the record in the form of GEPA's reflective datasets."""
+        return {"Inputs": self.inputs, "Generated Outputs": self.outputs, "Feedback": self.feedback}
+
+    def __str__(self) -> str:
+        parts = [("input", self.inputs), ("output", self.outputs)]
+        lines = [f"{kind} {name}: {_shown(value)}" for kind, fields in parts for name, value in fields.items()]
+        return "\n".join([*lines, f"feedback: {_shown(self.feedback)}"])
+
+
+def records_of(
+    task: Task, predictor: str, runs: Sequence[RowCell], *, perfect: float = 1.0, parse_failures: bool = True
+) -> list[RunRecord]:
+    """Return the records of a step: failures first, in the order of ``runs``, then one success for contrast.
+
+    Runs that did not reach the step have no record. ``parse_failures``: runs whose answer could not be read have one.
+    """
+    records = [
+        record
+        for row, cell in runs
+        if cell.score is not None and (record := _record(task, predictor, row, cell, perfect, parse_failures))
+    ]
+    failures = [record for record in records if record.is_failure]
+    return [*failures, *[record for record in records if not record.is_failure][:1]]
+
+
+def _record(task: Task, predictor: str, row: str, cell: Cell, perfect: float, parse_failures: bool) -> RunRecord | None:
+    steps = [step for step in cell.trace if step.path == predictor]
+    failed_here = cell.failure is not None and (cell.failure.path == predictor or not steps)
+    if not steps and not (failed_here and parse_failures):
+        return None
+    example = task.example(row)
+    inputs = plain_fields(dict(example.inputs().items()))
+    outputs: JsonObject = {}
+    if steps:
+        fields: Any = steps[-1].demo["fields"]
+        signature = task.signatures[predictor]
+        own = {name: fields[name] for name in signature.input_fields if name in fields}
+        hidden = _hidden(signature)
+        inputs = {name: value for name, value in own.items() if name not in hidden} or inputs
+        outputs = {name: fields[name] for name in signature.output_fields if name in fields}
+    if (calls := transcript(cell, predictor)) is not None:
+        outputs = {"calls": calls}
+    score = cell.score or 0.0
+    return RunRecord(row, inputs, outputs, feedback_of(task, row, cell, predictor, perfect), score, score < perfect)
+
+
+def _hidden(signature: Any) -> frozenset[str]:
+    spec = signature.spec
+    return frozenset(each.name for each in (spec.tools_field, spec.history_field) if each is not None)
+
+
+def feedback_of(task: Task, row: str, cell: Cell, predictor: str, perfect: float = 1.0) -> str:
+    """Return what is known about a run: the feedback of the metric for the step or the run, else score and labels."""
+    told = cell.feedbacks.get(predictor) or cell.feedback
+    if cell.failure is not None:
+        told = f"The run failed: {cell.failure.type}: {cell.failure.message} {told}".strip()
+    if told:
+        return told
+    score = cell.score or 0.0
+    if score >= perfect:
+        return f"Right: score {score:g}."
+    labels = plain_fields(dict(task.example(row).labels().items()))
+    wanted = "; ".join(f"{name} = {_shown(value)}" for name, value in labels.items())
+    return f"Wrong: score {score:g}." + (f" The outputs should have been: {wanted}." if wanted else "")
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else dumps(value)
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} [...]"
+
+
+def shown_runs(records: Sequence[RunRecord]) -> str:
+    """Return records as fenced text."""
+    return "\n\n".join(fenced("run", str(record)) for record in records)
+
+
+def text_of(task: Task, candidate: Candidate, slot: str) -> str:
+    """Return the text of a slot of the program with a candidate applied."""
+    return candidate.texts.get(slot, task.slots[slot])
+
+
+def blame(task: Task, runs: Sequence[RowCell], perfect: float = 1.0) -> Mapping[str, float]:
+    """Return how much each reached predictor is to blame for the failures in ``runs``.
+
+    A failing run counts for each predictor that it passed, and once more for a predictor in which it failed or which its
+    feedback names. Predictors that no run reached have no entry.
+    """
+    blamed: dict[str, float] = {}
+    for _, cell in runs:
+        passed = {step.path for step in cell.trace}
+        failed_in = cell.failure.path if cell.failure is not None else ""
+        is_failure = cell.score is not None and cell.score < perfect
+        for name in task.signatures:
+            if name in passed or name == failed_in:
+                named = name == failed_in or (name != "self" and name in cell.feedback)
+                blamed[name] = blamed.get(name, 0.0) + is_failure * (1.0 + named)
+    return blamed

@@ -1,0 +1,109 @@
+"""Proposals of texts: ask the writing model to rewrite an instruction or tools, and check the answer before any run is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from sigwire.core.json import JsonObject
+from sigwire.core.narrow import is_mapping
+from sigwire.optimizers.candidate import Candidate, Slot, check_text
+from sigwire.optimizers.events import Proposed, Refused
+from sigwire.optimizers.proposing import fields_of
+from sigwire.optimizers.reflective.reflection import RowCell, records_of, shown_runs, text_of
+from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, proposed_texts, tool_names, tool_texts
+from sigwire.optimizers.reflective.writing import DescribeTools, WriteInstruction
+from sigwire.optimizers.rule import RuleSteps, report, write
+from sigwire.optimizers.task import Task
+
+__all__ = ["MOST_CHARACTERS", "checked", "rewrite_by", "rewrite_instruction", "rewrite_tools"]
+
+MOST_CHARACTERS = 20_000
+"""The most characters of an instruction."""
+
+
+def rewrite_instruction(
+    task: Task, parent: Candidate, predictor: str, runs: Sequence[RowCell], *, perfect: float = 1.0, sample: int = 0
+) -> RuleSteps[dict[Slot, str]]:
+    """Return a new instruction of a predictor by slot, from runs of the parent; empty if the answer cannot be used."""
+    slot = f"{predictor}.instructions"
+    records = records_of(task, predictor, runs, perfect=perfect)
+    if not records:
+        return {}
+    inputs = {
+        "program": task.outline,
+        "step": fields_of(task, predictor),
+        "current_instruction": text_of(task, parent, slot),
+        "runs": shown_runs(records),
+    }
+    rows = [record.row for record in records]
+    (answer,) = yield from write(WriteInstruction, inputs, rows=rows, sample=sample)
+    return {slot: str(answer["instruction"]).strip()} if answer else {}
+
+
+def rewrite_tools(
+    task: Task, parent: Candidate, predictor: str, runs: Sequence[RowCell], *, perfect: float = 1.0, sample: int = 0
+) -> RuleSteps[dict[Slot, str]]:
+    """Return new texts of the tools that failing runs confuse, by slot; empty if no tool is to blame."""
+    evidence = ToolEvidence.of(task, predictor, runs, perfect)
+    tools = evidence.draw(task.rng("tools", predictor, sample), tool_names(task, predictor))
+    if not tools:
+        return {}
+    about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
+    records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
+    inputs = {
+        "step": fields_of(task, predictor),
+        "tools": tool_texts(task, parent, predictor, tools),
+        "problems": str(evidence),
+        "runs": shown_runs(records),
+    }
+    (answer,) = yield from write(DescribeTools, inputs, rows=[record.row for record in records], sample=sample)
+    given = answer["tool_descriptions"] if answer else None
+    return proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
+
+
+def rewrite_by(
+    task: Task,
+    proposer: Callable[..., Any],
+    parent: Candidate,
+    predictors: Sequence[str],
+    runs: Sequence[RowCell],
+    *,
+    perfect: float = 1.0,
+    parse_failures: bool = True,
+    sample: int = 0,
+) -> RuleSteps[dict[Slot, str]]:
+    """Return the instructions that a function of the user writes: ``proposer(candidate, reflective_dataset,
+    components_to_update)`` returns texts by predictor."""
+    records = {
+        name: records_of(task, name, runs, perfect=perfect, parse_failures=parse_failures) for name in predictors
+    }
+    dataset: JsonObject = {name: [record.to_json() for record in found] for name, found in records.items() if found}
+    inputs: JsonObject = {
+        "candidate": {name: text_of(task, parent, f"{name}.instructions") for name in task.signatures},
+        "reflective_dataset": dataset,
+        "components_to_update": list(dataset),
+    }
+    rows = dict.fromkeys(record.row for found in records.values() for record in found)
+    (answer,) = yield from write(proposer, inputs, rows=tuple(rows), sample=sample)
+    given = answer if is_mapping(answer) else {}
+    return {f"{name}.instructions": str(given[name]).strip() for name in dataset if given.get(name)}
+
+
+def checked(
+    parent: Candidate, texts: Mapping[Slot, str], known: Collection[str], origin: str, *, most: int = MOST_CHARACTERS
+) -> RuleSteps[Candidate | None]:
+    """Return the parent with new texts; ``None``, with an event, if a text cannot be used or the candidate is known."""
+    candidate = parent
+    for slot, text in texts.items():
+        why = check_text(slot, text) or (f"the text has more than {most} characters" if len(text) > most else None)
+        if why is None:
+            candidate = candidate.with_text(slot, text, parent.digest)
+        else:
+            yield from report(Refused(slot, text, why))
+    if candidate.digest in known:
+        if texts:
+            yield from report(Refused(", ".join(texts), "", "the candidate is known"))
+        return None
+    yield from report(Proposed(candidate, origin, tuple(texts)))
+    return candidate

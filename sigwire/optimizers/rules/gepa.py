@@ -1,0 +1,161 @@
+"""GEPA: reflect on failing runs, rewrite one component, and keep a Pareto front of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Unpack
+
+from sigwire.core.example import Example
+from sigwire.errors import ConfigurationError
+from sigwire.modules.module import Module
+from sigwire.optimizers.optimizer import Optimizer, SearchOptions
+from sigwire.optimizers.plan import Amount, Forecast
+from sigwire.optimizers.racing import BLOCK
+from sigwire.optimizers.reflective.evolution import Evolution, EvolutionPlan
+from sigwire.optimizers.reflective.gepa_result import GEPAResult
+from sigwire.optimizers.reports.report import OptimizationReport
+from sigwire.optimizers.rule import Rule
+from sigwire.optimizers.task import Task
+
+__all__ = ["GEPA"]
+
+_TURNS = {"light": 20, "medium": 40, "heavy": 80}
+_SELECTIONS = ("pareto", "current_best", "epsilon_greedy")
+_SELECTORS = ("blame", "round_robin", "all")
+
+
+class GEPA(Optimizer):
+    """Rewrite instructions and texts of tools by reflection on failing runs (Agrawal et al. 2025, *GEPA: Reflective Prompt
+    Evolution Can Outperform Reinforcement Learning*).
+
+    Each turn draws a parent from the Pareto front, runs it on ``reflection_minibatch_size`` training rows, shows the failures
+    with the metric's feedback to ``reflection_lm``, and runs the child on the same rows. A better child runs on validation
+    rows (see ``strategy`` in ``SearchOptions``) and joins the pool. Two leaders that changed different components are merged.
+
+    Exactly one of ``auto`` ("light", "medium", "heavy"), ``max_full_evals`` (times all rows), ``max_metric_calls`` (runs) and
+    ``budget`` (calls) limits the search. The metric returns feedback as ``Prediction(score=, feedback=)``; it may take
+    ``pred_name`` and ``pred_trace`` and give each predictor its own. ``component_selector``: "blame" (the predictors that
+    failing runs passed), "round_robin", "all", or a function as in the ``gepa`` package. ``instruction_proposer(candidate,
+    reflective_dataset, components_to_update)`` replaces the writing model.
+
+    Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of the confused pair are rewritten
+    together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.
+    Cost, for V validation rows and minibatches of b: 2·V + about 20 turns of 2·b + 8 runs and a writing call ("light").
+    """
+
+    _fixed_tunes = frozenset({"instructions", "tools"})
+    _explains = True
+
+    def __init__(
+        self,
+        metric: Any = None,
+        *,
+        auto: str | None = None,
+        max_full_evals: int | None = None,
+        max_metric_calls: int | None = None,
+        reflection_minibatch_size: int | None = 3,
+        candidate_selection_strategy: str = "pareto",
+        reflection_lm: Any = None,
+        skip_perfect_score: bool = True,
+        add_format_failure_as_feedback: bool = True,
+        instruction_proposer: Callable[..., Any] | None = None,
+        component_selector: Any = "blame",
+        use_merge: bool = True,
+        max_merge_invocations: int | None = 5,
+        num_threads: int | None = None,
+        failure_score: float = 0.0,
+        perfect_score: float = 1.0,
+        track_stats: bool = False,
+        prompt_model: Any = None,
+        **search: Unpack[SearchOptions],
+    ) -> None:
+        if max_metric_calls is not None and search.get("budget") is None and max_metric_calls < 1:
+            raise ConfigurationError(f"max_metric_calls is above 0, not {max_metric_calls} (making GEPA).")
+        super().__init__(
+            metric,
+            prompt_model=reflection_lm or prompt_model,
+            num_threads=num_threads,
+            failure_score=failure_score,
+            **search,
+        )
+        self.auto, self.max_full_evals, self.max_metric_calls = auto, max_full_evals, max_metric_calls
+        self.reflection_minibatch_size = reflection_minibatch_size or 3
+        self.candidate_selection_strategy, self.component_selector = candidate_selection_strategy, component_selector
+        self.skip_perfect_score, self.perfect_score = skip_perfect_score, perfect_score
+        self.add_format_failure_as_feedback = add_format_failure_as_feedback
+        self.instruction_proposer = instruction_proposer
+        self.use_merge, self.max_merge_invocations = use_merge, max_merge_invocations or 0
+        self.track_stats = track_stats
+        self._check()
+
+    def _check(self) -> None:
+        limits = {"auto": self.auto, "max_full_evals": self.max_full_evals, "max_metric_calls": self.max_metric_calls}
+        given = [name for name, value in limits.items() if value is not None]
+        if len(given) > 1 or (not given and self.search.get("budget") is None):
+            raise ConfigurationError(
+                f"GEPA takes exactly one of {', '.join(limits)}, or a budget; got {', '.join(given) or 'none'} (making it). "
+                'Write GEPA(metric=my_metric, auto="light").'
+            )
+        checks = (
+            ("auto", self.auto in (None, *_TURNS), tuple(_TURNS)),
+            ("candidate_selection_strategy", self.candidate_selection_strategy in _SELECTIONS, _SELECTIONS),
+            ("component_selector", callable(self.component_selector) or self.component_selector in _SELECTORS, _SELECTORS),
+        )  # fmt: skip
+        for name, fits, known in checks:
+            if not fits:
+                raise ConfigurationError(
+                    f"{name} is one of {', '.join(known)}, not {getattr(self, name)!r:.80} (making GEPA)."
+                )
+
+    def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
+        """Return the rule."""
+        return Evolution(task, self._settings(len(task.train), len(task.val), len(task.signatures))).steps()
+
+    def _settings(self, train: int, val: int, predictors: int) -> EvolutionPlan:
+        batch = min(self.reflection_minibatch_size, train)
+        turns = int(_TURNS[self.auto or "heavy"] * (1 + predictors) / 2)
+        runs = 2 * val + turns * (2 * batch + BLOCK)
+        if self.max_full_evals is not None:
+            runs = self.max_full_evals * (train + val)
+        elif self.max_metric_calls is not None:
+            runs = self.max_metric_calls
+        return EvolutionPlan(
+            runs=max(runs, val),
+            turns=max(1, (runs - val) // batch),
+            minibatch=batch,
+            selection=self.candidate_selection_strategy,
+            perfect=self.perfect_score,
+            skips_perfect=self.skip_perfect_score,
+            merges=self.max_merge_invocations if self.use_merge and predictors > 1 else 0,
+            components=self.component_selector,
+            proposer=self.instruction_proposer,
+            parse_failures=self.add_format_failure_as_feedback,
+        )
+
+    def plan(
+        self,
+        student: Module,
+        trainset: Iterable[Example],
+        valset: Iterable[Example] | None = None,
+        *,
+        teacher: Module | None = None,
+        testset: Iterable[Example] | None = None,
+        **options: Any,
+    ) -> Forecast:
+        """Return what ``compile`` with these arguments may cost, at most the limits of the search. No call is made."""
+        train, val, test = list(trainset), list(valset or ()), list(testset or ())
+        found = super().plan(student, train, val, teacher=teacher, testset=test, **options)
+        count = len(student.named_predictors())
+        val_rows = len(val) or len(train) // 2
+        settings = self._settings(len(train) if val else len(train) - val_rows, val_rows, count)
+        runs = Amount(
+            min(found.runs.min, val_rows), found.runs.expected, max(found.runs.max, settings.runs + 2 * len(test))
+        )
+        writing = Amount(0, found.writing.expected, max(found.writing.max, settings.turns * count))
+        per_run = Amount(runs.min * count, runs.expected * count, runs.max * count)
+        return Forecast(runs, writing, per_run + writing)
+
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
+        """Add ``detailed_results``, made from the report when it is read, if ``track_stats`` is true."""
+        if self.track_stats:
+            program.detailed_results = GEPAResult(student, report)
