@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from sigwire.optimizers.reports.report import OptimizationReport
     from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
     from sigwire.optimizers.rules.copro import COPRO
+    from sigwire.optimizers.rules.gepa import GEPA
     from sigwire.optimizers.rules.infer_rules import InferRules
     from sigwire.optimizers.rules.knn import KNNFewShot
     from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
@@ -93,7 +94,7 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "COPRO", "EM", "F1", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
+    "COPRO", "EM", "F1", "GEPA", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
     "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
     "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
     "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded",
@@ -187,6 +188,7 @@ _NAMES_BY_MODULE = {
     "sigwire.optimizers.reports.report": "OptimizationReport",
     "sigwire.optimizers.rules.bootstrap_few_shot": "BootstrapFewShot",
     "sigwire.optimizers.rules.copro": "COPRO",
+    "sigwire.optimizers.rules.gepa": "GEPA",
     "sigwire.optimizers.rules.infer_rules": "InferRules",
     "sigwire.optimizers.rules.knn": "KNNFewShot",
     "sigwire.optimizers.rules.labeled_few_shot": "LabeledFewShot",
