@@ -59,24 +59,37 @@ def topic_right(example: Example, prediction: Prediction, trace: object = None) 
     return bool(prediction.topic == example.topic)
 
 
-def main(folder: Path = Path("runs")) -> int:
+def main() -> int:
     model = os.environ.get("SIGWIRE_LM") or "offline/lexical"
-    sigwire.configure(lm=sigwire.LM(model))
+    try:
+        sigwire.configure(lm=sigwire.LM(model))
+        optimize(model, Path("runs"))
+    except (sigwire.ConfigurationError, sigwire.LMError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def optimize(model: str, folder: Path) -> None:
     train, val, test = split()
     print(f"{model}: {len(train)} messages for training, {len(val)} for the choice, {len(test)} for the test")
-    folder.mkdir(exist_ok=True)
+    name = model.replace("/", "-")
 
     # The whole program: each candidate gives demos to both steps.
     student = ReadMail()
     search = sigwire.BootstrapFewShotWithRandomSearch(
-        both_right, max_labeled_demos=48, num_candidate_programs=2, budget=2_000, journal=folder / "mail.jsonl"
+        both_right, max_labeled_demos=48, num_candidate_programs=2, budget=2_000, journal=folder / f"mail-{name}.jsonl"
     )
     print(f"\n1. Demos for both steps. The plan: {search.plan(student, train, val)}")
     OptimizationReport.of(search.compile(student, trainset=train, valset=val)).show()
 
     # The step that is wrong most often.
     search = sigwire.BootstrapFewShotWithRandomSearch(
-        topic_right, max_labeled_demos=60, num_candidate_programs=4, budget=2_000, journal=folder / "topic.jsonl"
+        topic_right,
+        max_labeled_demos=60,
+        num_candidate_programs=4,
+        budget=2_000,
+        journal=folder / f"topic-{name}.jsonl",
     )
     print(f"\n2. Demos for the topic. The plan: {search.plan(student.topic, train, val)}")
     optimized = ReadMail()
@@ -85,11 +98,13 @@ def main(folder: Path = Path("runs")) -> int:
 
     # The test: both programs on the messages that no search has seen.
     evaluate = sigwire.Evaluate(devset=test, metric=both_right)
-    comparison = sigwire.compare({"baseline": evaluate(student), "optimized": evaluate(optimized)})
+    baseline = evaluate(student, log=folder / f"mail-{name}-baseline.jsonl")
+    comparison = sigwire.compare(
+        {"baseline": baseline, "optimized": evaluate(optimized, log=folder / f"mail-{name}-optimized.jsonl")}
+    )
     print("\n3. The test")
     comparison.show()
     print(comparison["optimized"].sentence)
-    return 0
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from support_tools import TOOLS, split
+from support_tools import split
 
 import sigwire
 from sigwire import InputField, OptimizationReport, OutputField, Signature, Tool, ToolCalls
@@ -33,9 +33,9 @@ class ChooseCall(Signature):
 
 
 COMMON = frozenset(
-    "a all am an and any are as at be been but by can could did do does for from get go had has have how i if in is it its me my "
-    "no not of on one or our please so that the their them there they this to two until was we what when where which will with "
-    "would yet you your".split()
+    "a all am an and any are as at be been but by can could did do does for from get go had has have how i if in is it its "
+    "me my no not of on one or our please so that the their them there they this to two until was we what when where which "
+    "will with would yet you your".split()
 )
 
 
@@ -50,7 +50,9 @@ def words_of_customers(
         if not slot.endswith(".desc"):
             continue
         tool = slot.split(".")[-2]
-        missed = [run["Inputs"]["request"] for run in reflective_dataset[slot] if f"expected {tool}(" in run["Feedback"]]
+        missed = [
+            run["Inputs"]["request"] for run in reflective_dataset[slot] if f"expected {tool}(" in run["Feedback"]
+        ]
         known = set(re.findall(r"[a-z]+", candidate[slot].lower()))
         words = dict.fromkeys(word for text in missed for word in re.findall(r"[a-z]+", text.lower()))
         new = [word for word in words if word not in COMMON | known]
@@ -58,34 +60,36 @@ def words_of_customers(
     return texts
 
 
-def main(folder: Path = Path("runs")) -> int:
+def main() -> int:
     model = os.environ.get("SIGWIRE_LM") or "offline/lexical"
-    sigwire.configure(lm=sigwire.LM(model))
+    try:
+        sigwire.configure(lm=sigwire.LM(model))
+        optimize(model, Path("runs"))
+    except (sigwire.ConfigurationError, sigwire.LMError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def optimize(model: str, folder: Path) -> None:
     train, val, test = split()
     print(f"{model}: {len(train)} requests for training, {len(val)} for the choice, {len(test)} for the test")
-    folder.mkdir(exist_ok=True)
 
     student = sigwire.Predict(ChooseCall, tool_choice="required")
-    metric = sigwire.tool_call_match()
     search = sigwire.GEPA(
-        metric,
-        auto="light",
+        sigwire.tool_call_match(),
+        auto="medium",
+        reflection_minibatch_size=6,
         tune={"tools"},
         instruction_proposer=words_of_customers if model.startswith("offline/") else None,
-        budget=1_000,
-        journal=folder / "tools.jsonl",
+        budget=2_000,
+        journal=folder / f"tools-{model.replace('/', '-')}.jsonl",
     )
     print(f"The plan: {search.plan(student, train, val, testset=test)}")
     optimized = search.compile(student, trainset=train, valset=val, testset=test)
     report = OptimizationReport.of(optimized)
     report.show()
-
-    print("\nThe test")
-    evaluate = sigwire.Evaluate(devset=test, metric=metric)
-    comparison = sigwire.compare({"baseline": evaluate(student), "optimized": evaluate(optimized)})
-    comparison.show()
-    print(comparison["optimized"].sentence)
-    return 0
+    print(f"\nThe test: {report.headline}")
 
 
 if __name__ == "__main__":

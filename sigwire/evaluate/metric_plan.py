@@ -54,6 +54,8 @@ class MetricPlan:
                 f"A metric is a function or a module, not {metric!r:.80}. Write def metric(example, prediction, trace=None)."
             )
         self.name = _name_of(metric)
+        if getattr(metric, "__annotations__", {}).get("return") == "ScoreMetric":
+            raise ConfigurationError(f"{self.name} makes a metric (planning its call). Write metric={self.name}().")
         self._metric = metric
         self._arguments = _arguments_of(metric, self.name)
         self.takes_predictor = self._arguments.takes_predictor

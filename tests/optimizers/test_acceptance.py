@@ -25,7 +25,7 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.optimizer import Optimizer
-from sigwire.optimizers.report import StopReason
+from sigwire.optimizers.reports.report import StopReason
 from sigwire.settings import context, current
 from tests.optimizers.stub import Stub, exact, share
 from tests.optimizers.table import CALLS, CHOOSES, TABLE, TRAIN, VAL, outcome, student

@@ -22,7 +22,7 @@ from sigwire.errors import LMServerError, StateError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
-from sigwire.optimizers.report import StopReason
+from sigwire.optimizers.reports.report import StopReason
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from sigwire.testing.fake_provider import FakeProvider

@@ -54,7 +54,7 @@ def rewrite_tools(
     evidence, tools, records = _confused(task, predictor, runs, perfect, sample)
     if not tools:
         return {}
-    inputs = {
+    inputs: dict[str, Any] = {
         "step": fields_of(task, predictor),
         "tools": tool_texts(task, parent, predictor, tools),
         "problems": str(evidence),

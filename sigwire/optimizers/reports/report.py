@@ -213,7 +213,7 @@ class OptimizationReport(HasCard):
                 gain += f" [{ends.low:+.3f}, {ends.high:+.3f}]"
         elif found.selection is not None and found.baseline is not None:
             gain = f"{found.baseline:.3f} → {found.selection:.3f} on the {found.rows} rows on which it was chosen"
-        return f"The student is kept ({self.kept_student}): {gain}" if self.kept_student else gain
+        return f"The student is kept ({self.kept_student}); the best candidate: {gain}" if self.kept_student else gain
 
     def _card(self) -> Card:
         found = self.estimate
