@@ -14,6 +14,8 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/quickstart.py
 	$(PYTHON) examples/stream_agent.py
 	$(PYTHON) examples/resume_agent.py
+	$(PYTHON) examples/optimize_extraction.py
+	$(PYTHON) examples/optimize_tools.py
 
 test: $(VENV)/.installed-test
 	$(PYTHON) -m pytest -q --numprocesses auto --dist worksteal -m "not long"

@@ -8,7 +8,8 @@
 The default model is `offline/lexical`: rules about words, not a language model. `SIGWIRE_LM=openai/gpt-5-mini make demo` runs
 steps 1 to 3 with another model (the key is read from OPENAI_API_KEY). Step 4 compares wires and not models: it keeps the
 embedded model, behind a provider on this machine. The exit code is 1 if a check fails, 2 if the model cannot be reached.
-`make demo` then runs `examples/stream_agent.py`, which streams an agent, and `examples/resume_agent.py`, which kills one.
+`make demo` then runs `examples/stream_agent.py`, which streams an agent, `examples/resume_agent.py`, which kills one, and
+`examples/optimize_extraction.py` and `examples/optimize_tools.py`, which optimize programs.
 """
 
 from __future__ import annotations

@@ -74,11 +74,18 @@ if TYPE_CHECKING:
     from sigwire.modules.predict import Predict
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
+    from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
+    from sigwire.optimizers.optimizer import Optimizer
+    from sigwire.optimizers.reports.report import OptimizationReport
     from sigwire.optimizers.rules.better_together import BetterTogether
     from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+    from sigwire.optimizers.rules.copro import COPRO
     from sigwire.optimizers.rules.ensemble import Ensemble, majority
+    from sigwire.optimizers.rules.gepa import GEPA
+    from sigwire.optimizers.rules.infer_rules import InferRules
     from sigwire.optimizers.rules.knn import KNNFewShot
     from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
+    from sigwire.optimizers.rules.miprov2 import MIPROv2
     from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
     from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
     from sigwire.settings import configure, context, settings
@@ -89,30 +96,31 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "EM", "F1", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded", "AskStart", "Audio",
-    "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
-    "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
-    "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded",
-    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning",
-    "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
-    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
-    "File", "Finished", "History", "HotPotF1", "Image", "InputError", "InputField", "JSONAdapter", "Journal",
-    "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
-    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel",
-    "Limit", "LimitState", "MalformedToolCall", "Message", "MetricError", "ModelError", "Module", "OutputField",
+    "COPRO", "EM", "F1", "GEPA", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
+    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
+    "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
+    "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
+    "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
+    "DemoWarning", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
+    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta",
+    "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError",
+    "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
+    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
+    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError",
+    "ModelError", "Module", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
     "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct",
     "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response",
-    "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SemanticF1", "Signature", "SignatureError",
-    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
-    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
-    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
-    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match",
-    "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache", "contains", "context",
-    "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority", "majority_judge",
-    "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices",
-    "settings", "tool_call_match", "track_usage", "within",
+    "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature",
+    "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
+    "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
+    "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
+    "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement",
+    "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache",
+    "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score",
+    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority",
+    "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
+    "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -148,8 +156,8 @@ _NAMES_BY_MODULE = {
         "bfcl_match contains em_score f1_score hotpot_f1_score json_match load_bfcl majority_judge matches_schema "
         "normalize_text pairwise_judge precision_score tool_call_match within"
     ),
-    "sigwire.evaluate.comparison": "Comparison ProgramDifference compare",
     "sigwire.evaluate.evaluation": "Evaluate load_records",
+    "sigwire.evaluate.comparison": "Comparison ProgramDifference compare",
     "sigwire.evaluate.progress": "EvaluationProgress",
     "sigwire.evaluate.result": "EvaluationResult",
     "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",
@@ -182,6 +190,13 @@ _NAMES_BY_MODULE = {
     "sigwire.optimizers.rules.ensemble": "Ensemble majority",
     "sigwire.optimizers.rules.knn": "KNNFewShot",
     "sigwire.optimizers.rules.labeled_few_shot": "LabeledFewShot",
+    "sigwire.optimizers.errors": "OptimizationInterrupted SearchPaused",
+    "sigwire.optimizers.optimizer": "Optimizer",
+    "sigwire.optimizers.reports.report": "OptimizationReport",
+    "sigwire.optimizers.rules.copro": "COPRO",
+    "sigwire.optimizers.rules.gepa": "GEPA",
+    "sigwire.optimizers.rules.infer_rules": "InferRules",
+    "sigwire.optimizers.rules.miprov2": "MIPROv2",
     "sigwire.optimizers.rules.optuna_search": "BootstrapFewShotWithOptuna",
     "sigwire.optimizers.rules.random_search": "BootstrapFewShotWithRandomSearch BootstrapRS",
     "sigwire.settings": "configure context settings",

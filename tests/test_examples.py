@@ -1,9 +1,11 @@
-"""The quickstart and the streamed agent pass over every wire, the killed agent goes on, and each fails if a run differs."""
+"""The quickstart and the streamed agent pass over every wire, the killed agent goes on, and each fails if a run differs. The
+optimizations gain on rows that the searches did not see."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -184,3 +186,48 @@ def test_example_fails_when_a_killed_agent_differs(
     monkeypatch.setattr(agent, "lives", lambda folder, kills: next(outcomes))
     assert agent.main() == 1
     assert capsys.readouterr().out.count("FAILED") == 1
+
+
+# --- the optimizations -----------------------------------------------------------------------------------
+
+
+def test_optimized_extraction_is_better_on_messages_that_no_search_saw(tmp_path: Path) -> None:
+    done = example("optimize_extraction.py", tmp_path, SIGWIRE_LM="offline/lexical")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "60 messages for training, 48 for the choice, 60 for the test" in done.stdout
+    assert done.stdout.count("The plan: ") == 2
+    assert "The student is kept (no candidate was shown to be better)" in done.stdout
+    assert "optimized is better than baseline: +0.125, 95 % +0.051" in done.stdout.splitlines()[-1]
+    assert (
+        example("optimize_extraction.py", tmp_path, SIGWIRE_LM="offline/lexical").stdout == done.stdout
+    )  # from the journal
+
+
+def test_tuned_descriptions_of_tools_are_better_on_requests_that_the_search_did_not_see(tmp_path: Path) -> None:
+    done = example("optimize_tools.py", tmp_path, SIGWIRE_LM="offline/lexical")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "48 requests for training, 32 for the choice, 40 for the test" in done.stdout
+    assert "self.tools.rma_create.desc" in done.stdout
+    assert "Open inbound [-RMA.-]{+RMA. " in done.stdout
+    found = re.fullmatch(r"The test: (.*) → (.*) on 40 test rows, .* \[(.*), .*\]", done.stdout.splitlines()[-1])
+    assert found is not None
+    assert float(found[1]) < float(found[2])
+    assert float(found[3]) > 0
+
+
+@pytest.mark.parametrize("name", ["optimize_extraction.py", "optimize_tools.py"])
+def test_optimization_runs_with_a_model_over_http(tmp_path: Path, name: str) -> None:
+    with FakeProvider(LM("offline/lexical"), key="sk-mine") as provider:
+        reached = {"OPENAI_BASE_URL": provider.url("openai"), "OPENAI_API_KEY": "sk-mine"}
+        done = example(name, tmp_path, SIGWIRE_LM="openai/gpt-5-mini", **reached)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("openai/gpt-5-mini: ")
+    assert {sent.status for sent in provider.requests} == {200}
+
+
+@pytest.mark.parametrize("name", ["optimize_extraction.py", "optimize_tools.py"])
+def test_optimization_gives_advice_for_a_missing_key(tmp_path: Path, name: str) -> None:
+    done = example(name, tmp_path, SIGWIRE_LM="openai/gpt-5-mini", OPENAI_API_KEY="", OPENAI_BASE_URL="")
+    assert done.returncode == 2
+    assert "Set OPENAI_API_KEY in the environment" in done.stderr
+    assert "Traceback" not in done.stderr

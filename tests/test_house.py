@@ -156,7 +156,7 @@ NO_OPTIONS = {
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions EvaluationProgress "
         "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Message "
-        "PendingCall ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request "
+        "OptimizationReport PendingCall ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request "
         "Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage "
         "UsageUpdate Where"
     ),

@@ -55,6 +55,8 @@ class MetricPlan:
                 f"A metric is a function or a module, not {metric!r:.80}. Write def metric(example, prediction, trace=None)."
             )
         self.name = type(metric).__name__ if isinstance(metric, Module) else function_name(metric)
+        if getattr(metric, "__annotations__", {}).get("return") == "ScoreMetric":
+            raise ConfigurationError(f"{self.name} makes a metric (planning its call). Write metric={self.name}().")
         self._metric = metric
         self._arguments = _arguments_of(metric, self.name)
         self.takes_predictor = self._arguments.takes_predictor

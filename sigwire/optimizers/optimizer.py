@@ -190,8 +190,11 @@ class Optimizer(ChecksKeywords):
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
         given = self._checked(student, options or {})
-        train = list(trainset)
-        rows = Rows.of(train, list(valset or ()), list(testset or ()))
+        train, testset = list(trainset), list(testset or ())
+        if testset and self.metric is None:
+            name = type(self).__name__
+            raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
+        rows = Rows.of(train, list(valset or ()), testset)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
         inputs = {"student": student, "trainset": train, "teacher": teacher, "valset": valset}

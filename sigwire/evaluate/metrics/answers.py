@@ -78,6 +78,7 @@ def contains(field: str = "answer", expected: str | None = None, *, normalize: b
             return Score(1.0)
         return Score(0.0, f"expected a text that contains {' or '.join(map(repr, wanted))}, got {text!r:.200}")
 
+    contains_metric.__name__ = "contains"
     return contains_metric
 
 
@@ -112,6 +113,7 @@ def within(
         shown = "no number" if given is None else f"{given:g}"
         return Score(0.0, f"expected {wanted:g} ± {bound:g}, got {shown}")
 
+    within_metric.__name__ = "within"
     return within_metric
 
 

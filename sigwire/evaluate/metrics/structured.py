@@ -57,6 +57,7 @@ def json_match(
         more = [f"and {len(found) - _MAX_SHOWN} more"] if len(found) > _MAX_SHOWN else []
         return Score(float(not found), "; ".join(shown + more), {"scalars": 1 - missed / _scalars(wanted, ignore)})
 
+    json_match_metric.__name__ = "json_match"
     return json_match_metric
 
 
@@ -82,6 +83,7 @@ def matches_schema(schema: TypeExpression | dict[str, Any], field: str = "answer
             problems = [f"{field} is not JSON: {error}"]
         return Score(float(not problems), "; ".join(problems[:_MAX_SHOWN]))
 
+    matches_schema_metric.__name__ = "matches_schema"
     return matches_schema_metric
 
 

@@ -56,6 +56,7 @@ def tool_call_match(
         wanted = _read_calls(read_field(example, expected, "tool_call_match"), f"example.{expected}")
         return score_calls(wanted, calls_of(pred, field), fits, order=order)
 
+    tool_call_match_metric.__name__ = "tool_call_match"
     return tool_call_match_metric
 
 

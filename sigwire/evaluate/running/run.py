@@ -266,7 +266,8 @@ class EvaluationRun:
         if status == "aborted":
             last = next((each.cell.failure for each in reversed(self._records.values()) if each.cell.failure), None)
             detail = f"; the last: {last.type}: {last.message:.300}" if last is not None and cause is None else ""
-            raise EvaluationAborted(f"{sentence}{detail}. {self._summary()}", result) from cause
+            text = f"{sentence}{detail}".rstrip(".")
+            raise EvaluationAborted(f"{text}. {self._summary()}", result) from cause
         return result
 
     def _interrupted(self) -> EvaluationInterrupted:

@@ -41,7 +41,7 @@ class Amount:
         return Amount(self.min + other.min, self.expected + other.expected, self.max + other.max)
 
     def __str__(self) -> str:
-        return f"{self.min:,} to {self.max:,}, about {self.expected:,}"
+        return f"{self.max:,}" if self.min == self.max else f"{self.min:,} to {self.max:,}, about {self.expected:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class Forecast:
     calls: Amount
 
     def __str__(self) -> str:
-        return f"{self.calls} calls ({self.runs} runs, {self.writing} of them by the writing model)"
+        parts = [f"{self.runs} runs", *([f"{self.writing} writing calls"] if self.writing.max else [])]
+        return f"{self.calls} calls ({'; '.join(parts)})"
 
 
 class LuckyJudge(Judge):

@@ -19,7 +19,13 @@ from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Warned
 from sigwire.optimizers.operators.racing import BLOCK, race
 from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, merged, undominated
 from sigwire.optimizers.reflective.reflection import RowCell, blame, text_of
-from sigwire.optimizers.reflective.rewriting import checked, rewrite_by, rewrite_instruction, rewrite_tools
+from sigwire.optimizers.reflective.rewriting import (
+    checked,
+    rewrite_by,
+    rewrite_instruction,
+    rewrite_tools,
+    rewrite_tools_by,
+)
 from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.task import Task
@@ -199,7 +205,11 @@ class Evolution:
                 perfect=plan.perfect, parse_failures=plan.parse_failures, sample=turn,
             )  # fmt: skip
         for name, kind in chosen:
-            if kind == "tools":
+            if kind == "tools" and plan.proposer is not None:
+                texts |= yield from rewrite_tools_by(
+                    task, plan.proposer, parent, name, runs, perfect=plan.perfect, sample=turn
+                )
+            elif kind == "tools":
                 texts |= yield from rewrite_tools(task, parent, name, runs, perfect=plan.perfect, sample=turn)
             elif plan.proposer is None:
                 texts |= yield from rewrite_instruction(task, parent, name, runs, perfect=plan.perfect, sample=turn)

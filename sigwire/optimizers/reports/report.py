@@ -171,6 +171,19 @@ class OptimizationReport(HasCard):
     kept_student: str = ""
     resumed: int = 0
 
+    @classmethod
+    def of(cls, program: object) -> OptimizationReport:
+        """Return the report of a program that ``compile`` returned: its attribute ``optimization``, with its type.
+
+        Raises ``InputError`` for other programs.
+        """
+        report = getattr(program, "optimization", None)
+        if not isinstance(report, OptimizationReport):
+            raise InputError(
+                f"{type(program).__name__} has no report (reading it). Pass the program that compile returned."
+            )
+        return report
+
     # --- what it shows
 
     def plot(self, kind: str = "score") -> Svg:
@@ -186,6 +199,12 @@ class OptimizationReport(HasCard):
     def headline(self) -> str:
         """The result in one sentence, with its numbers of rows."""
         found, gain = self.estimate, "not measured"
+        if self.found == self.baseline and found.baseline is not None:
+            mean, rows = (found.baseline, "rows on which candidates are chosen")
+            count = found.rows
+            if found.test is not None:
+                mean, rows, count = found.test, "test rows", found.test_rows
+            return f"The student is kept (no candidate was shown to be better): {mean:.3f} on {count} {rows}"
         if found.test_difference is not None and found.test_baseline is not None and found.test is not None:
             ends = found.test_difference.interval
             gain = f"{found.test_baseline:.3f} → {found.test:.3f} on {found.test_rows} test rows"
@@ -194,12 +213,12 @@ class OptimizationReport(HasCard):
                 gain += f" [{ends.low:+.3f}, {ends.high:+.3f}]"
         elif found.selection is not None and found.baseline is not None:
             gain = f"{found.baseline:.3f} → {found.selection:.3f} on the {found.rows} rows on which it was chosen"
-        return f"The student is kept ({self.kept_student}): {gain}" if self.kept_student else gain
+        return f"The student is kept ({self.kept_student}); the best candidate: {gain}" if self.kept_student else gain
 
     def _card(self) -> Card:
         found = self.estimate
         rows = [("result", [self.headline])]
-        if found.selection is not None:
+        if found.selection is not None and self.found != self.baseline:
             rows.append(
                 ("chosen at", [f"{number(found.selection)} ({found.rows} rows); the choice flatters this number"])
             )

@@ -37,7 +37,8 @@ class GEPA(Optimizer):
     ``budget`` (calls) limits the search. The metric returns feedback as ``Prediction(score=, feedback=)``; it may take
     ``pred_name`` and ``pred_trace`` and give each predictor its own. ``component_selector``: "blame" (the predictors that
     failing runs passed), "round_robin", "all", or a function as in the ``gepa`` package. ``instruction_proposer(candidate,
-    reflective_dataset, components_to_update)`` replaces the writing model.
+    reflective_dataset, components_to_update)`` replaces the writing model: it returns texts by component, which is the name of
+    a predictor for its instruction and a slot such as ``answer.tools.search.desc`` for the text of a tool.
 
     Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of the confused pair are rewritten
     together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.

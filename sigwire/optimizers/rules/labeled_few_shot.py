@@ -19,6 +19,7 @@ class LabeledFewShot(Optimizer):
 
     ``balance=True`` draws as many rows of each label, as far as there are. ``compile(..., sample=False)`` takes the first
     ``k`` rows in place of a random draw. A predictor whose fields no row has gets no demos; the report has a warning.
+    ``metric`` is needed for a ``testset`` only.
 
     >>> from sigwire.core.example import Example
     >>> from sigwire.modules.predict import Predict
@@ -33,8 +34,10 @@ class LabeledFewShot(Optimizer):
     _needs_metric = False
     _fixed_tunes = frozenset({"demos"})
 
-    def __init__(self, k: int = 16, *, balance: bool = False, **search: Unpack[SearchOptions]) -> None:
-        super().__init__(**search)
+    def __init__(
+        self, k: int = 16, *, balance: bool = False, metric: Any = None, **search: Unpack[SearchOptions]
+    ) -> None:
+        super().__init__(metric, **search)
         self.k, self.balance = k, balance
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
