@@ -73,7 +73,6 @@ class BootstrapFewShotWithRandomSearch(Bootstrapping):
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule: a pool of runs, subsets of it, and a race."""
         leader = task.baseline
-        candidates: list[Candidate] = []
         try:
             yield from measure(leader, task.val)
             if self._is_enough(task, leader):
@@ -91,7 +90,7 @@ class BootstrapFewShotWithRandomSearch(Bootstrapping):
                 if self._is_enough(task, leader):
                     break
         except BudgetSpent:
-            return _furthest(task, [leader, *candidates])
+            pass  # the engine returns the most promising candidate
         return leader
 
     def _is_enough(self, task: Task, candidate: Candidate) -> bool:
@@ -142,15 +141,6 @@ class BootstrapFewShotWithRandomSearch(Bootstrapping):
 
 
 BootstrapRS = BootstrapFewShotWithRandomSearch
-
-
-def _furthest(task: Task, candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate with the most runs if it is ahead of the student until now, otherwise the student."""
-    new = [each for each in candidates if each != task.baseline]
-    rows = [len(task.judge.differences(each, task.baseline, task.val)) for each in new]
-    far = [each for each, count in zip(new, rows, strict=True) if count and count == max(rows)]
-    best = task.judge.ranked(far, task.val)[0] if far else task.baseline
-    return best if task.judge.advantage(best, task.baseline, task.val) > 0 else task.baseline
 
 
 def _first_labelled(task: Task, count: int) -> dict[str, Any]:
