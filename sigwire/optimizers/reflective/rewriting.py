@@ -17,7 +17,15 @@ from sigwire.optimizers.reflective.writing import DescribeTools, WriteInstructio
 from sigwire.optimizers.rule import RuleSteps, report, write
 from sigwire.optimizers.task import Task
 
-__all__ = ["MOST_CHARACTERS", "checked", "rewrite_by", "rewrite_instruction", "rewrite_tools", "rewrite_tools_by"]
+__all__ = [
+    "MOST_CHARACTERS",
+    "MOST_GROUPS",
+    "checked",
+    "rewrite_by",
+    "rewrite_instruction",
+    "rewrite_tools",
+    "rewrite_tools_by",
+]
 
 MOST_CHARACTERS = 20_000
 """The most characters of an instruction."""
