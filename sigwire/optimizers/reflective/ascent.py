@@ -11,8 +11,8 @@ from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.events import Kept
-from sigwire.optimizers.proposing import fields_of
-from sigwire.optimizers.racing import race
+from sigwire.optimizers.operators.proposing import fields_of
+from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.reflective.items import with_items
 from sigwire.optimizers.reflective.reflection import RowCell, blame, records_of, shown_runs, text_of
 from sigwire.optimizers.reflective.rewriting import checked, rewrite_tools

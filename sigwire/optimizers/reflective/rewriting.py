@@ -7,6 +7,7 @@ from typing import Any
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
+from sigwire.core.record import to_plain
 from sigwire.optimizers.candidate import Candidate, Slot, check_text
 from sigwire.optimizers.events import Proposed, RefusedText
 from sigwire.optimizers.operators.proposing import fields_of
@@ -55,7 +56,7 @@ def rewrite_tools(
         records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
         inputs: JsonObject = {
             "step": fields_of(task, predictor),
-            "tools": tool_texts(task, parent, predictor, tools),
+            "tools": to_plain(tool_texts(task, parent, predictor, tools)),
             "problems": str(evidence),
             "runs": shown_runs(records),
         }

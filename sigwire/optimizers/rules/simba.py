@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Unpack
 from sigwire.core.json import JsonObject
 from sigwire.modules.module import Module
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.programs import scored_programs
 from sigwire.optimizers.reflective.ascent import Ascent, AscentPlan
+from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
