@@ -77,8 +77,10 @@ if TYPE_CHECKING:
     from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
     from sigwire.optimizers.optimizer import Optimizer
     from sigwire.optimizers.reports.report import OptimizationReport
+    from sigwire.optimizers.rules.better_together import BetterTogether
     from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
     from sigwire.optimizers.rules.copro import COPRO
+    from sigwire.optimizers.rules.ensemble import Ensemble, majority
     from sigwire.optimizers.rules.gepa import GEPA
     from sigwire.optimizers.rules.infer_rules import InferRules
     from sigwire.optimizers.rules.knn import KNNFewShot
@@ -95,30 +97,30 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPRO", "EM", "F1", "GEPA", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
-    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
-    "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
-    "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded",
-    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning",
-    "EmptyResponse", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
-    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
-    "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField", "JSONAdapter",
-    "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
-    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel",
-    "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError", "ModelError", "Module",
-    "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "PendingCall",
-    "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned",
-    "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
-    "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError",
-    "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
-    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted",
-    "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate",
-    "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match", "answer_passage_match",
-    "bfcl_match", "cache", "compare", "configure", "configure_cache", "contains", "context", "current_call",
-    "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority_judge", "make_signature",
-    "matches_schema", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices", "settings",
-    "tool_call_match", "track_usage", "within",
+    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
+    "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
+    "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
+    "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
+    "DemoWarning", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
+    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta",
+    "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError",
+    "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
+    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
+    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError",
+    "ModelError", "Module", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
+    "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct",
+    "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response",
+    "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature",
+    "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
+    "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
+    "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
+    "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement",
+    "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache",
+    "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score",
+    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority",
+    "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
+    "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -186,8 +188,10 @@ _NAMES_BY_MODULE = {
     "sigwire.optimizers.errors": "OptimizationInterrupted SearchPaused",
     "sigwire.optimizers.optimizer": "Optimizer",
     "sigwire.optimizers.reports.report": "OptimizationReport",
+    "sigwire.optimizers.rules.better_together": "BetterTogether",
     "sigwire.optimizers.rules.bootstrap_few_shot": "BootstrapFewShot",
     "sigwire.optimizers.rules.copro": "COPRO",
+    "sigwire.optimizers.rules.ensemble": "Ensemble majority",
     "sigwire.optimizers.rules.gepa": "GEPA",
     "sigwire.optimizers.rules.infer_rules": "InferRules",
     "sigwire.optimizers.rules.knn": "KNNFewShot",
@@ -205,7 +209,7 @@ _NAMES_BY_MODULE = {
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _DSPY_ONLY = frozenset(
     "DummyLM SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
-    "streaming streaming_response sync_send_to_stream".split()
+    "streaming streaming_response sync_send_to_stream teleprompt".split()
 )
 
 

@@ -238,11 +238,19 @@ def test_writer_rewrites_the_texts_of_the_tools_that_the_request_shows() -> None
 def test_report_has_gains_calls_and_the_error_of_the_estimate() -> None:
     common = {"library": "a", "task": "tickets", "optimizer": "COPRO", "task_calls": 10, "writing_calls": 2, "runs": 12}
     runs = [
-        {**common, "seed": seed, "start": 0.4, "final": final, "estimate": 0.6} for seed, final in enumerate((0.5, 0.7))
+        {**common, "seed": seed, "start": 0.4, "final": final, "estimate": 0.6, "val_start": 0.5}
+        for seed, final in enumerate((0.5, 0.7))
     ]
     of = summary(runs)
-    assert (round(of["gain"] or 0), round(of["worst"] or 0), round(of["error"] or 0, 6)) == (20, 10, 0)
-    assert list(lines(runs))[-1].startswith("| tickets | COPRO | a | 2 | 40.0 | 60.0 | +20.0 | +10.0 | 12 | 10 | 2 |")
+    assert (round(of["gain"] or 0), round(of["worst"] or 0), round(of["error"] or 0), round(of["flattery"] or 0)) == (
+        20,
+        10,
+        0,
+        -10,
+    )
+    assert list(lines(runs))[-1].startswith(
+        "| tickets | COPRO | a | 2 | 40.0 | 60.0 | +20.0 | +10.0 | 12 | 10 | 2 | +0.0 | -10.0 |"
+    )
 
 
 def test_sigwire_session_runs_over_http() -> None:

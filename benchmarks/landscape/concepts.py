@@ -1,4 +1,4 @@
-"""What guidance is worth: the concepts that a prompt may teach, and the sentences that teach them.
+"""Concepts that a prompt may teach, and the sentences that teach them.
 
 A ``Concept`` is one convention of a task. A sentence teaches it if it has a word of every group; a sentence that has a word of
 the first group and of ``misleading``, and none of the last group, teaches the contrary. ``FILLER`` changes nothing but the
@@ -7,10 +7,13 @@ length, ``HARMFUL`` sentences cost accuracy, ``METHOD`` sentences help once seve
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 __all__ = [
     "FILLER",
@@ -52,35 +55,9 @@ class Concept:
         )
 
 
-FILLER = (
-    "Read the input carefully before you reply.",
-    "Take a deep breath and work step by step.",
-    "You are a careful expert with many years of experience.",
-    "The result is used in an important decision.",
-    "Keep the tone neutral and professional.",
-    "Pay attention to every detail of the text.",
-    "Consider the context as a whole.",
-    "Be precise and consistent.",
-    "Do not add explanations to the reply.",
-    "Check your reply once more before you send it.",
-    "Focus on what the writer needs.",
-    "Ignore spelling mistakes and small talk.",
-    "Think about similar cases that you know.",
-    "A colleague will review each reply.",
-    "Quality matters more than speed.",
-    "Weigh the evidence before you settle on one reply.",
-)
-HARMFUL = (
-    "Always answer with your first impression.",
-    "If in doubt, choose the most general option.",
-    "Be creative and paraphrase the reply in your own words.",
-    "Answer with as few characters as possible.",
-    "Prefer the option that is mentioned first.",
-)
-METHOD = (
-    "If several conventions fit, apply the most specific one.",
-    "Before you reply, check the conventions above one by one; the most specific convention wins.",
-)
+TEXTS: Mapping[str, Any] = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
+"""The templates of rows and the sentences of the writing model that teach no concept."""
+FILLER, HARMFUL, METHOD = (tuple[str, ...](TEXTS[name]) for name in ("filler", "harmful", "method"))
 _HARMFUL_WORDS = ("first impression", "most general", "paraphrase", "few characters", "mentioned first")
 
 
@@ -94,7 +71,7 @@ def is_method(sentence: str) -> bool:
 
 @dataclass(frozen=True)
 class Guidance:
-    """What a text teaches: the names of concepts taught and denied, the harmful sentences, the method, the rest."""
+    """The content of a text: the names of concepts taught and denied, the harmful sentences, the method, the rest."""
 
     taught: frozenset[str]
     denied: frozenset[str]

@@ -1,4 +1,4 @@
-"""What a request says: its fields, instructions, examples and tools, in any layout of sections or JSON.
+"""The parts of a request: fields, instructions, examples and tools, in any layout of sections or JSON.
 
 A request belongs to a task if an input field of its description is the input of the task. Every other request asks to write.
 """
@@ -189,7 +189,7 @@ def _call(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tools_of(body: Mapping[str, Any], system: str, asked: str) -> dict[str, str]:
-    """Return what the request says of each tool: its declaration, or the text from its name to the next tool's."""
+    """Return the text of each tool in the request: its declaration, or the text from its name to the next tool's."""
     if body.get("tools"):
         return {one["function"]["name"]: json.dumps(one["function"], ensure_ascii=False) for one in body["tools"]}
     text = sections_of(asked).get("tools") or system

@@ -13,7 +13,7 @@ __all__ = ["lines", "read", "summary"]
 
 COLUMNS = (
     *("task", "optimizer", "library", "runs", "start", "final", "gain", "worst gain"),
-    *("scored runs", "task calls", "writing calls", "estimate − held-out"),
+    *("scored runs", "task calls", "writing calls", "estimate − held-out", "of it by choosing"),
 )
 
 
@@ -31,9 +31,14 @@ def read(paths: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the means of runs: scores in points, calls, the worst gain, and the estimate's mean error."""
+    """Return the means of runs: scores in points, calls, the worst gain, and the estimate's mean error.
+
+    ``flattery`` is the error without the part that the student has as well: rows for choosing that are easier by luck.
+    """
     gains = [100 * (run["final"] - run["start"]) for run in runs]
-    errors = [100 * (run["estimate"] - run["final"]) for run in runs if run["estimate"] is not None]
+    estimated = [run for run in runs if run["estimate"] is not None]
+    errors = [100 * (run["estimate"] - run["final"]) for run in estimated]
+    luck = [100 * (run["val_start"] - run["start"]) for run in estimated]
     return {
         "start": 100 * statistics.mean(run["start"] for run in runs),
         "final": 100 * statistics.mean(run["final"] for run in runs),
@@ -43,6 +48,7 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
         "task_calls": statistics.mean(run["task_calls"] for run in runs),
         "writing_calls": statistics.mean(run["writing_calls"] for run in runs),
         "error": statistics.mean(errors) if errors else None,
+        "flattery": statistics.mean(errors) - statistics.mean(luck) if errors else None,
     }
 
 
@@ -65,8 +71,8 @@ def _line(task: str, optimizer: str, library: str, runs: Sequence[Mapping[str, A
     of = summary(runs)
     scores = [f"{of['start']:.1f}", f"{of['final']:.1f}", f"{of['gain']:+.1f}", f"{of['worst']:+.1f}"]
     calls = [f"{of[name]:.0f}" for name in ("runs", "task_calls", "writing_calls")]
-    error = "" if of["error"] is None else f"{of['error']:+.1f}"
-    return "| " + " | ".join([task, optimizer, library, str(len(runs)), *scores, *calls, error]) + " |"
+    errors = ["" if of[name] is None else f"{of[name]:+.1f}" for name in ("error", "flattery")]
+    return "| " + " | ".join([task, optimizer, library, str(len(runs)), *scores, *calls, *errors]) + " |"
 
 
 if __name__ == "__main__":

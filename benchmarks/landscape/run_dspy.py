@@ -3,7 +3,7 @@
     python -m venv dspy-venv && dspy-venv/bin/pip install dspy==3.4.1 gepa optuna
     dspy-venv/bin/python -m benchmarks.landscape.run_dspy --optimizers GEPA --tasks tickets --seeds 0
 
-The module needs neither sigwire nor its dependencies.
+The module does not need sigwire.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """sigwire's optimizers on the landscape: ``python -m benchmarks.landscape.run_sigwire``.
 
 Optimizers are taken from ``sigwire.optimizers`` by name, with the arguments that DSPy's get. ``--budget N`` limits the calls of
-each run to N; else a run gets half of the calls that DSPy's optimizer made on average (``dspy-3.4.1.json``) if the optimizer
-is in ``HALVED``, and no limit if not.
+each run to N; else a run may make as many calls as DSPy's optimizer on average (``dspy-3.4.1.json``), and half of them if
+the optimizer is in ``HALVED``. Optimizers that need less than ``FEW`` calls have no limit.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from sigwire.core.json import JsonObject
 __all__ = ["HALVED", "SigwireSession", "budget_of"]
 
 HALVED = frozenset({"BootstrapFewShotWithRandomSearch", "MIPROv2", "SIMBA", "COPRO"})
+FEW = 100
 FIGURES = Path(__file__).with_name("dspy-3.4.1.json")
 
 
 def budget_of(optimizer: str) -> int | None:
-    """Return half of the mean calls of DSPy's optimizer, task and writing, if this optimizer is measured so."""
+    """Return the mean calls of DSPy's optimizer, task and writing, or half of them; ``None`` for no limit."""
     runs = [run for run in read([str(FIGURES)]) if run["optimizer"] == optimizer] if FIGURES.exists() else []
-    if optimizer not in HALVED or not runs:
-        return None
-    return int(statistics.mean(run["task_calls"] + run["writing_calls"] for run in runs) / 2)
+    calls = statistics.mean(run["task_calls"] + run["writing_calls"] for run in runs) if runs else 0
+    return None if calls < FEW else int(calls / 2 if optimizer in HALVED else calls)
 
 
 class SigwireSession(Session):

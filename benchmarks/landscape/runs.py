@@ -35,7 +35,9 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """The figures of one run; scores are from 0 to 1."""
+    """The figures of one run; scores are from 0 to 1. ``start`` and ``final`` are of held-out rows, ``val_start`` is the
+    student's on the rows for choosing, and ``estimate`` the optimizer's own of its program.
+    """
 
     library: str
     task: str
@@ -47,6 +49,7 @@ class Run:
     writing_calls: int
     runs: int
     estimate: float | None
+    val_start: float
     seconds: float
 
 
@@ -85,6 +88,7 @@ def run(side: Side, task: Task, optimizer: str, seed: int, budget: int | None = 
         program, estimate = session.compile(optimizer, budget)
         after, seconds = counts(port), time.perf_counter() - began
         final = session.scored(program, rows.held_out)
+        val_start = session.scored(session.student(), rows.val)
     calls = {kind: after[kind] - before[kind] for kind in after}
     return Run(
         side.library,
@@ -97,6 +101,7 @@ def run(side: Side, task: Task, optimizer: str, seed: int, budget: int | None = 
         calls["writing"],
         session.scored_runs,
         None if estimate is None else round(estimate, 4),
+        round(val_start, 4),
         round(seconds, 1),
     )
 

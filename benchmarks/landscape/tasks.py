@@ -1,7 +1,7 @@
 """The tasks: seeded rows, their conventions, and how strong each lever is.
 
 A row has a reference (``ref K0042``) that stands in its text. A row of a convention has the answer that the convention wants
-(``expected``) and the answer of a reader who does not know it (``naive``). The model and both runners read these tables, and
+(``expected``) and the answer without that knowledge (``naive``). The model and both runners read these tables, and
 nothing of a row but its text reaches the model.
 """
 
@@ -11,9 +11,10 @@ import json
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from benchmarks.landscape.concepts import Concept
+from benchmarks.landscape.concepts import TEXTS, Concept
 
 __all__ = ["POOL", "TASKS", "TOOLS", "Levers", "Row", "Split", "Task", "feedback", "is_right", "row_of", "split"]
 
@@ -65,89 +66,19 @@ class Task:
 # --- tickets: labels by house rules --------------------------------------------------------------------
 
 QUEUES = ("access", "billing", "hardware", "legal", "network", "orders")
-_THINGS = ("laptop", "scanner", "headset", "monitor", "docking station", "label printer", "tablet", "keyboard")
-_PEOPLE = ("Ada", "Bo", "Chen", "Dora", "Emil", "Fatima", "Goran", "Hana", "Ines", "Jonas", "Kofi", "Lena")
-_PLACES = ("Bergen", "Cork", "Delft", "Essen", "Faro", "Ghent", "Hull", "Izmir", "Jena", "Kiel", "Lund", "Metz")
-_TICKETS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    "refund": (
-        "billing",
-        "hardware",
-        (
-            "The {thing} broke after {n} days, please give me my money back.",
-            "My {thing} is dead, {person} promised a refund {n} days ago.",
-        ),
-    ),
-    "vpn": (
-        "network",
-        "access",
-        (
-            "{person} cannot log in over the VPN from {place} since {n} o'clock.",
-            "The VPN in {place} refuses the password of {person}, {n} attempts.",
-        ),
-    ),
-    "penalty": (
-        "legal",
-        "orders",
-        (
-            "{n} {thing}s arrived late in {place}; our contract names a penalty for this.",
-            "The late delivery to {place} costs us {n} days, and the contract has a penalty.",
-        ),
-    ),
-    "phishing": (
-        "legal",
-        "access",
-        (
-            "{person} got a suspicious mail that asks for a password, {n} colleagues too.",
-            "A suspicious mail in {place} wants the logins of {n} people.",
-        ),
-    ),
-    "address": (
-        "orders",
-        "billing",
-        (
-            "On invoice {n} the delivery address is still {place}, please correct it for {person}.",
-            "Invoice {n} shows the wrong delivery address in {place}.",
-        ),
-    ),
-    "leased": (
-        "orders",
-        "network",
-        (
-            "The leased router in {place} drops the line {n} times a day.",
-            "Our leased router for {person} needs {n} restarts a day.",
-        ),
-    ),
-}
-_PLAIN_TICKETS: Mapping[str, tuple[str, ...]] = {
-    "access": (
-        "{person} forgot the password, account {n}.",
-        "Please unlock the account of {person} in {place}, case {n}.",
-    ),
-    "billing": ("Invoice {n} was charged twice.", "{person} asks why the fee rose to {n} euros."),
-    "hardware": (
-        "The {thing} of {person} does not start, room {n}.",
-        "The {thing} in room {n} in {place} makes noise.",
-    ),
-    "network": ("The internet in {place} is slow, {n} people wait.", "No connection in building {n} in {place}."),
-    "orders": ("When do the {n} {thing}s for {place} arrive?", "{person} wants to order {n} {thing}s."),
-    "legal": ("{person} asks for all data stored about case {n}.", "Please confirm the terms of licence {n}."),
-}
 
 
 def _ticket(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
     words = {
-        "thing": rng.choice(_THINGS),
-        "person": rng.choice(_PEOPLE),
-        "place": rng.choice(_PLACES),
-        "n": rng.randint(2, 99),
+        name: rng.choice(TEXTS[pool]) for name, pool in (("thing", "things"), ("person", "people"), ("place", "places"))
     }
+    words["n"] = rng.randint(2, 99)
     if concept:
-        expected, naive, texts = _TICKETS[concept]
-    else:
-        expected = rng.choice(QUEUES)
-        texts = _PLAIN_TICKETS[expected]
-        naive = rng.choice([queue for queue in QUEUES if queue != expected])
-    return rng.choice(texts).format(**words), expected, naive
+        kind = TEXTS["tickets"][concept]
+        return rng.choice(kind["texts"]).format(**words), kind["expected"], kind["naive"]
+    expected = rng.choice(QUEUES)
+    naive = rng.choice([queue for queue in QUEUES if queue != expected])
+    return rng.choice(TEXTS["plain_tickets"][expected]).format(**words), expected, naive
 
 
 TICKET_CONCEPTS = (
@@ -212,42 +143,27 @@ TICKET_CONCEPTS = (
 
 # --- records: an answer in the form that the house wants ------------------------------------------------
 
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
-_SURNAMES = ("Okafor", "Lindqvist", "Moreau", "Tanaka", "Novak", "Silva", "Keller", "Haddad", "Byrne", "Costa")
-
 
 def _record(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
-    name, surname, place = rng.choice(_PEOPLE), rng.choice(_SURNAMES), rng.choice(_PLACES)
-    day, month, number = rng.randint(1, 28), rng.randrange(len(_MONTHS)), rng.randint(1001, 9899)
+    name, surname, place = (rng.choice(TEXTS[pool]) for pool in ("people", "surnames", "places"))
+    day, month, number = rng.randint(1, 28), rng.randrange(len(TEXTS["months"])), rng.randint(1001, 9899)
     cents, code = rng.choice((0, 25, 50, 75)), f"{rng.choice('ABCDEFGH')}X-{rng.randint(1000, 9999)}"
-    written = f"{day} {_MONTHS[month]} 2026"
-    hours = rng.randint(1, 4)
-    facts = f"Order {code} for {name} {surname} in {place}."
-    made: dict[str, tuple[str, str, str]] = {
-        "date": (f"{facts} It is due on {written}. When is it due?", f"2026-{month + 1:02}-{day:02}", written),
-        "amount": (
-            f"{facts} The sum is €{number:,}.{cents:02}. How much is it?",
-            f"{number}.{cents:02} EUR",
-            f"€{number:,}.{cents:02}",
-        ),
-        "person": (f"{facts} Who ordered?", f"{surname}, {name}", f"{name} {surname}"),
-        "phone": (
-            f"{facts} Call +49 (30) 55-{number}. Which phone number is given?",
-            f"+493055{number}",
-            f"+49 (30) 55-{number}",
-        ),
-        "missing": (f"{facts} {number} pieces. Which colour is it?", "n/a", "The colour is not mentioned."),
-        "duration": (
-            f"{facts} The visit takes {hours} hours and {day + 1} minutes. How long is it?",
-            f"{hours * 60 + day + 1} min",
-            f"{hours} hours and {day + 1} minutes",
-        ),
+    written = f"{day} {TEXTS['months'][month]} 2026"
+    hours, minutes = rng.randint(1, 4), day + 1
+    answers: dict[str, tuple[str, str]] = {
+        "date": (f"2026-{month + 1:02}-{day:02}", written),
+        "amount": (f"{number}.{cents:02} EUR", f"€{number:,}.{cents:02}"),
+        "person": (f"{surname}, {name}", f"{name} {surname}"),
+        "phone": (f"+493055{number}", f"+49 (30) 55-{number}"),
+        "missing": ("n/a", "The colour is not mentioned."),
+        "duration": (f"{hours * 60 + minutes} min", f"{hours} hours and {minutes} minutes"),
+        "code": (code, f"Order {code}"),
+        "city": (place, f"in {place}"),
     }
-    if concept:
-        return made[concept]
-    if rng.random() < 0.5:
-        return f"{facts} {number} pieces, due on {written}. What is the order's code?", code, f"Order {code}"
-    return f"{facts} {number} pieces. To which city does it go?", place, f"in {place}"
+    kind = concept or ("code" if rng.random() < 0.5 else "city")
+    facts = f"Order {code} for {name} {surname} in {place}."
+    words = {"facts": facts, "written": written, "number": number, "cents": cents, "hours": hours, "minutes": minutes}
+    return TEXTS["records"][kind].format(**words), *answers[kind]
 
 
 RECORD_CONCEPTS = (
@@ -321,60 +237,39 @@ def call(name: str, /, **args: str) -> Answer:
 
 
 def _request(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
-    customer, person, thing = f"C-{rng.randint(100, 999)}", rng.choice(_PEOPLE), rng.choice(_THINGS)
-    day, month, number = rng.randint(1, 28), rng.randrange(len(_MONTHS)), rng.randint(10_000, 99_999)
-    iso, written = f"2026-{month + 1:02}-{day:02}", f"{day} {_MONTHS[month]}"
-    made: dict[str, tuple[str, Answer, Answer]] = {
-        "purchases": (
-            f"What has {customer} bought since {iso}?",
-            call("list_orders", customer_id=customer, since=iso),
-            call("list_invoices", customer_id=customer, month=iso[:7]),
-        ),
-        "unpaid": (
-            f"What does {customer} still owe us for {iso[:7]}?",
-            call("list_invoices", customer_id=customer, month=iso[:7]),
-            call("list_orders", customer_id=customer, since=iso[:7]),
-        ),
+    customer, person, thing = f"C-{rng.randint(100, 999)}", rng.choice(TEXTS["people"]), rng.choice(TEXTS["things"])
+    day, at, number = rng.randint(1, 28), rng.randrange(len(TEXTS["months"])), rng.randint(10_000, 99_999)
+    iso, written, month = f"2026-{at + 1:02}-{day:02}", f"{day} {TEXTS['months'][at]}", f"2026-{at + 1:02}"
+    kind, place = concept, ""
+    if not concept:
+        kind = "customer" if rng.random() < 0.5 else "messages"
+        place = rng.choice(TEXTS["places"]) if kind == "customer" else ""
+    orders, ticket, key = partial(call, "list_orders", customer_id=customer), f"{thing} {number}", f"{number}-{day}"
+    answers: dict[str, tuple[Answer, Answer]] = {
+        "purchases": (orders(since=iso), call("list_invoices", customer_id=customer, month=month)),
+        "unpaid": (call("list_invoices", customer_id=customer, month=month), orders(since=month)),
         "reopened": (
-            f"The problem of T-{number} with the {thing} waits for {day} days, somebody must look at it now.",
             call("escalate_ticket", ticket_id=f"T-{number}"),
             call("create_ticket", summary=f"T-{number}", severity="1"),
         ),
         "manuals": (
-            f"How is the {thing} of {person} reset, model {number}?",
             call("search_articles", query="reset", product=thing),
             call("search_messages", query="reset", sender=person),
         ),
-        "keys": (
-            f"To whom belongs {number}-{day}, which {person} wrote down?",
-            call("find_account", account_number=f"{number}-{day}"),
-            call("find_customer", name=f"{number}-{day}", region="all"),
-        ),
-        "since": (
-            f"Give me the orders of {customer} since {written} 2026.",
-            call("list_orders", customer_id=customer, since=iso),
-            call("list_orders", customer_id=customer, since=written),
-        ),
+        "keys": (call("find_account", account_number=key), call("find_customer", name=key, region="all")),
+        "since": (orders(since=iso), orders(since=written)),
         "severity": (
-            f"Open a ticket at once, all is down: {thing} {number} of {person}.",
-            call("create_ticket", summary=f"{thing} {number}", severity="1"),
-            call("create_ticket", summary=f"{thing} {number}", severity="urgent"),
+            call("create_ticket", summary=ticket, severity="1"),
+            call("create_ticket", summary=ticket, severity="urgent"),
+        ),
+        "customer": (call("find_customer", name=person, region=place), call("find_account", account_number=person)),
+        "messages": (
+            call("search_messages", query=ticket, sender=person),
+            call("search_articles", query=f"{number}", product=thing),
         ),
     }
-    if concept:
-        return made[concept]
-    if rng.random() < 0.5:
-        wanted = call("find_customer", name=person, region=rng.choice(_PLACES))
-        return (
-            f"Find the customer {person} in the region {wanted['args']['region']}, file {number}.",
-            wanted,
-            call("find_account", account_number=person),
-        )
-    return (
-        f"Search the messages that {person} sent about the {thing} {number}.",
-        call("search_messages", query=f"{thing} {number}", sender=person),
-        call("search_articles", query=f"{number}", product=thing),
-    )
+    words = {"customer": customer, "person": person, "thing": thing, "number": number, "day": day, "place": place}
+    return TEXTS["requests"][kind].format(**words, iso=iso, written=written, month=month), *answers[kind]
 
 
 TOOL_CONCEPTS = (
@@ -426,7 +321,7 @@ TOOL_CONCEPTS = (
         ("To look up a number call find_customer.",),
         ("find_account", "find_customer"),
         "",
-        ("Who belongs to a number: use find_account.",),
+        ("The owner of a number: use find_account.",),
     ),
     Concept(
         "since",
@@ -455,9 +350,8 @@ TOOL_CONCEPTS = (
 
 def _statement(rng: random.Random, concept: str) -> tuple[str, Answer, Answer]:
     heads = rng.random() < 0.5
-    text = (
-        f"{rng.choice(_PEOPLE)} in {rng.choice(_PLACES)} tosses coin {rng.randint(100, 999)} of {rng.choice(_THINGS)}s."
-    )
+    person, place, number = rng.choice(TEXTS["people"]), rng.choice(TEXTS["places"]), rng.randint(100, 999)
+    text = TEXTS["statement"].format(person=person, place=place, number=number, thing=rng.choice(TEXTS["things"]))
     return (text, "yes", "no") if heads else (text, "no", "yes")
 
 
@@ -469,7 +363,7 @@ TASKS: Mapping[str, Task] = {
             "ticket",
             "queue",
             QUEUES,
-            "Choose the queue for the ticket.",
+            TEXTS["instructions"]["tickets"],
             TICKET_CONCEPTS,
             Levers(low=0.29, high=0.98, plain=0.88, instructions=0.87, demos=0.54),
             _ticket,
@@ -480,7 +374,7 @@ TASKS: Mapping[str, Task] = {
             "document",
             "answer",
             (),
-            "Answer the question about the document.",
+            TEXTS["instructions"]["records"],
             RECORD_CONCEPTS,
             Levers(low=0.29, high=0.98, plain=0.86, instructions=0.85, demos=0.58),
             _record,
@@ -491,7 +385,7 @@ TASKS: Mapping[str, Task] = {
             "request",
             "tool_calls",
             (),
-            "Call the tool that the request needs.",
+            TEXTS["instructions"]["tools"],
             TOOL_CONCEPTS,
             Levers(low=0.2, high=0.96, plain=0.88, instructions=0.3, demos=0.3, tools=0.9),
             _request,
@@ -502,7 +396,7 @@ TASKS: Mapping[str, Task] = {
             "statement",
             "verdict",
             ("yes", "no"),
-            "Say if it is heads.",
+            TEXTS["instructions"]["coin"],
             (),
             Levers(0.5, 0.5, 0.5),
             _statement,

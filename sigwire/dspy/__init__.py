@@ -9,6 +9,7 @@ patched, and nothing in the core imports the door.
     modules      Module, Predict, ChainOfThought, ReAct     streaming    the names of dspy.streaming
     tools        Tool, ToolCalls                            saving       files that DSPy saved
     cache        DSPy's methods of the cache        evaluate     the names of dspy.evaluate and its metrics
+    teleprompt   the optimizers, as in dspy.teleprompt
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ import sigwire
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
         COPRO, EM, F1, GEPA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio, BaseCallback, BatchRun,
-        BootstrapFewShot, BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch, BootstrapRS, Budget,
-        BudgetSpent, CallReport, CallerError, Capabilities, Choice, Code, Comparison, CompleteAndGrounded, Completions,
-        ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning, EmptyResponse, Evaluate,
-        EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult, EventLoopError, Example,
-        ExampleDone, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History, HotPotF1, Image, InferRules,
-        InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot, LMAuthenticationError,
-        LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError, LMServerError,
-        LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning, LabeledFewShot,
-        LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, Message, MetricError, ModelError,
+        BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch, BootstrapRS,
+        Budget, BudgetSpent, CallReport, CallerError, Capabilities, Choice, Code, Comparison, CompleteAndGrounded,
+        Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning, EmptyResponse,
+        Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult,
+        EventLoopError, Example, ExampleDone, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History,
+        HotPotF1, Image, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
+        LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
+        LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
+        LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, Message, MetricError, ModelError,
         OptimizationInterrupted, OptimizationReport, Optimizer, OutputField, OutputTruncated, PendingCall, Prediction,
         Price, ProgramDifference, ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refused, Repair,
         Request, Response, ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1,
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
         ToolInterrupted, ToolResult, ToolText, ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch,
         Where, __version__, agreement, answer_exact_match, answer_passage_match, bfcl_match, compare, configure_cache,
         contains, current_call, deadline, em_score, ensure_signature, f1_score, hotpot_f1_score, inspect_history,
-        is_retryable_lm_error, json_match, limits, load_bfcl, load_records, majority_judge, make_signature,
+        is_retryable_lm_error, json_match, limits, load_bfcl, load_records, majority, majority_judge, make_signature,
         matches_schema, normalize_text, outputs_of, pairwise_judge, precision_score, prices, tool_call_match,
         track_usage, within,
     )  # fmt: skip
-    from sigwire.dspy import evaluate, streaming
+    from sigwire.dspy import evaluate, streaming, teleprompt
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
     from sigwire.dspy.cache import cache
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
@@ -65,32 +66,32 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPRO", "EM", "F1", "GEPA", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
-    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
-    "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
-    "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison", "CompleteAndGrounded",
-    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DemoWarning", "DummyLM",
-    "EmptyResponse", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
-    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
-    "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField", "JSONAdapter",
-    "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
-    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel",
-    "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError", "ModelError", "Module",
-    "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "PendingCall",
-    "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned",
-    "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
-    "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "SendStream", "Signature", "SignatureError",
-    "SigwireError", "StateError", "StatusMessage", "StatusMessageProvider", "StreamCancelled", "StreamListener",
-    "StreamResponse", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart",
-    "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult",
-    "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch",
-    "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match", "answer_passage_match",
-    "apply_sync_streaming", "bfcl_match", "cache", "compare", "configure", "configure_cache", "contains", "context",
-    "current_call", "deadline", "em_score", "ensure_signature", "evaluate", "f1_score", "hotpot_f1_score",
-    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority_judge",
-    "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "prices",
-    "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "tool_call_match",
-    "track_usage", "within",
+    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
+    "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
+    "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
+    "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
+    "DemoWarning", "DummyLM", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
+    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta",
+    "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError",
+    "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
+    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
+    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError",
+    "ModelError", "Module", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
+    "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct",
+    "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response",
+    "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "SendStream",
+    "Signature", "SignatureError", "SigwireError", "StateError", "StatusMessage", "StatusMessageProvider",
+    "StreamCancelled", "StreamListener", "StreamResponse", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
+    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
+    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
+    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match",
+    "answer_passage_match", "apply_sync_streaming", "bfcl_match", "cache", "compare", "configure", "configure_cache",
+    "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "evaluate", "f1_score",
+    "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records",
+    "majority", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
+    "precision_score", "prices", "settings", "streamify", "streaming", "streaming_response", "sync_send_to_stream",
+    "teleprompt", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
@@ -107,11 +108,21 @@ _MODULES = {
     "sigwire.dspy.tools": "Tool ToolCalls",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+_WEIGHTS = "it trains weights, and sigwire sends requests only. GEPA, MIPROv2 and SIMBA tune prompts."
+_OUT_OF_SCOPE = {
+    "AvatarOptimizer": "it needs dspy.TypedPredictor, which DSPy removed. Use GEPA on a ReAct program.",
+    "BootstrapFinetune": _WEIGHTS,
+    "GRPO": _WEIGHTS,
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("evaluate", "streaming"):
+    if name in ("evaluate", "streaming", "teleprompt"):
         return import_module(f"{__name__}.{name}")
+    if name in _OUT_OF_SCOPE:
+        from sigwire.errors import ConfigurationError
+
+        raise ConfigurationError(f"{name} is not in sigwire: {_OUT_OF_SCOPE[name]}")
     if name not in __all__:
         raise AttributeError(f"sigwire.dspy has no public name {name!r}; dir(sigwire.dspy) lists them.")
     value = getattr(import_module(_MODULE_OF[name]) if name in _MODULE_OF else sigwire, name)

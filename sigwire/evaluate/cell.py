@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from sigwire.core.example import Example, Prediction
@@ -260,11 +261,14 @@ def counted(cell: Cell, tracker: UsageTracker, error: Exception | None = None) -
     """Add requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
     attempts = {model: list(made) for model, made in tracker.attempts.items() if made}
     if isinstance(error, LMError):
-        attempts[error.model or "unknown"] = [*attempts.get(error.model or "unknown", ()), *error.attempts]
-    made = [attempt for each in attempts.values() for attempt in each if attempt.purpose not in ("skip", "joined")]
-    usage = {model: sum((one.usage for one in each), Usage()).to_json() for model, each in attempts.items()}
-    cost = cost_of_attempts(made) if made else 0.0
-    return replace(cell, requests=len(made), hits=len(tracker.hits), usage=usage, cost=cost)
+        attempts.setdefault(error.model or "unknown", []).extend(error.attempts)
+    sent = [attempt for attempt in chain.from_iterable(attempts.values()) if attempt.purpose not in _NOT_SENT]
+    usage = {model: sum((one.usage for one in made), Usage()).to_json() for model, made in attempts.items()}
+    cost = cost_of_attempts(sent) if sent else 0.0
+    return replace(cell, requests=len(sent), hits=len(tracker.hits), usage=usage, cost=cost)
+
+
+_NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange
 
 
 def _outputs(prediction: object) -> JsonObject:

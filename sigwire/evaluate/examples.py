@@ -16,6 +16,7 @@ from sigwire.core.example import Example
 from sigwire.errors import InputError, suggest, warn_user
 from sigwire.evaluate.plain import plain_fields
 from sigwire.modules.module import Module
+from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["check_devset", "content_digest", "example_ids"]
 
@@ -28,21 +29,20 @@ def example_ids(examples: Sequence[Example]) -> tuple[str, ...]:
     >>> example_ids([Example(question="2+2?"), Example(id=7)])
     ('edde7d758c', '7')
     """
-    given = [str(example["id"]) if "id" in example else None for example in examples]
-    twice = [each for each, count in Counter(each for each in given if each is not None).items() if count > 1]
-    if twice:
-        raise InputError(f"Two examples have the id {twice[0]!r} (reading the devset). Records need ids of their own.")
+    given = Counter(str(example["id"]) for example in examples if "id" in example)
+    if twice := next((own for own, count in given.items() if count > 1), None):
+        raise InputError(f"Two examples have the id {twice!r} (reading the devset). Records need ids of their own.")
     seen = Counter[str]()
-    ids: list[str] = []
-    for example, own in zip(examples, given, strict=True):
-        if own is None:
-            digest = content_digest(example)[:10]
-            seen[digest] += 1
-            own = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
-        ids.append(own)
+    ids = tuple(str(example["id"]) if "id" in example else _content_id(example, seen) for example in examples)
     if copies := sum(count - 1 for count in seen.values()):
         warn_user(f"{copies} of {len(ids)} examples are copies of others (reading the devset); each is evaluated.")
-    return tuple(ids)
+    return ids
+
+
+def _content_id(example: Example, seen: Counter[str]) -> str:
+    digest = content_digest(example)[:10]
+    seen[digest] += 1
+    return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
 
 
 def content_digest(example: Mapping[str, object] | Example) -> str:
@@ -96,34 +96,43 @@ def _input_names(index: int, example: object) -> frozenset[str]:
 
 def _check_inputs(index: int, names: frozenset[str], program: object) -> None:
     """Compare the inputs of an example with those of a signature, or with the parameters of the user's function."""
-    spec = getattr(getattr(program, "signature", None), "spec", None)
     name = type(program).__name__ if isinstance(program, Module) else getattr(program, "__name__", "the program")
-    if spec is not None:
-        takes = [field.name for field in spec.inputs]
-        needs = [field.name for field in spec.inputs if not field.has_default and field is not spec.history_field]
-        missing, unknown = sorted(set(needs) - names), sorted(names - set(takes))
-        is_continued = spec.history_field is not None and spec.history_field.name in names
-        if (missing and not is_continued) or unknown:
-            what = f"lacks the input {missing[0]!r}" if missing else f"has the unknown input {unknown[0]!r}"
-            hint = suggest(unknown[0], takes) if unknown else ""
-            raise InputError(
-                f"Example {index} of the devset {what} of {name} (reading the devset). {hint}It takes {', '.join(takes)}."
-            )
-        return
-    entry = next((found for each in ("forward", "aforward") if (found := _own_entry(program, each))), None)
-    function = entry or (None if isinstance(program, Module) else program)
+    spec = getattr(getattr(program, "signature", None), "spec", None)
+    problem = _parameter_problem(names, program) if spec is None else _signature_problem(names, spec)
+    if problem is not None:
+        raise InputError(f"Example {index} of the devset does not fit {name}: {problem} (reading the devset).")
+
+
+def _signature_problem(names: frozenset[str], spec: SignatureSpec) -> str | None:
+    takes = [field.name for field in spec.inputs]
+    if unknown := sorted(names.difference(takes)):
+        return f"the input {unknown[0]!r} is unknown. {suggest(unknown[0], takes)}The inputs are {', '.join(takes)}"
+    if spec.history_field is not None and spec.history_field.name in names:
+        return None  # a continued conversation needs no other input
+    return next((f"the input {name!r} is missing" for name in _needed(spec) if name not in names), None)
+
+
+def _needed(spec: SignatureSpec) -> list[str]:
+    return [field.name for field in spec.inputs if not field.has_default and field is not spec.history_field]
+
+
+def _parameter_problem(names: frozenset[str], program: object) -> str | None:
+    function = program
+    if isinstance(program, Module):
+        function = _own_entry(program, "forward") or _own_entry(program, "aforward")
     try:
         signature = inspect.signature(cast("Callable[..., Any]", function))
     except (TypeError, ValueError):  # steps of a library module, or a function of C
-        return
+        return None
     try:
         signature.bind(**dict.fromkeys(names))
     except TypeError as error:
-        raise InputError(f"Example {index} of the devset does not fit {name}: {error} (reading the devset).") from None
+        return str(error)
+    return None
 
 
-def _own_entry(program: object, name: str) -> Callable[..., object] | None:
+def _own_entry(program: Module, name: str) -> Callable[..., object] | None:
     """Return ``forward`` or ``aforward`` of a user's module; modules of sigwire take any arguments there."""
     entry = getattr(program, name, None)
     module = str(getattr(entry, "__module__", "sigwire."))
-    return entry if isinstance(program, Module) and not module.startswith("sigwire.") else None
+    return None if module.startswith("sigwire.") else entry

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.example import Example
+from sigwire.core.tools.inspection import function_name, is_async_function
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
@@ -53,7 +54,7 @@ class MetricPlan:
             raise ConfigurationError(
                 f"A metric is a function or a module, not {metric!r:.80}. Write def metric(example, prediction, trace=None)."
             )
-        self.name = _name_of(metric)
+        self.name = type(metric).__name__ if isinstance(metric, Module) else function_name(metric)
         if getattr(metric, "__annotations__", {}).get("return") == "ScoreMetric":
             raise ConfigurationError(f"{self.name} makes a metric (planning its call). Write metric={self.name}().")
         self._metric = metric
@@ -95,7 +96,9 @@ def called_steps(function: object, args: Sequence[object], kwargs: Mapping[str, 
     """
     if isinstance(function, Module):
         return (yield from function.call_steps(*args, **kwargs))
-    return (yield _UserCall(partial(cast("Callable[..., Any]", function), *args, **kwargs), _is_async(function)))
+    return (
+        yield _UserCall(partial(cast("Callable[..., Any]", function), *args, **kwargs), is_async_function(function))
+    )
 
 
 class _UserCall:
@@ -121,18 +124,6 @@ async def _await(awaitable: Any) -> Any:
     return await awaitable
 
 
-def _is_async(function: object) -> bool:
-    while isinstance(function, partial):
-        function = cast("partial[object]", function).func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
-def _name_of(metric: object) -> str:
-    while isinstance(metric, partial):
-        metric = cast("partial[object]", metric).func
-    return getattr(metric, "__name__", None) or type(metric).__name__
-
-
 @dataclass(frozen=True, slots=True)
 class _MetricArguments:
     """The arguments behind example and prediction: ``positions`` by position in order, ``names`` by keyword."""
@@ -152,23 +143,41 @@ _OPTIONAL = ("trace", "pred_name", "pred_trace")
 
 
 def _arguments_of(metric: Metric, name: str) -> _MetricArguments:
-    entry: object = metric
-    if isinstance(metric, Module):
-        entry = next((getattr(metric, each) for each in _ENTRIES if hasattr(metric, each)), metric)
-    try:
-        parameters = inspect.signature(cast("Callable[..., object]", entry)).parameters
-    except (TypeError, ValueError):  # a function of C without a signature
+    parameters = _parameters_of(metric)
+    if parameters is None:
         return _MetricArguments((), ())
     places = [each for each in parameters.values() if each.kind in _POSITIONAL]
-    takes_more = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters.values())
-    required = [each for each in places if each.default is inspect.Parameter.empty]
-    if (len(places) < 2 and not takes_more) or len(required) > 2 + len(_OPTIONAL):
+    required = sum(each.default is inspect.Parameter.empty for each in places)
+    if not _takes_two(parameters) or required > 2 + len(_OPTIONAL):
         raise ConfigurationError(
             f"The metric {name} takes no (example, prediction) (planning its call). Its parameters are "
             f"{', '.join(parameters) or 'none'}; write def {name}(example, prediction, trace=None)."
         )
-    by_position = _OPTIONAL[: max(0, len(required) - 2)]
-    if not by_position and len(places) > 2 and places[2].name not in _OPTIONAL and places[2].default is None:
-        by_position = ("trace",)  # a trace under another name
-    by_name = [each for each in _OPTIONAL if each in parameters and each not in by_position]
-    return _MetricArguments(by_position, tuple(by_name))
+    by_position = _OPTIONAL[: max(0, required - 2)] or _unnamed_trace(places)
+    return _MetricArguments(by_position, tuple(_named(parameters, by_position)))
+
+
+def _named(parameters: Mapping[str, inspect.Parameter], by_position: Sequence[str]) -> list[str]:
+    return [each for each in _OPTIONAL if each in parameters and each not in by_position]
+
+
+def _parameters_of(metric: Metric) -> Mapping[str, inspect.Parameter] | None:
+    """Return the parameters of a metric, ``None`` for a function of C without a signature."""
+    entry: object = metric
+    if isinstance(metric, Module):
+        entry = next((getattr(metric, each) for each in _ENTRIES if hasattr(metric, each)), metric)
+    try:
+        return inspect.signature(cast("Callable[..., object]", entry)).parameters
+    except (TypeError, ValueError):
+        return None
+
+
+def _takes_two(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    kinds = [each.kind for each in parameters.values()]
+    return inspect.Parameter.VAR_POSITIONAL in kinds or sum(kind in _POSITIONAL for kind in kinds) >= 2
+
+
+def _unnamed_trace(places: Sequence[inspect.Parameter]) -> tuple[str, ...]:
+    """Return ``("trace",)`` if the third parameter is a trace under another name: its default is ``None``."""
+    third = places[2] if len(places) > 2 else None
+    return ("trace",) if third is not None and third.name not in _OPTIONAL and third.default is None else ()

@@ -19,6 +19,7 @@ from sigwire.signatures.types.media import Audio, File, Image
 __all__ = ["plain_fields", "plain_value"]
 
 _MOST_DEPTH = 60
+_SCALARS = (str, int, bool, type(None))
 
 
 def plain_fields(fields: Mapping[str, object]) -> JsonObject:
@@ -32,26 +33,29 @@ def plain_fields(fields: Mapping[str, object]) -> JsonObject:
 
 def plain_value(value: object, depth: int = 0) -> JsonValue:
     """Return a value as JSON."""
-    if value is None or type(value) in (str, int, bool):
+    if type(value) in _SCALARS:
         return cast(JsonValue, value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth > _MOST_DEPTH:
         return "<nested too deeply>"
+    fields = value.__dict__ if isinstance(value, Record) else value
+    if is_mapping(fields):
+        return {str(name): plain_value(item, depth + 1) for name, item in fields.items()}
+    if is_items(value):
+        return [plain_value(item, depth + 1) for item in value]
+    return _plain_object(value, depth)
+
+
+def _plain_object(value: object, depth: int) -> JsonValue:
     if isinstance(value, (Audio, File, Image)):
         return _media_reference(value)
     if isinstance(value, Tool):
         return value.name
-    if isinstance(value, Record):
-        value = value.__dict__
-    if is_mapping(value):
-        return {str(name): plain_value(item, depth + 1) for name, item in value.items()}
-    if is_items(value):
-        return [plain_value(item, depth + 1) for item in value]
     try:
         plain = to_plain(value)
     except Exception:  # a user's class may raise anything
-        return f"<{type(value).__name__}>"
+        plain = value
     return f"<{type(value).__name__}>" if plain is value else plain_value(plain, depth + 1)
 
 

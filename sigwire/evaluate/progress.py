@@ -67,6 +67,9 @@ class ProgressReporter(Protocol):
     def update(self, cell: Cell) -> None:
         """Count a finished run."""
 
+    def note(self, text: str) -> None:
+        """Write lines, such as a traceback, without mixing them with a line of progress."""
+
     def close(self, status: str, result: object = None) -> None:
         """Show the end. A notebook shows the card of ``result`` in place of the progress."""
 
@@ -91,7 +94,7 @@ def progress_reporter(
     """
     counter, file = _Counter(total, metric_name, clock), stream or sys.stderr
     if callable(mode):
-        return _ListenerProgress(counter, mode)
+        return _ListenerProgress(counter, file, mode)
     name = "off" if mode is None or mode is False else "auto" if mode is True else mode
     name = os.environ.get("SIGWIRE_PROGRESS") or name
     make = _MODES.get(_best_mode(file) if name == "auto" else name)
@@ -226,10 +229,13 @@ def _log_text(progress: EvaluationProgress) -> str:
 
 class _SilentProgress:
     def __init__(self, counter: _Counter, file: TextIO) -> None:
-        pass
+        self._file = file
 
     def update(self, cell: Cell) -> None:
         pass
+
+    def note(self, text: str) -> None:
+        self._file.write(text)
 
     def close(self, status: str, result: object = None) -> None:
         pass
@@ -240,8 +246,8 @@ class _CountedProgress:
 
     seconds = 0.0
 
-    def __init__(self, counter: _Counter) -> None:
-        self.counter = counter
+    def __init__(self, counter: _Counter, file: TextIO) -> None:
+        self.counter, self.file = counter, file
         self._next = counter.start
 
     def update(self, cell: Cell) -> None:
@@ -251,12 +257,20 @@ class _CountedProgress:
                 self._next = self.counter.clock() + self.seconds
                 self.show(self.counter.progress())
 
+    def note(self, text: str) -> None:
+        with self.counter.lock:
+            self.clear()
+            self.file.write(text)
+
     def close(self, status: str, result: object = None) -> None:
         with self.counter.lock:
             self.end(self.counter.progress(status), result)
 
     def is_due(self) -> bool:
         return self.counter.clock() >= self._next
+
+    def clear(self) -> None:
+        pass
 
     def show(self, progress: EvaluationProgress) -> None:
         raise NotImplementedError
@@ -266,8 +280,8 @@ class _CountedProgress:
 
 
 class _ListenerProgress(_CountedProgress):
-    def __init__(self, counter: _Counter, listener: ProgressListener) -> None:
-        super().__init__(counter)
+    def __init__(self, counter: _Counter, file: TextIO, listener: ProgressListener) -> None:
+        super().__init__(counter, file)
         self._listener = listener
 
     def show(self, progress: EvaluationProgress) -> None:
@@ -280,29 +294,33 @@ class _LineProgress(_CountedProgress):
     seconds = _LINE_SECONDS
 
     def __init__(self, counter: _Counter, file: TextIO) -> None:
-        super().__init__(counter)
-        self._file, self._width = file, 0
+        super().__init__(counter, file)
+        self._width = 0
 
     def show(self, progress: EvaluationProgress) -> None:
         columns = shutil.get_terminal_size((80, 24)).columns - 1
         text = _line_text(progress, max(columns, 10))
         padding = " " * max(self._width - display_width(text), 0)
         self._width = display_width(text)
-        self._file.write(f"\r{text}{padding}")
-        self._file.flush()
+        self.file.write(f"\r{text}{padding}")
+        self.file.flush()
+
+    def clear(self) -> None:
+        self.file.write(f"\r{' ' * self._width}\r")
+        self._width = 0
 
     def end(self, progress: EvaluationProgress, result: object) -> None:
         self.show(progress)
-        self._file.write("\n")
-        self._file.flush()
+        self.file.write("\n")
+        self.file.flush()
 
 
 class _LogProgress(_CountedProgress):
     """A line at the start, then one after each 10 % and 30 s, then one at the end."""
 
     def __init__(self, counter: _Counter, file: TextIO) -> None:
-        super().__init__(counter)
-        self._file, self._share, self._last = file, 0.0, counter.start
+        super().__init__(counter, file)
+        self._share, self._last = 0.0, counter.start
         self.show(counter.progress())
 
     def is_due(self) -> bool:
@@ -312,8 +330,8 @@ class _LogProgress(_CountedProgress):
 
     def show(self, progress: EvaluationProgress) -> None:
         self._share, self._last = progress.share, self.counter.clock()
-        self._file.write(_log_text(progress) + "\n")
-        self._file.flush()
+        self.file.write(_log_text(progress) + "\n")
+        self.file.flush()
 
 
 class _NotebookProgress(_CountedProgress):
@@ -322,7 +340,7 @@ class _NotebookProgress(_CountedProgress):
     seconds = _NOTEBOOK_SECONDS
 
     def __init__(self, counter: _Counter, file: TextIO) -> None:
-        super().__init__(counter)
+        super().__init__(counter, file)
         display: Any = import_module("IPython.display").display  # has no types without the package
         self._handle = display(_bundle(counter.progress()), raw=True, display_id=True)
 

@@ -228,9 +228,11 @@ def finished_records(
         )
     records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
     last = {(record.id, record.repeat): record for record in records}
-    return {
-        key: each for key, each in last.items() if each.cell.failure is None or each.cell.failure.kind not in _RETRIED
-    }
+    return {key: record for key, record in last.items() if not _is_retried(record.cell)}
+
+
+def _is_retried(cell: Cell) -> bool:
+    return cell.failure is not None and cell.failure.kind in _RETRIED
 
 
 def last_run(rows: Iterable[JsonObject]) -> list[JsonObject]:

@@ -48,15 +48,14 @@ def read_score(result: object) -> Score:
     Traceback (most recent call last):
     sigwire.evaluate.scores.MetricError: The metric returned None (scoring). Return a number, a bool, or Score(value, ...
     """
-    if isinstance(result, (float, int)):  # a bool is an int
-        return Score(_number(result))
     if isinstance(result, Score):
         _number(result.value)
         return result
     fields = result.__dict__ if isinstance(result, Record) else result
-    if not is_mapping(fields):
-        return Score(_number(result))
-    fields = cast("Mapping[str, object]", fields)
+    return _score_of(cast("Mapping[str, object]", fields)) if is_mapping(fields) else Score(_number(result))
+
+
+def _score_of(fields: Mapping[str, object]) -> Score:
     if "score" not in fields:
         return _several_scores(fields)
     feedback = fields.get("feedback")

@@ -21,8 +21,8 @@ from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
-from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, is_off, read_choice
-from sigwire.lm.policy.cache.loading import load_cache_layer
+from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, choice_of, read_choice
+from sigwire.lm.policy.cache.loading import cache_layers
 from sigwire.lm.policy.call import Call, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
 from sigwire.lm.policy.limits.limit import Limit
@@ -147,12 +147,7 @@ class LM(BaseLM):
 
     def _outer_layers(self, choice: CacheChoice | None) -> tuple[Layer, ...]:
         """Return the layers around a whole answer, the outermost first. ``choice``: that of the request, if it has one."""
-        identity: Callable[[Request], bytes | None] | None = (
-            None if is_off() else getattr(self._backend, "identity", None)
-        )
-        if identity is None or (choice := choice or CacheChoice(self.cache)).cache is False:
-            return ()
-        return (load_cache_layer()(identity, choice),)
+        return cache_layers(self._backend, choice or choice_of(self.cache))
 
     def _layers(self) -> tuple[Layer, ...]:
         """Return the layers around each exchange of an answer, the outermost first."""

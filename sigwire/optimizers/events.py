@@ -8,7 +8,7 @@ from typing import TypeAlias
 from sigwire.core.json import Value
 from sigwire.optimizers.candidate import Candidate
 
-__all__ = ["Dropped", "Kept", "Measured", "Proposed", "Refused", "SearchEvent", "Spent", "Warned"]
+__all__ = ["Dropped", "Kept", "Measured", "Proposed", "RefusedText", "SearchEvent", "Spent", "Warned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(Value):
+class RefusedText(Value):
     """A text of the writing model is not used, and no run is paid for it. ``why`` in a few words."""
 
     slot: str
@@ -84,4 +84,4 @@ class Warned:
     text: str
 
 
-SearchEvent: TypeAlias = "Proposed | Refused | Measured | Dropped | Kept | Spent | Warned"
+SearchEvent: TypeAlias = "Proposed | RefusedText | Measured | Dropped | Kept | Spent | Warned"

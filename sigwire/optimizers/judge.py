@@ -7,13 +7,13 @@ counts what a search may cost.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.statistics import probability_better
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.selection import best_of_all_confidence, optimism
 
 __all__ = ["Judge", "ScoreTable", "Strategy"]
 
@@ -74,7 +74,8 @@ class Judge:
         seed: int = 0,
     ) -> None:
         self.table = table
-        self.confidence, self.strategy, self.threshold, self.seed = confidence, strategy, threshold, seed
+        self.confidence, self.threshold, self.seed = confidence, threshold, seed
+        self.strategy: Strategy = strategy
         self._unscored = unscored
 
     # --- one candidate
@@ -125,74 +126,17 @@ class Judge:
 
     # --- the end of a search
 
-    def family_confidence(
-        self, winner: Candidate, baseline: Candidate, others: Sequence[Candidate], rows: Sequence[str]
-    ) -> float:
-        """Return how sure it is that the winner of all compared candidates is better than the baseline.
+    def sure(self, winner: Candidate, baseline: Candidate, others: Sequence[Candidate], rows: Sequence[str]) -> float:
+        """Return how sure it is that the winner of all candidates is better than the baseline (``best_of_all_confidence``)."""
+        scores = [self.table.scores(each, rows) for each in others if each not in (baseline, winner)]
+        return best_of_all_confidence(
+            self.table.scores(baseline, rows), self.table.scores(winner, rows), scores, seed=self.seed
+        )
 
-        The best of many noisy means is too high. The winner is therefore compared with the best of all candidates when the
-        signs of the differences of each row are flipped at random, for all candidates alike (Westfall and Young 1993,
-        *Resampling-Based Multiple Testing*, step one; 2,000 seeded draws).
-        """
-        family = [
-            differences
-            for each in {one.digest: one for one in (winner, *others)}.values()
-            if each.digest != baseline.digest
-            for differences in [self._by_row(each, baseline, rows)]
-            if differences
-        ]
-        observed = _studentized(list(self._by_row(winner, baseline, rows).values()))
-        if observed <= 0:
-            return 0.0
-        draws, below = 2_000, 0
-        source = random.Random(f"{self.seed}/family")
-        for _ in range(draws):
-            signs = {row: source.choice((-1.0, 1.0)) for row in rows}
-            best = max(_studentized([signs[row] * value for row, value in each.items()]) for each in family)
-            below += best < observed
-        return below / draws
-
-    def _by_row(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> dict[str, float]:
-        first, second = self.table.scores(challenger, rows), self.table.scores(incumbent, rows)
-        return {row: first[row] - second[row] for row in rows if row in first and row in second}
-
-    def optimism(self, candidates: Sequence[Candidate], rows: Sequence[str], draws: int = 100) -> float:
-        """Return by how much the mean of the best candidate is too high, because it was chosen on the same rows.
-
-        The rows are drawn with replacement; the best candidate of the drawn rows has a higher mean on them than on all rows
-        (optimism by the bootstrap: Efron 1983, *Estimating the Error Rate of a Prediction Rule*). Races compare fewer
-        candidates on later rows, so the optimism is estimated for each set of rows on which candidates were compared, and
-        weighted by the rows that the set adds.
-        """
-        found = [scores for each in candidates if (scores := self.table.scores(each, rows))]
-        source = random.Random(f"{self.seed}/optimism")
-        total, before = 0.0, 0
-        for size in sorted({len(scores) for scores in found}):
-            compared = [scores for scores in found if len(scores) >= size]
-            stage = list(next(scores for scores in compared if len(scores) == size))
-            if len(compared) > 1:
-                gaps = [_gap(compared, stage, source) for _ in range(draws)]
-                total += (size - before) / len(rows) * sum(gaps) / draws
-            before = size
-        return total
+    def optimism(self, candidates: Sequence[Candidate], rows: Sequence[str]) -> float:
+        """Return by how much the mean of the best candidate is too high, because it was chosen on these rows."""
+        return optimism([self.table.scores(each, rows) for each in candidates], seed=self.seed)
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else float("-inf")
-
-
-def _studentized(differences: Sequence[float]) -> float:
-    """Return the mean difference in units of its standard error; the error of an absent spread is that of one row's change."""
-    count = len(differences)
-    if not count:
-        return 0.0
-    mean = sum(differences) / count
-    spread = sum((each - mean) ** 2 for each in differences)
-    return float(mean / ((spread + 1.0) / (count * count)) ** 0.5)
-
-
-def _gap(compared: Sequence[Mapping[str, float]], rows: Sequence[str], source: random.Random) -> float:
-    """Draw rows; return the mean of their best candidate on them less its mean on all rows."""
-    drawn = source.choices(rows, k=len(rows))
-    best = max(compared, key=lambda scores: sum(scores.get(row, 0.0) for row in drawn))
-    return sum(best.get(row, 0.0) for row in drawn) / len(drawn) - sum(best.get(row, 0.0) for row in rows) / len(rows)

@@ -25,13 +25,13 @@ from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call
 from sigwire.optimizers.candidate import applied, candidate_of, slots
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
-from sigwire.optimizers.engine.search import Rows, Verdict, finish, halves, planned
+from sigwire.optimizers.engine.plan import Forecast, forecast
+from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, planned
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import Refused, SearchEvent, Spent, Warned
+from sigwire.optimizers.events import RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
-from sigwire.optimizers.plan import Forecast, forecast
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
@@ -243,7 +243,7 @@ class Optimizer(ChecksKeywords):
         spending = Spending(self.budget, time.monotonic)
         store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
         try:
-            events = _Events(spending, self.search.get("on_event"))
+            events = _SearchLog(spending, self.search.get("on_event"))
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
             try:
                 verdict = yield from finish(
@@ -332,7 +332,7 @@ class Optimizer(ChecksKeywords):
         }
 
     def _report(
-        self, task: Task, rows: Rows, verdict: Verdict, engine: Engine, store: RunStore, events: _Events
+        self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: _SearchLog
     ) -> OptimizationReport:
         return OptimizationReport(
             optimizer=type(self).__name__,
@@ -343,7 +343,7 @@ class Optimizer(ChecksKeywords):
             reason=verdict.reason,
             spent=events.spending.total,
             trials=trials_of(events.seen),
-            refused=tuple(event for event, _ in events.seen if isinstance(event, Refused)),
+            refused=tuple(event for event, _ in events.seen if isinstance(event, RefusedText)),
             scores=task.judge.table.by_candidate(task.val),
             costs=dict(engine.costs),
             texts=task.slots,
@@ -362,7 +362,7 @@ class Optimizer(ChecksKeywords):
         """Add the attributes of DSPy's optimizer to a compiled program, which has the report."""
 
 
-class _Events:
+class _SearchLog:
     """The events of a search, each with what was spent until then."""
 
     def __init__(self, spending: Spending, listener: Callable[[SearchEvent], object] | None) -> None:
@@ -375,12 +375,12 @@ class _Events:
             self._listener(event)
 
 
-def _best_until_now(task: Task, engine: Engine) -> Verdict:
+def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
     """Return the leader of an interrupted search."""
     candidates = list(engine.candidates.values())
     best = task.judge.ranked([task.baseline, *candidates], task.val)[0]
     estimate = Estimate.of(task.judge, task.baseline, best, candidates, task.val, None)
-    return Verdict(best, best, StopReason.INTERRUPTED, estimate)
+    return SearchEnd(best, best, StopReason.INTERRUPTED, estimate)
 
 
 def _anything(given: object) -> bool:

@@ -52,9 +52,9 @@ class Measure:
 class Write:
     """Ask the writing model ``count`` times; the answer is a list of outputs by name, ``None`` for an unusable answer.
 
-    ``inputs`` are those of ``signature``, as JSON. A function of the user in its place returns the outputs by itself.
-    ``rows`` are the training rows that they quote: a row of the validation set is refused. ``sample`` sets apart the samples
-    of equal requests.
+    ``inputs`` are those of ``signature``, as JSON. A function of the user in its place writes by itself, and returns the
+    outputs. ``rows`` are the training rows that they quote: a row of the validation set is refused. ``sample`` sets apart the
+    samples of equal requests.
     """
 
     signature: SignatureClass | Callable[..., Any]
@@ -67,7 +67,7 @@ class Write:
     @property
     def name(self) -> str:
         """The name of the signature or function."""
-        return getattr(self.signature, "__name__", type(self.signature).__name__)
+        return str(getattr(self.signature, "__name__", type(self.signature).__name__))
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,18 @@ def test_submodules_do_not_hide_the_objects_of_their_name() -> None:
     assert "lm" in dspy.settings
 
 
+def test_optimizers_are_in_the_module_of_dspy_and_at_its_top() -> None:
+    for name in dspy.teleprompt.__all__:
+        assert getattr(dspy.teleprompt, name) is getattr(dspy, name) is getattr(sigwire, name)
+
+
+@pytest.mark.parametrize("name", ["AvatarOptimizer", "BootstrapFinetune", "GRPO"])
+def test_optimizers_out_of_scope_raise_the_reason(name: str) -> None:
+    for module in (dspy, dspy.teleprompt):
+        with pytest.raises(sigwire.ConfigurationError, match=f"{name} is not in sigwire: it .* GEPA"):
+            getattr(module, name)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"sigwire\.dspy has no public name 'Retrieve'"):
         _ = dspy.Retrieve  # type: ignore[attr-defined]
@@ -86,7 +98,7 @@ def test_type_checkers_see_the_names_that_load() -> None:
     }
     modules: dict[str, str] = vars(dspy)["_MODULE_OF"]
     core = {name: "sigwire" for name in sigwire.__all__ if name not in modules}
-    assert visible == {**core, **modules, "streaming": "sigwire.dspy", "evaluate": "sigwire.dspy"}
+    assert visible == {**core, **modules, **dict.fromkeys(("evaluate", "streaming", "teleprompt"), "sigwire.dspy")}
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -258,7 +258,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "unknown cluster": (lambda: Evaluate(devset=DEVSET, cluster="user"), "no field 'user'"),
     "missing input of the program": (
         lambda: Evaluate(devset=DEVSET, metric=exact)(Predict("question, context -> answer", lm=FakeLM())),
-        "lacks the input 'context'",
+        "the input 'context' is missing",
     ),
     "two equal ids": (
         lambda: Evaluate(devset=[example.copy(id=7) for example in DEVSET], metric=exact)(program_of()),

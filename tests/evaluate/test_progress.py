@@ -202,3 +202,14 @@ def test_notebook_shows_the_end_when_there_is_no_result(notebook: Display) -> No
     reporter.update(scored_cell(1))
     reporter.close("cancelled")
     assert "cancelled" in notebook.shown[-1]["text/plain"]
+
+
+@pytest.mark.parametrize(("mode", "before"), [("line", "\r"), ("log", "\n"), ("off", ""), (lambda progress: None, "")])
+def test_note_starts_a_line(mode: object, before: str) -> None:
+    stream = Terminal()
+    reporter = progress_reporter(mode, 2, "exact", stream=stream, clock=Clock())
+    reporter.update(scored_cell(1))
+    reporter.note("Traceback\n")
+    assert stream.getvalue().endswith(f"{before}Traceback\n")
+    reporter.close("complete")
+    assert stream.getvalue().split("Traceback\n")[1].count("complete") == (mode in ("line", "log"))

@@ -29,7 +29,8 @@ TABLE: dict[str, Callable[..., Optimizer]] = {
     "KNNFewShot": lambda metric=exact, **options: KNNFewShot(2, metric=metric, max_labeled_demos=0, **options),
     "BetterTogether": lambda metric=exact, num_threads=None, **options: BetterTogether(
         metric,
-        search={"num_threads": num_threads, **options},
+        num_threads=num_threads,
+        search=options,
         p=LabeledFewShot(2),
         q=BootstrapFewShotWithRandomSearch(metric, num_candidate_programs=2),
     ),

@@ -156,6 +156,10 @@ class Choose(sigwire.Signature):
     calls: ToolCalls = sigwire.OutputField()
 
 
+def tool_name(spec: Any) -> Any:
+    return spec["function"]["name"]
+
+
 def chosen(example: Any, prediction: Any, trace: object = None) -> bool:
     return [call.name for call in prediction.calls] == [example.name]
 
@@ -173,7 +177,7 @@ def test_tools_in_training_rows_are_named_in_demos_and_shared_with_programs() ->
     assert prediction.calls[0].name == "find"
     sent = lm.requests[-1]
     assert [call.name for message in sent.messages for call in message.tool_calls] == ["find", "find"]
-    assert [tool["function"]["name"] for tool in sent.tools] == ["find", "save"]
+    assert [tool_name(tool) for tool in sent.tools] == ["find", "save"]
 
 
 def test_results_of_a_demo_keep_their_error_flag() -> None:
@@ -187,7 +191,7 @@ def test_results_of_a_demo_keep_their_error_flag() -> None:
     )
     predict = Predict(Choose, lm=lm)
     predict.demos = [demo]
-    predict(question="new", tools=[find])
+    predict(question="new", tools=[Tool(find)])
     (result,) = [result for message in lm.requests[0].messages for result in message.tool_results]
     assert result.is_error
     assert result.content == "no"

@@ -23,6 +23,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
 from sigwire.evaluate.examples import check_devset, example_ids
+from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.progress import progress_reporter
@@ -83,7 +84,8 @@ class EvaluationRun:
         self._run, self._scope = Run(), CancelScope()
         self._records: dict[tuple[int, int], ExampleRecord] = {}
         self._predictions: dict[tuple[int, int], Any] = {}
-        self._failures = self._first_metric_failures = self._done = 0
+        self._failures = self._done = 0
+        self._is_start = True  # only failures of the metric yet
         self._active: set[tuple[int, int]] = set()
         self._stop: tuple[str, Exception | None, str] | None = None  # status, cause, sentence
         self._is_closed = False
@@ -218,23 +220,23 @@ class EvaluationRun:
 
     def _check_failures(self, cell: Cell) -> None:
         failure = cell.failure
+        self._is_start = self._is_start and failure is not None and failure.kind == "metric"
         if failure is None:
-            self._first_metric_failures = -1  # no longer at the start
             return
         self._failures += 1
-        wanted = self._options.provide_traceback
-        if failure.is_bug and (wanted or (wanted is None and not self._has_printed)):
-            self._has_printed = True
-            sys.stderr.write(_visible(failure.traceback))
-        if failure.kind != "metric":
-            self._first_metric_failures = -1
-        elif self._first_metric_failures >= 0:
-            self._first_metric_failures += 1
-            if self._first_metric_failures == _METRIC_FAILURES_AT_START:
-                self._end("aborted", None, f"The metric failed on the first {_METRIC_FAILURES_AT_START} examples")
+        if failure.is_bug:
+            self._print_traceback(failure)
+        if self._is_start and self._failures == _METRIC_FAILURES_AT_START:
+            self._end("aborted", None, f"The metric failed on the first {_METRIC_FAILURES_AT_START} examples")
         most = DEFAULT_MAX_ERRORS if self._options.max_errors is None else self._options.max_errors
         if self._failures > most:
             self._end("aborted", None, f"More than {most} examples failed (max_errors={most})")
+
+    def _print_traceback(self, failure: Failure) -> None:
+        wanted = self._options.provide_traceback
+        if wanted or (wanted is None and not self._has_printed):
+            self._has_printed = True
+            self._reporter.note(_visible(failure.traceback))
 
     def _end(self, status: str, cause: Exception | None, sentence: str) -> None:
         if self._stop is None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from sigwire.core.example import Example
+from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.core.response import Usage
@@ -46,6 +46,7 @@ from sigwire.signatures.signature import SignatureMeta
 __all__ = ["Engine", "EngineSetup"]
 
 _MAX_ROUNDS = 8  # of runs that a provider failed
+_IDLE_ROUNDS = 2  # rounds without a finished run
 _MAX_REFUSALS = 1_000  # effects of a rule after its budget is spent
 _KEPT_PROGRAMS = 64
 
@@ -55,9 +56,8 @@ class EngineSetup:
     """The programs, rows and models of an engine.
 
     ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
-    settings; ``task_model`` for the program;
-    ``explains``: traced runs have feedback for each predictor;
-    ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of failures that stop the search.
+    settings; ``task_model`` for the program; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of
+    failures that stop the search; ``explains``: traced runs have feedback for each predictor.
     """
 
     student: Module
@@ -130,22 +130,32 @@ class Engine:
             self.candidates.setdefault(run.candidate.digest, run.candidate)
         cells: dict[RunKey, Cell] = {}
         self._recall(keys, effect, cells)
-        failures: list[str] = []
-        rounds = 0
+        failures, idle = list[str](), 0
         while missing := [run for run in keys if run not in cells]:
-            part = missing[: self._spending.fitting(len(missing))]
-            done: dict[RunKey, Cell] = {}
-            try:
-                yield from self._run_all(part, keys, effect, done, failures)
-            finally:
-                for run in part:  # in the asked order, also after an interrupt
-                    if (cell := done.get(run)) is not None:
-                        self._count(keys[run], run, effect, cell)
-                cells |= done
-            rounds = 0 if done else rounds + 1
-            if rounds >= 2 or len(failures) > _MAX_ROUNDS * len(keys):
+            before = len(cells)
+            yield from self._run_part(missing[: self._spending.fitting(len(missing))], keys, effect, cells, failures)
+            idle = idle + 1 if len(cells) == before else 0
+            if idle >= _IDLE_ROUNDS or len(failures) > _MAX_ROUNDS * len(keys):
                 raise SearchPaused.after(failures)
         return [cells[run] for run in effect.runs]
+
+    def _run_part(
+        self,
+        runs: Sequence[RunKey],
+        keys: Mapping[RunKey, bytes],
+        effect: Measure,
+        cells: dict[RunKey, Cell],
+        failures: list[str],
+    ) -> Steps[None]:
+        """Make runs and count those that ended, in the asked order, also after an interrupt."""
+        done: dict[RunKey, Cell] = {}
+        try:
+            yield from self._run_all(runs, keys, effect, done, failures)
+        finally:
+            for run in runs:
+                if (cell := done.get(run)) is not None:
+                    self._count(keys[run], run, effect, cell)
+            cells |= done
 
     def _recall(self, keys: Mapping[RunKey, bytes], effect: Measure, cells: dict[RunKey, Cell]) -> None:
         """Add the runs that are finished."""
@@ -269,11 +279,14 @@ class Engine:
 
     def _written(self, effect: Write) -> Steps[Mapping[str, Any]]:
         if not isinstance(effect.signature, SignatureMeta):
-            return (yield from called_steps(effect.signature, (), effect.inputs))
+            return cast("Mapping[str, Any]", (yield from called_steps(effect.signature, (), effect.inputs)))
         options: dict[str, Any] = {"config": {} if effect.temperature is None else {"temperature": effect.temperature}}
         if self._setup.writer is not None:
             options["lm"] = self._setup.writer
-        return (yield from Predict(effect.signature, max_reasks=1).call_steps(**effect.inputs, **options))
+        prediction: Prediction = yield from Predict(effect.signature, max_reasks=1).call_steps(
+            **effect.inputs, **options
+        )
+        return dict(prediction.items())
 
     def _answered(self, key: bytes) -> Mapping[str, Any] | None:
         record = self._store.written(key)

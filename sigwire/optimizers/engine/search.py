@@ -1,7 +1,7 @@
 """One search: its rows, the run of its rule, and the comparison at its end.
 
 The best of many noisy scores is too high, and some search always finds something. At the end the winner is therefore compared
-with the student on the same rows, as the best of all candidates that were compared (``Judge.family_confidence``); if that is
+with the student on the same rows, as the best of all candidates that were compared (``best_of_all_confidence``); if that is
 not beyond noise, the student's texts stay. With a test set both are run on rows that no rule can see.
 """
 
@@ -21,7 +21,7 @@ from sigwire.optimizers.reports.report import Estimate, StopReason
 from sigwire.optimizers.rule import Rule, measure
 from sigwire.optimizers.task import Task
 
-__all__ = ["Rows", "Verdict", "finish", "halves", "planned"]
+__all__ = ["Rows", "SearchEnd", "finish", "halves", "planned"]
 
 _PREFLIGHT = 2
 
@@ -78,7 +78,7 @@ def halves(rows: Sequence[str], shuffle: Callable[[list[str]], None]) -> tuple[t
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SearchEnd:
     """The candidate that a search returns, and why."""
 
     winner: Candidate
@@ -94,7 +94,9 @@ def preflight(task: Task) -> Rule:
     return task.baseline
 
 
-def finish(engine: Engine, task: Task, rows: Rows, rule: Rule, *, chooses: bool, keeps_student: bool) -> Steps[Verdict]:
+def finish(
+    engine: Engine, task: Task, rows: Rows, rule: Rule, *, chooses: bool, keeps_student: bool
+) -> Steps[SearchEnd]:
     """Run a rule to its end, compare its candidate with the student, and return what is kept."""
     reason = StopReason.FINISHED
 
@@ -110,24 +112,36 @@ def finish(engine: Engine, task: Task, rows: Rows, rule: Rule, *, chooses: bool,
         return found
 
     found = yield from engine.steps(watched())
-    if engine.is_spent:
-        reason = StopReason.BUDGET
-    winner, why = found, ""
-    judge, val = task.judge, task.val
-    chosen = chooses and bool(val) and found.digest != task.baseline.digest
-    sure: float | None = None
-    if chosen:
-        yield from engine.steps(_measured(task, found, val))
-        sure = judge.family_confidence(found, task.baseline, list(engine.candidates.values()), val)
-        if judge.strategy == "paired" and keeps_student and sure < judge.confidence:
-            winner, why = task.baseline, f"not shown to be better: {sure:.2f} sure, {judge.confidence:.2f} asked"
-    estimate = Estimate.of(judge, task.baseline, found, list(engine.candidates.values()), val, sure)
+    reason = StopReason.BUDGET if engine.is_spent else reason
+    is_new = found.digest != task.baseline.digest
+    if chooses and is_new:
+        yield from engine.steps(_measured(task, found, task.val))
     if rows.test:
         yield from engine.steps(_measured(task, found, rows.test))
-        estimate = estimate.with_test(judge, task.baseline, found, rows.test)
-        if keeps_student and winner is found and (estimate.test_gain or 0.0) < 0:
-            winner, why = task.baseline, "worse than the student on the test rows"
-    return Verdict(winner, found, reason, estimate, why)
+    return _ended(engine, task, rows.test, found, reason, chosen=chooses and is_new, keeps_student=keeps_student)
+
+
+def _ended(
+    engine: Engine,
+    task: Task,
+    test: Sequence[str],
+    found: Candidate,
+    reason: StopReason,
+    *,
+    chosen: bool,
+    keeps_student: bool,
+) -> SearchEnd:
+    """Return the end of a search: the candidate that was found, or the student if it is not shown to be better."""
+    judge, candidates = task.judge, list(engine.candidates.values())
+    sure = judge.sure(found, task.baseline, candidates, task.val) if chosen else None
+    estimate = Estimate.of(judge, task.baseline, found, candidates, task.val, sure)
+    estimate = estimate.with_test(judge, task.baseline, found, test)
+    why = ""
+    if keeps_student and judge.strategy == "paired" and sure is not None and sure < judge.confidence:
+        why = f"not shown to be better: {sure:.2f} sure, {judge.confidence:.2f} asked"
+    elif keeps_student and (estimate.test_gain or 0.0) < 0:
+        why = "worse than the student on the test rows"
+    return SearchEnd(task.baseline if why else found, found, reason, estimate, why)
 
 
 def _measured(task: Task, found: Candidate, rows: Sequence[str]) -> Rule:

@@ -16,7 +16,7 @@ from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Warned
-from sigwire.optimizers.racing import BLOCK, race
+from sigwire.optimizers.operators.racing import BLOCK, race
 from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, merged, undominated
 from sigwire.optimizers.reflective.reflection import RowCell, blame, text_of
 from sigwire.optimizers.reflective.rewriting import (

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
+from sigwire.core.record import to_plain
 from sigwire.optimizers.candidate import Candidate, Slot, check_text
-from sigwire.optimizers.events import Proposed, Refused
-from sigwire.optimizers.proposing import fields_of
-from sigwire.optimizers.reflective.reflection import RowCell, RunRecord, records_of, shown_runs, text_of
+from sigwire.optimizers.events import Proposed, RefusedText
+from sigwire.optimizers.operators.proposing import fields_of
+from sigwire.optimizers.reflective.reflection import RowCell, records_of, shown_runs, text_of
 from sigwire.optimizers.reflective.tool_tuning import (
     ToolEvidence,
     proposed_texts,
@@ -26,6 +27,8 @@ __all__ = ["MOST_CHARACTERS", "checked", "rewrite_by", "rewrite_instruction", "r
 
 MOST_CHARACTERS = 20_000
 """The most characters of an instruction."""
+MOST_GROUPS = 3
+"""The most pairs of tools that are rewritten in a turn, each by a request of its own."""
 
 
 def rewrite_instruction(
@@ -51,28 +54,22 @@ def rewrite_tools(
     task: Task, parent: Candidate, predictor: str, runs: Sequence[RowCell], *, perfect: float = 1.0, sample: int = 0
 ) -> RuleSteps[dict[Slot, str]]:
     """Return new texts of the tools that failing runs confuse, by slot; empty if no tool is to blame."""
-    evidence, tools, records = _confused(task, predictor, runs, perfect, sample)
-    if not tools:
-        return {}
-    inputs: dict[str, Any] = {
-        "step": fields_of(task, predictor),
-        "tools": tool_texts(task, parent, predictor, tools),
-        "problems": str(evidence),
-        "runs": shown_runs(records),
-    }
-    (answer,) = yield from write(DescribeTools, inputs, rows=[record.row for record in records], sample=sample)
-    given = answer["tool_descriptions"] if answer else None
-    return proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
-
-
-def _confused(
-    task: Task, predictor: str, runs: Sequence[RowCell], perfect: float, sample: int
-) -> tuple[ToolEvidence, Sequence[str], list[RunRecord]]:
-    """Return the evidence of failing runs, the tools to rewrite, and the records of the runs that confused these."""
     evidence = ToolEvidence.of(task, predictor, runs, perfect)
-    tools = evidence.draw(task.rng("tools", predictor, sample), tool_names(task, predictor))
-    about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
-    return evidence, tools, [each for each in records_of(task, predictor, about, perfect=perfect) if each.is_failure]
+    groups = evidence.groups(task.rng("tools", predictor, sample), tool_names(task, predictor), MOST_GROUPS)
+    texts: dict[Slot, str] = {}
+    for tools in groups:
+        about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
+        records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
+        inputs: JsonObject = {
+            "step": fields_of(task, predictor),
+            "tools": to_plain(tool_texts(task, parent, predictor, tools)),
+            "problems": str(evidence),
+            "runs": shown_runs(records),
+        }
+        (answer,) = yield from write(DescribeTools, inputs, rows=[record.row for record in records], sample=sample)
+        given = answer["tool_descriptions"] if answer else None
+        texts |= proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
+    return texts
 
 
 def rewrite_tools_by(
@@ -86,7 +83,11 @@ def rewrite_tools_by(
     sample: int = 0,
 ) -> RuleSteps[dict[Slot, str]]:
     """Return the texts of confused tools that a function of the user writes; its components are the slots of these texts."""
-    evidence, tools, records = _confused(task, predictor, runs, perfect, sample)
+    evidence = ToolEvidence.of(task, predictor, runs, perfect)
+    groups = evidence.groups(task.rng("tools", predictor, sample), tool_names(task, predictor), MOST_GROUPS)
+    tools = frozenset(tool for group in groups for tool in group)
+    about = [run for run in runs if evidence.rows.get(run[0], frozenset()) & tools]
+    records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
     slots = {
         slot: [record.to_json() for record in records]
         for slot, (tool, part) in tool_slots(task, predictor).items()
@@ -142,10 +143,10 @@ def checked(
         if why is None:
             candidate = candidate.with_text(slot, text, parent.digest)
         else:
-            yield from report(Refused(slot, text, why))
+            yield from report(RefusedText(slot, text, why))
     if candidate.digest in known:
         if texts:
-            yield from report(Refused(", ".join(texts), "", "the candidate is known"))
+            yield from report(RefusedText(", ".join(texts), "", "the candidate is known"))
         return None
     yield from report(Proposed(candidate, origin, tuple(texts)))
     return candidate

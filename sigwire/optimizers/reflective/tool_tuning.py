@@ -171,18 +171,23 @@ class ToolEvidence:
                     _increment(self.arguments, (name, argument))
         return touched
 
-    def draw(self, source: Random, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the tools to rewrite: a pair that is confused, or a tool that is called wrongly, by the number of cases."""
+    def groups(self, source: Random, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
+        """Return the tools to rewrite together: confused pairs and tools that are called wrongly, drawn by the number of
+        cases. No tool is in two groups."""
         masses: dict[tuple[str, ...], int] = {}
         for (wanted, called), count in self.confused.items():
-            pair = tuple(name for name in names if name in (wanted, called))
-            if pair:
+            if pair := tuple(name for name in names if name in (wanted, called)):
                 masses[pair] = masses.get(pair, 0) + count
         single = [*[(tool, count) for (tool, _), count in self.arguments.items()], *self.faults.items()]
         for tool, count in single:
             if tool in names:
                 masses[(tool,)] = masses.get((tool,), 0) + count
-        return source.choices(list(masses), list(masses.values()))[0] if masses else ()
+        found: list[tuple[str, ...]] = []
+        while masses and len(found) < most:
+            group = source.choices(list(masses), list(masses.values()))[0]
+            found.append(group)
+            masses = {each: mass for each, mass in masses.items() if not set(each).intersection(group)}
+        return found
 
     def __str__(self) -> str:
         lines = [f"{wanted} was needed, {called} was called: {n}" for (wanted, called), n in self.confused.items()]
@@ -206,7 +211,7 @@ def tool_slots(task: Task, predictor: str) -> dict[Slot, tuple[str, str]]:
         if slot.startswith(prefix):
             rest = slot.removeprefix(prefix)
             tool, has_argument, argument = rest.partition(".args.")
-            tool, kind = (tool, argument) if has_argument else rest.rsplit(".", 1)  # type: ignore[misc]
+            tool, kind = (tool, argument) if has_argument else rest.rsplit(".", 1)
             found[slot] = (tool, f"args.{kind}" if has_argument else kind)
     return found
 
@@ -242,7 +247,7 @@ def proposed_texts(
     Other tools than those asked for, arguments that no call got wrong, and texts that are as before are left out; a text equal
     to that of the student is no proposal.
     """
-    given = cast("Mapping[str, Any]", answer) if is_mapping(answer) else {}
+    given = answer if is_mapping(answer) else {}
     wrong = frozenset(wrong)
     texts: dict[Slot, str] = {}
     for slot, (tool, part) in tool_slots(task, predictor).items():

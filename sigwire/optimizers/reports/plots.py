@@ -12,15 +12,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sigwire.errors import InputError
 from sigwire.evaluate.statistics import mean_interval
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.events import Spent
 
-if TYPE_CHECKING:
-    from sigwire.optimizers.reports.report import OptimizationReport
-
-__all__ = ["Svg", "plot"]
+__all__ = ["PlottedSearch", "PlottedTrial", "Svg", "plot"]
 
 WIDTH, HEIGHT, MARGIN, BOTTOM = 640, 240, 48, 32
 MOST_CANDIDATES, MOST_ROWS = 40, 200
@@ -52,72 +51,115 @@ class Svg:
         return f"Svg({len(self.text)} characters)"
 
 
-def plot(report: OptimizationReport, kind: str) -> Svg:
-    """Return a plot of a report: "score", "cost" or "rows". Raises ``InputError`` for other names."""
+class PlottedTrial(Protocol):
+    """A trial, as plots read it."""
+
+    @property
+    def candidate(self) -> Candidate: ...
+    @property
+    def mean(self) -> float | None: ...
+    @property
+    def spent(self) -> Spent | None: ...
+
+
+class PlottedSearch(Protocol):
+    """A report, as plots read it."""
+
+    @property
+    def baseline(self) -> Candidate: ...
+    @property
+    def winner(self) -> Candidate: ...
+    @property
+    def trials(self) -> Sequence[PlottedTrial]: ...
+    @property
+    def scores(self) -> Mapping[str, Mapping[str, float]]: ...
+    @property
+    def costs(self) -> Mapping[str, Spent]: ...
+
+
+def plot(search: PlottedSearch, kind: str) -> Svg:
+    """Return a plot of a search: "score", "cost" or "rows". Raises ``InputError`` for other names."""
     draw = _KINDS.get(kind)
     if draw is None:
         raise InputError(f"There is no plot {kind!r}; there are {', '.join(_KINDS)}.")
-    return draw(report)
+    return draw(search)
 
 
 # --- the plots
 
 
-def _score(report: OptimizationReport) -> Svg:
-    points = [(trial.spent.calls, trial.mean) for trial in report.trials if trial.mean is not None and trial.spent]
-    baseline = list((report.scores or {}).get(report.baseline.digest, {}).values())
-    band = mean_interval(baseline) if baseline else None
-    start = sum(baseline) / len(baseline) if baseline else None
-    values = [mean for _, mean in points] + ([] if start is None else [start])
-    axes = _Axes.around([0, *(calls for calls, _ in points)], values or [0.0, 1.0], "calls", "mean score")
-    parts: list[str] = []
-    if start is not None:
-        low, high = (band.low, band.high) if band is not None else (start, start)
-        top, end = axes.y(high), axes.y(low)
-        parts.append(
-            f'<rect x="{MARGIN}" y="{top:.1f}" width="{WIDTH - MARGIN - 8}" height="{max(1.0, end - top):.1f}" '
-            'fill="currentColor" opacity="0.08"/>'
-        )
-        parts.append(_line([(MARGIN, axes.y(start)), (WIDTH - 8, axes.y(start))], dashed=True))
-    best, steps = start if start is not None else float("-inf"), list[tuple[float, float]]()
-    for calls, mean in sorted(points):
-        is_new = mean > best
-        if is_new:
-            steps += [(axes.x(calls), axes.y(best))] if best > float("-inf") else []
+def _score(search: PlottedSearch) -> Svg:
+    points = sorted((each.spent.calls, each.mean) for each in search.trials if each.mean is not None and each.spent)
+    baseline = list(search.scores.get(search.baseline.digest, {}).values())
+    start = sum(baseline) / len(baseline) if baseline else float("-inf")
+    means = [mean for _, mean in points]
+    axes = _Axes.around([0, *(x for x, _ in points)], [*means, start] if baseline else means, "calls", "mean score")
+    band = _band(axes, baseline) if baseline else []
+    return axes.drawing(
+        "Mean score of trials over calls; the band is the student's 95 % interval", [*band, *_best(axes, points, start)]
+    )
+
+
+def _best(axes: _Axes, points: Sequence[tuple[int, float]], best: float) -> list[str]:
+    """Return a dot for each point, large if it is the best until then, and the line of the best."""
+    corners: list[tuple[float, float]] = []
+    dots: list[str] = []
+    for calls, mean in points:
+        title = f"{mean:.3f} at {calls} calls"
+        dots.append(_dot(axes.x(calls), axes.y(mean), 4.0 if mean > best else 2.5, title))
+        if mean > best:
+            corners += [(axes.x(calls), axes.y(max(best, axes.low))), (axes.x(calls), axes.y(mean))]
             best = mean
-            steps.append((axes.x(calls), axes.y(best)))
-        parts.append(_dot(axes.x(calls), axes.y(mean), 4.0 if is_new else 2.5, f"{mean:.3f} at {calls} calls"))
-    if steps:
-        parts.append(_line([*steps, (WIDTH - 8, axes.y(best))]))
-    return axes.drawing("Mean score of trials over calls; the band is the student's 95 % interval", parts)
+    return [*dots, _line([*corners, (WIDTH - 8, axes.y(best))])] if corners else dots
 
 
-def _cost(report: OptimizationReport) -> Svg:
-    means = {digest: sum(found.values()) / len(found) for digest, found in (report.scores or {}).items() if found}
-    has_money = all(cost.money for cost in report.costs.values())
-    costs = {
-        digest: 1000 * (cost.money if has_money and cost.money else cost.seconds) / cost.runs
-        for digest, cost in report.costs.items()
-        if digest in means and cost.runs
-    }
-    unit = "US dollars for 1,000 runs" if has_money else "seconds for 1,000 runs"
-    axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs] or [0.0, 1.0], unit, "mean score")
-    front, best = list[tuple[float, float]](), float("-inf")
+def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
+    """Return the mean of scores as a dashed line, and its interval as a band."""
+    mean, interval = sum(scores) / len(scores), mean_interval(scores)
+    low, high = (interval.low, interval.high) if interval is not None else (mean, mean)
+    top, end = axes.y(high), axes.y(low)
+    return [
+        f'<rect x="{MARGIN}" y="{top:.1f}" width="{WIDTH - MARGIN - 8}" height="{max(1.0, end - top):.1f}" '
+        'fill="currentColor" opacity="0.08"/>',
+        _line([(MARGIN, axes.y(mean)), (WIDTH - 8, axes.y(mean))], dashed=True),
+    ]
+
+
+def _cost(search: PlottedSearch) -> Svg:
+    means = {digest: sum(found.values()) / len(found) for digest, found in search.scores.items() if found}
+    unit, costs = _costs({digest: cost for digest, cost in search.costs.items() if digest in means})
+    axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit, "mean score")
+    places = {digest: (axes.x(cost), axes.y(means[digest])) for digest, cost in costs.items()}
+    dots = [
+        _dot(*place, 6.0 if digest == search.winner.digest else 2.5, f"{digest[:8]}: {means[digest]:.3f}")
+        for digest, place in places.items()
+    ]
+    line = _line([places[digest] for digest in _front(costs, means)])
+    return axes.drawing("Mean score of candidates over their cost; the large dot is the winner", [line, *dots])
+
+
+def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
+    """Return the unit and the cost of 1,000 runs of each candidate: US dollars if all are known, else seconds."""
+    if all(cost.money for cost in spent.values()):
+        return "US dollars for 1,000 runs", {
+            digest: 1000 * (cost.money or 0) / cost.runs for digest, cost in spent.items()
+        }
+    return "seconds for 1,000 runs", {digest: 1000 * cost.seconds / cost.runs for digest, cost in spent.items()}
+
+
+def _front(costs: Mapping[str, float], means: Mapping[str, float]) -> list[str]:
+    """Return the candidates that no cheaper one equals, by their cost."""
+    front: list[str] = []
     for digest in sorted(costs, key=lambda each: (costs[each], -means[each])):
-        if means[digest] > best:
-            best = means[digest]
-            front.append((axes.x(costs[digest]), axes.y(best)))
-    parts = [_line(front)] if len(front) > 1 else []
-    for digest, cost in costs.items():
-        title = f"{digest[:8]}: {means[digest]:.3f}"
-        parts.append(_dot(axes.x(cost), axes.y(means[digest]), 6.0 if digest == report.winner.digest else 2.5, title))
-    return axes.drawing("Mean score of candidates over their cost; the large dot is the winner", parts)
+        if not front or means[digest] > means[front[-1]]:
+            front.append(digest)
+    return front
 
 
-def _rows(report: OptimizationReport) -> Svg:
-    scores = report.scores or {}
-    baseline = scores.get(report.baseline.digest, {})
-    names = [trial.candidate.digest for trial in report.trials if scores.get(trial.candidate.digest)][:MOST_CANDIDATES]
+def _rows(search: PlottedSearch) -> Svg:
+    scores = search.scores
+    baseline = scores.get(search.baseline.digest, {})
+    names = [trial.candidate.digest for trial in search.trials if scores.get(trial.candidate.digest)][:MOST_CANDIDATES]
     solved = {row: sum(scores[name].get(row, 0.0) for name in names) for row in baseline}
     rows = sorted(baseline, key=lambda row: (solved[row], row))[:MOST_ROWS]
     size = max(3.0, min(12.0, (WIDTH - MARGIN) / max(1, len(rows))))
@@ -133,7 +175,7 @@ def _rows(report: OptimizationReport) -> Svg:
     return Svg(_svg(height, title, [*parts, labels, caption]))
 
 
-_KINDS: Mapping[str, Callable[[OptimizationReport], Svg]] = {"score": _score, "cost": _cost, "rows": _rows}
+_KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {"score": _score, "cost": _cost, "rows": _rows}
 
 
 # --- drawing
@@ -151,7 +193,7 @@ class _Axes:
 
     @classmethod
     def around(cls, xs: Iterable[float], ys: Sequence[float], x_name: str, y_name: str) -> _Axes:
-        low, high = min(ys), max(ys)
+        low, high = min(ys, default=0.0), max(ys, default=1.0)
         margin = max(0.05, (high - low) * 0.15)
         return cls(max(xs) or 1.0, low - margin, high + margin, x_name, y_name)
 

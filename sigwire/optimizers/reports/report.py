@@ -14,12 +14,12 @@ from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.statistics import PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
-from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Refused, SearchEvent, Spent, Warned
+from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.text_diff import TextDiff
 
-__all__ = ["Estimate", "OptimizationReport", "StopReason", "Trial", "trials_of"]
+__all__ = ["Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
 
 
 class StopReason(StrEnum):
@@ -97,7 +97,7 @@ def _known(mean: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SearchTrial:
     """A candidate in the order of proposal: how it was made, its mean and number of validation rows, and its fate."""
 
     number: int
@@ -122,21 +122,21 @@ class Trial:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Trial:
+    def from_json(cls, data: Mapping[str, Any]) -> SearchTrial:
         """Decode the result of ``to_json``."""
         candidate, spent = Candidate.from_json(data["candidate"]), data["spent"]
         spent = None if spent is None else Spent.from_json(spent)
         return cls(**{**data, "candidate": candidate, "changes": tuple(data["changes"]), "spent": spent})
 
 
-def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[Trial, ...]:
+def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:
     """Return the trials of a search from its events, each with what was spent until then."""
-    trials: dict[str, Trial] = {}
+    trials: dict[str, SearchTrial] = {}
     for event, spent in events:
-        if isinstance(event, (Spent, Refused, Warned)):
+        if isinstance(event, (Spent, RefusedText, Warned)):
             continue
         digest = event.candidate.digest
-        trial = trials.get(digest) or Trial(len(trials), event.candidate)
+        trial = trials.get(digest) or SearchTrial(len(trials), event.candidate)
         if isinstance(event, Proposed):
             trial = replace(trial, origin=trial.origin or event.origin, changes=trial.changes or event.changes)
         elif isinstance(event, Measured):
@@ -162,8 +162,8 @@ class OptimizationReport(HasCard):
     estimate: Estimate
     reason: StopReason
     spent: Spent
-    trials: tuple[Trial, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    trials: tuple[SearchTrial, ...] = ()
+    refused: tuple[RefusedText, ...] = ()
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     costs: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     texts: Mapping[Slot, str] = field(default_factory=dict[str, str])  # of the student
@@ -274,8 +274,8 @@ class OptimizationReport(HasCard):
             values[name] = Candidate.from_json(values[name])
         values["estimate"], values["spent"] = Estimate.from_json(values["estimate"]), Spent.from_json(values["spent"])
         values["reason"] = StopReason(values["reason"])
-        values["trials"] = tuple(map(Trial.from_json, values["trials"]))
-        values["refused"] = tuple(map(Refused.from_json, values["refused"]))
+        values["trials"] = tuple(map(SearchTrial.from_json, values["trials"]))
+        values["refused"] = tuple(map(RefusedText.from_json, values["refused"]))
         values["costs"] = {digest: Spent.from_json(cost) for digest, cost in values["costs"].items()}
         values["warnings"] = tuple(values["warnings"])
         return cls(**values)

@@ -13,11 +13,11 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.engine.plan import Forecast
 from sigwire.optimizers.events import Kept
 from sigwire.optimizers.judge import Judge
-from sigwire.optimizers.optimizer import Optimizer
-from sigwire.optimizers.plan import Forecast
-from sigwire.optimizers.programs import scored_programs
+from sigwire.optimizers.optimizer import Optimizer, SearchOptions
+from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
@@ -36,7 +36,8 @@ class BetterTogether(Optimizer):
 
     ``optimizers`` by name; ``compile(..., strategy="p -> q -> p")`` names their order, by default each once in the order of the
     arguments. Without optimizers, ``p`` is ``BootstrapFewShotWithRandomSearch``. All steps share runs, budget, journal and the
-    comparison at the end; ``metric``, models and options of the search are those of this optimizer. Optimizers of weights are
+    comparison at the end; ``metric``, models and options of the search (``search={"seed": 1}``) are
+    those of this optimizer. Optimizers of weights are
     out of scope. ``valset_ratio``: the share of ``trainset`` that is set apart without a ``valset``.
 
     Cost: the sum of the optimizers' costs, and V runs on validation rows a step; a run that a step shares with an earlier one
@@ -54,8 +55,16 @@ class BetterTogether(Optimizer):
         "optimizer_compile_args": None,
     }
 
-    def __init__(self, metric: Any, *, search: Mapping[str, Any] | None = None, **optimizers: Optimizer) -> None:
-        super().__init__(metric, **(search or {}))
+    def __init__(
+        self,
+        metric: Any,
+        *,
+        num_threads: int | None = None,
+        search: SearchOptions | None = None,
+        **optimizers: Optimizer,
+    ) -> None:
+        options: SearchOptions = search if search is not None else {}
+        super().__init__(metric, num_threads=num_threads, **options)
         made = dict(optimizers) or {"p": BootstrapFewShotWithRandomSearch(metric)}
         for name, optimizer in made.items():
             _check_step(name, optimizer)
@@ -114,10 +123,11 @@ class BetterTogether(Optimizer):
         """Return the rule: the rules of the steps, one after another."""
         leader = found = task.baseline
         names = self._names(options)
+        arguments: Mapping[str, Mapping[str, Any]] = options["optimizer_compile_args"] or {}
         try:
             yield from measure(leader, task.val)
             for number, name in enumerate(names):
-                given = dict((options["optimizer_compile_args"] or {}).get(name, {}))
+                given = arguments.get(name, {})
                 step = _step_task(task, found, self.optimizers[name], number, options["shuffle_trainset_between_steps"])
                 found = yield from _merged(self.optimizers[name], step, found, given)
                 yield from measure(found, task.val)
@@ -137,7 +147,7 @@ class BetterTogether(Optimizer):
         made = cast(Any, program)
         made.candidate_programs = scored_programs(student, report, known)
         made.flag_compilation_error_occurred = False
-        program._compiled = True
+        made._compiled = True
 
 
 def _split(

@@ -7,8 +7,8 @@ from typing import Any, Unpack
 
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
-from sigwire.optimizers.demos import Preference, TraceSteps, collect_successes, taught, with_success_demos
 from sigwire.optimizers.events import Proposed
+from sigwire.optimizers.operators.demos import Preference, TraceSteps, collect_successes, taught, with_success_demos
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, report

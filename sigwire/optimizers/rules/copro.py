@@ -9,9 +9,9 @@ from sigwire.core.json import JsonObject
 from sigwire.errors import BudgetSpent
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.climbing import climb
+from sigwire.optimizers.operators.climbing import climb
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.programs import scored_programs
+from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task

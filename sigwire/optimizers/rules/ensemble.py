@@ -94,14 +94,18 @@ def majority(
     >>> majority([Prediction(answer="a"), Prediction(answer="b"), Prediction(answer="B ")]).answer
     'b'
     """
-    found = cast("list[Any]", list(predictions.completions if isinstance(predictions, Prediction) else predictions))
+    found: list[Any] = list(predictions.completions if isinstance(predictions, Prediction) else predictions)
     if not found:
         raise InputError("majority needs one or more predictions.")
     name = field or list(found[0].keys())[-1]
-    clean = normalize or (lambda text: text.strip().lower())
+    clean: Callable[[str], str | None] = normalize or _plain
     values = [clean(value if isinstance(value := each[name], str) else dumps(to_plain(value))) for each in found]
     counts = Counter(value for value in values if value)
     if not counts:
         return cast(Prediction, found[0])
     best = counts.most_common(1)[0][0]  # of equally frequent ones that which was counted first
     return cast(Prediction, found[values.index(best)])
+
+
+def _plain(text: str) -> str:
+    return text.strip().lower()

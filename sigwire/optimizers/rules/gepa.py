@@ -8,18 +8,19 @@ from typing import Any, Unpack
 from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
+from sigwire.optimizers.engine.plan import Amount, Forecast
+from sigwire.optimizers.operators.racing import BLOCK
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.plan import Amount, Forecast
-from sigwire.optimizers.racing import BLOCK
 from sigwire.optimizers.reflective.evolution import Evolution, EvolutionPlan
 from sigwire.optimizers.reflective.gepa_result import GEPAResult
+from sigwire.optimizers.reflective.rewriting import MOST_GROUPS
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 
 __all__ = ["GEPA"]
 
-_TURNS = {"light": 20, "medium": 40, "heavy": 80}
+_TURNS = {"light": 26, "medium": 52, "heavy": 104}
 _SELECTIONS = ("pareto", "current_best", "epsilon_greedy")
 _SELECTORS = ("blame", "round_robin", "all")
 
@@ -41,7 +42,7 @@ class GEPA(Optimizer):
 
     Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of the confused pair are rewritten
     together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.
-    Cost, for V validation rows and minibatches of b: 2·V + about 20 turns of 2·b + 8 runs and a writing call ("light").
+    Cost, for V validation rows and minibatches of b: 2·V + about 26 turns of 2·b + 8 runs and a writing call ("light").
     """
 
     _fixed_tunes = frozenset({"instructions", "tools"})
@@ -152,7 +153,7 @@ class GEPA(Optimizer):
         runs = Amount(
             min(found.runs.min, val_rows), found.runs.expected, max(found.runs.max, settings.runs + 2 * len(test))
         )
-        writing = Amount(0, found.writing.expected, max(found.writing.max, settings.turns * count))
+        writing = Amount(0, found.writing.expected, max(found.writing.max, settings.turns * count * MOST_GROUPS))
         per_run = Amount(runs.min * count, runs.expected * count, runs.max * count)
         return Forecast(runs, writing, per_run + writing)
 

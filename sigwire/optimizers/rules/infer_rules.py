@@ -7,10 +7,10 @@ from typing import Any, Unpack
 
 from sigwire.errors import BudgetSpent
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.demos import collect_successes, taught, with_success_demos
+from sigwire.optimizers.operators.demos import collect_successes, taught, with_success_demos
+from sigwire.optimizers.operators.proposing import InduceRules, accepted, evidence, fields_of
+from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.proposing import InduceRules, accepted, evidence, fields_of
-from sigwire.optimizers.racing import race
 from sigwire.optimizers.rule import Rule, RuleSteps, write
 from sigwire.optimizers.task import Task
 

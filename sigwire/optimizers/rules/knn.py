@@ -10,8 +10,8 @@ from sigwire.effects.steps import Steps
 from sigwire.modules.module import Module
 from sigwire.modules.nearest import NearestDemos, Vectorizer
 from sigwire.optimizers.candidate import Demo
-from sigwire.optimizers.demos import collect_successes, demos_of, taught
 from sigwire.optimizers.events import Proposed
+from sigwire.optimizers.operators.demos import collect_successes, demos_of, taught
 from sigwire.optimizers.rule import Rule, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
 from sigwire.optimizers.task import Task

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
-from sigwire.optimizers.demos import labelled
 from sigwire.optimizers.events import Proposed, Warned
+from sigwire.optimizers.operators.demos import labelled
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.rule import Rule, report
 from sigwire.optimizers.task import Task

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Unpack
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.choosing import DemoSets, Instructions, demo_sets, joined
-from sigwire.optimizers.climbing import climb
 from sigwire.optimizers.events import Kept, Proposed
+from sigwire.optimizers.operators.choosing import DemoSets, Instructions, demo_sets, joined
+from sigwire.optimizers.operators.climbing import climb
+from sigwire.optimizers.operators.proposing import TIPS, evidence, proposed, summary_of
+from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.programs import percent, scored_programs
-from sigwire.optimizers.proposing import TIPS, evidence, proposed, summary_of
-from sigwire.optimizers.racing import race
+from sigwire.optimizers.reports.programs import percent, scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, report
 from sigwire.optimizers.task import Task
@@ -113,7 +113,7 @@ class MIPROv2(Optimizer):
                     yield from report(Proposed(arm, "instruction and demos", (*arm.texts, *arm.demos)))
                 result = yield from race(task, arms, task.val, keep=leader)
                 for choice, arm in zip(choices, arms, strict=True):
-                    sampler.tell(choice, task.judge.advantage(arm, leader, task.val))
+                    sampler.learn(choice, task.judge.advantage(arm, leader, task.val))
                 if task.judge.is_better(result.leader, leader, task.val):
                     leader = result.leader
                     yield from report(Kept(leader, f"{left} trials left"))

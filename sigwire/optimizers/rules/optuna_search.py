@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Unpack
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, Demo
-from sigwire.optimizers.demos import Success, collect_successes, demos_of, labelled, taught
 from sigwire.optimizers.events import Measured, Proposed
+from sigwire.optimizers.operators.demos import Success, collect_successes, demos_of, labelled, taught
+from sigwire.optimizers.operators.racing import race
+from sigwire.optimizers.operators.sampling import Choice
 from sigwire.optimizers.optimizer import SearchOptions
-from sigwire.optimizers.programs import scored_programs
-from sigwire.optimizers.racing import race
+from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Measure, Rule, RunKey, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
-from sigwire.optimizers.sampling import Choice
 from sigwire.optimizers.task import Task
 
 __all__ = ["BootstrapFewShotWithOptuna"]
@@ -89,7 +89,7 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
                 yield Measure(tuple(RunKey(each, row) for each in candidates for row in rows))
                 for choice, candidate in zip(choices, candidates, strict=True):
                     mean = task.judge.mean(candidate, rows)
-                    sampler.tell(choice, mean)
+                    sampler.learn(choice, mean)
                     yield from report(Measured(candidate, mean, len(rows)))
             finalists = task.judge.ranked(tried, rows)[:_FINALISTS]
             result = yield from race(task, finalists, task.val, keep=task.baseline)

@@ -9,11 +9,11 @@ from sigwire.core.json import JsonObject
 from sigwire.errors import BudgetSpent
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.demos import Success, collect_successes, labelled, taught, with_success_demos
 from sigwire.optimizers.events import Kept, Proposed
+from sigwire.optimizers.operators.demos import Success, collect_successes, labelled, taught, with_success_demos
+from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.optimizer import SearchOptions
-from sigwire.optimizers.programs import scored_programs
-from sigwire.optimizers.racing import race
+from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping

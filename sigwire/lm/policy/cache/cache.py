@@ -130,13 +130,14 @@ class ResponseCache:
         stored = disk.get(key, oldest)
         if stored is None:
             return None
+        json, at = stored
         try:
-            response = decode_response(stored.json)
+            response = decode_response(json)
         except ValueError:
             disk.drop(key)
             return None
         if self.memory is not None:
-            self.memory.put(key, response, len(stored.json), stored.at)
+            self.memory.put(key, response, len(json), at)
         return response
 
     # --- for users

@@ -20,6 +20,7 @@ __all__ = [
     "CacheChoice",
     "CacheMode",
     "check_choice",
+    "choice_of",
     "is_off",
     "read_choice",
     "read_fresh_from",
@@ -40,6 +41,14 @@ class CacheChoice(NamedTuple):
     cache: Any = True
     fresh: bool = False
     rollout_id: Any = None
+
+
+_USUAL = CacheChoice()
+
+
+def choice_of(cache: object) -> CacheChoice:
+    """Return the choice of a call without cache options; ``cache`` is the model's."""
+    return _USUAL if cache is True else CacheChoice(cache)
 
 
 def read_choice(options: Mapping[str, Any], cache: object) -> tuple[JsonObject, CacheChoice]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
-from typing import cast
+from types import NoneType
+from typing import TypeAlias, cast
 
 from pydantic_core import to_json
 
@@ -46,10 +48,15 @@ def request_key(identity: bytes, request: Request, rollout_id: object = None) ->
             _canonical_options(request.options) if request.options else None,
             _canonical(rollout_id),
         ]
-        digests = [message.derived(_message_digest) for message in request.messages]
-        # JSON has no zero byte, so no digest can be taken for a part of it.
-        return sha256(b"\0".join([identity, _encode(tail), *digests])).digest()
-    except (RecursionError, ValueError):
+        messages = request.messages
+        # The last message is new in most requests: its digest would be used once.
+        if messages and (text := _short_text(messages[-1])) is not None:
+            tail += messages[-1].role, text
+            messages = messages[:-1]
+        digests = [message.derived(_message_digest) for message in messages]
+        # JSON has no zero byte, and digests have one size: no part can be taken for another.
+        return sha256(b"\0".join([identity, *digests, _encode(tail)])).digest()
+    except (RecursionError, TypeError, ValueError):
         return None
 
 
@@ -64,7 +71,7 @@ def canonical_bytes(value: object) -> bytes:
 
 def changes_with_time(request: Request) -> bool:
     """Return True if the answer depends on more than the request: a search, or a conversation that the provider keeps."""
-    if any(tool.get("type") != "function" for tool in request.tools):
+    if request.tools and any(tool.get("type") != "function" for tool in request.tools):
         return True
     extra = request.options.get("extra_body")
     return isinstance(extra, dict) and not _LIVE.isdisjoint(extra)
@@ -90,9 +97,23 @@ _NO_PART = frozenset({"prompt_cache", "service_tier"})  # options that decide th
 
 
 _PLAIN = frozenset({str, int, bool})  # types whose values are canonical
+_Scalar: TypeAlias = str | int | float | None
+_SCALARS = _PLAIN | {float, NoneType}
+_SHORT = 4096  # characters of a last message that is hashed without a digest of its own
 
 
 def _canonical_options(options: JsonObject) -> JsonValue:
+    if _SCALARS.issuperset(map(type, options.values())):
+        return _scalar_options(**cast("dict[str, _Scalar]", options))
+    return _sorted_options(options)
+
+
+@lru_cache(maxsize=128, typed=True)  # typed: True is not 1
+def _scalar_options(**options: _Scalar) -> JsonValue:
+    return _sorted_options({**options})
+
+
+def _sorted_options(options: JsonObject) -> JsonValue:
     canonical: JsonObject = {}
     for name in sorted(options):
         value = options[name]
@@ -102,6 +123,14 @@ def _canonical_options(options: JsonObject) -> JsonValue:
             value = cast("JsonValue", plain_headers(value))
         canonical[name] = value if type(value) in _PLAIN else _canonical(value)
     return canonical or None
+
+
+def _short_text(message: Message) -> str | None:
+    """Return the text of a short message that is one text."""
+    parts = message.parts
+    if len(parts) != 1 or type(part := parts[0]) is not TextPart or len(part.text) > _SHORT:
+        return None
+    return part.text
 
 
 def _message_digest(message: Message) -> bytes:

@@ -1,4 +1,4 @@
-"""The import of the cache at the first call that uses it."""
+"""The layers of the cache around a call. The cache is imported by the first call that uses it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,26 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sigwire.lm.policy.cache.choice import is_off
+
 if TYPE_CHECKING:
     from sigwire.core.request import Request
     from sigwire.lm.policy.cache.choice import CacheChoice
     from sigwire.lm.policy.call import Layer
 
-__all__ = ["load_cache_layer"]
+    Identity = Callable[[Request], bytes | None]
+
+__all__ = ["cache_layers"]
+
+
+def cache_layers(backend: object, choice: CacheChoice) -> tuple[Layer, ...]:
+    """Return the layers of the cache around a call: one, or none if the cache is off or the backend has no identity."""
+    identity: Identity | None = None if choice.cache is False or is_off() else getattr(backend, "identity", None)
+    return () if identity is None else (_layer_maker()(identity, choice),)
 
 
 @functools.cache
-def load_cache_layer() -> Callable[[Callable[[Request], bytes | None], CacheChoice], Layer]:
-    """Return the constructor of a layer around the cache of the process."""
+def _layer_maker() -> Callable[[Identity, CacheChoice], Layer]:
     from sigwire.lm.policy.cache.cache import cache
     from sigwire.lm.policy.cache.layer import CacheLayer
 

@@ -73,12 +73,13 @@ def count(connection: sqlite3.Connection) -> int:
 
 
 def pack(key: bytes, json: bytes) -> bytes:
-    """Return the value of a row: a digest, then the JSON object, compressed if it is long.
+    """Return the value of a row: a digest, then the JSON (a list or an object), compressed if it is long.
 
     >>> unpack(b"k" * 32, pack(b"k" * 32, b"{}")), unpack(b"x" * 32, pack(b"k" * 32, b"{}"))
     (b'{}', None)
     """
-    return _digest(key, json) + (json if len(json) < _SHORT else zlib.compress(json, 1))
+    digest = blake2b(key + json, digest_size=_DIGEST).digest()
+    return digest + (json if len(json) < _SHORT else zlib.compress(json, 1))
 
 
 def unpack(key: bytes, value: object) -> bytes | None:
@@ -86,7 +87,7 @@ def unpack(key: bytes, value: object) -> bytes | None:
     if not isinstance(value, bytes) or len(key) != _KEY or len(value) > LARGEST_VALUE:
         return None
     json = value[_DIGEST:]
-    if not json.startswith(b"{"):  # no JSON object: compressed
+    if not json.startswith((b"[", b"{")):  # no JSON: compressed
         inflater = zlib.decompressobj()
         try:
             json = inflater.decompress(json, _MOST_INFLATED)
@@ -94,8 +95,4 @@ def unpack(key: bytes, value: object) -> bytes | None:
             return None
         if not inflater.eof or inflater.unused_data:
             return None
-    return json if _digest(key, json) == value[:_DIGEST] else None
-
-
-def _digest(key: bytes, json: bytes) -> bytes:
-    return blake2b(key + json, digest_size=_DIGEST).digest()
+    return json if blake2b(key + json, digest_size=_DIGEST).digest() == value[:_DIGEST] else None

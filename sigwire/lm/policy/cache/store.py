@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeAlias, TypeVar, TypeVarTuple
 
 from sigwire.lm.policy.cache.folder import FileLock, RefusedFolder, check_file, make_folder
 from sigwire.lm.policy.cache.rows import (
@@ -35,18 +35,14 @@ from sigwire.lm.policy.cache.rows import (
 __all__ = ["DiskStore", "StoredAnswer"]
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+StoredAnswer: TypeAlias = tuple[bytes, float]
+"""A stored JSON text, and the time when it was stored."""
 
 _FILE, _LOCK_FILE = "cache-1.sqlite3", "cache.lock"
 _USED_EVERY = 3600.0  # seconds: hits of an entry write its time once in these
 _EVICT_ROWS = 200
 _CHECK_EVERY = 64  # writes between two looks at the size of the file
-
-
-class StoredAnswer(NamedTuple):
-    """A stored JSON text, and the time when it was stored."""
-
-    json: bytes
-    at: float
 
 
 class DiskStore:
@@ -77,7 +73,13 @@ class DiskStore:
 
     def get(self, key: bytes, oldest: float = 0.0) -> StoredAnswer | None:
         """Return the answer of a key, ``None`` if there is none that was stored after ``oldest``."""
-        return self._use(lambda connection: self._get(connection, key, oldest))
+        with self._lock:
+            try:
+                connection = self._connection or self._open()
+                return None if connection is None else self._get(connection, key, oldest)
+            except (sqlite3.Error, OSError) as error:
+                self._fail(error, "failed")
+        return None
 
     def _get(self, connection: sqlite3.Connection, key: bytes, oldest: float) -> StoredAnswer | None:
         row = connection.execute("SELECT value, at, used FROM answers WHERE key = ?", (key,)).fetchone()
@@ -94,7 +96,7 @@ class DiskStore:
         if abs(now - used) > _USED_EVERY:
             with suppress(sqlite3.OperationalError):  # locked
                 connection.execute("UPDATE answers SET used = ? WHERE key = ?", (now, key))
-        return StoredAnswer(text, at)
+        return text, at
 
     def put(self, key: bytes, json: bytes) -> None:
         """Store an answer, in a transaction of its own."""
@@ -102,7 +104,7 @@ class DiskStore:
         if len(value) > LARGEST_VALUE:
             self.counts["dropped"] += 1
         else:
-            self._use(lambda connection: self._put(connection, key, value), "dropped")
+            self._use(self._put, key, value, failed="dropped")
 
     def _put(self, connection: sqlite3.Connection, key: bytes, value: bytes) -> None:
         now = self._clock()
@@ -114,7 +116,7 @@ class DiskStore:
 
     def drop(self, key: bytes) -> None:
         """Delete an entry whose JSON is no answer."""
-        self._use(lambda connection: self._delete(connection, key))
+        self._use(self._delete, key)
 
     def _delete(self, connection: sqlite3.Connection, key: bytes) -> None:
         self.counts["foreign"] += 1
@@ -155,7 +157,7 @@ class DiskStore:
 
     # --- the file
 
-    def _use(self, action: Callable[[sqlite3.Connection], T], failed: str = "failed") -> T | None:
+    def _use(self, action: Callable[[sqlite3.Connection, *Ts], T], *args: *Ts, failed: str = "failed") -> T | None:
         """Return the result of an action with the connection; ``None`` if there is none, or for an error of SQLite.
 
         An error is counted as ``failed``. A broken file is replaced for the next use.
@@ -163,12 +165,15 @@ class DiskStore:
         with self._lock:
             try:
                 connection = self._connection or self._open()
-                return None if connection is None else action(connection)
+                return None if connection is None else action(connection, *args)
             except (sqlite3.Error, OSError) as error:
-                self.counts[failed] += 1
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE:
-                    self._replace()
+                self._fail(error, failed)
         return None
+
+    def _fail(self, error: Exception, failed: str) -> None:
+        self.counts[failed] += 1
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE:
+            self._replace()
 
     def _open(self) -> sqlite3.Connection | None:
         if self._is_off:

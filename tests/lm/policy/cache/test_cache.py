@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.cache import choice as choices
+from sigwire.lm.policy.cache.answers import decode_response, encode_response
 from sigwire.lm.policy.cache.cache import cache, configure_cache, read_environment
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.modules.predict import Predict
@@ -126,6 +128,18 @@ def test_predict_on_a_hit_has_no_usage_and_no_attempts(folder: Path) -> None:
     assert (len(first.attempts), len(second.attempts)) == (1, 0)
     assert second.get_lm_usage() == {}
     assert tracker.get_total_tokens() == first.get_lm_usage()
+
+
+@HOWS
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "openai-responses"])  # its texts have ids
+async def test_answer_of_text_is_stored_with_its_raw_once(provider: FakeProvider, how: str, place: str) -> None:
+    model, options = PLACES[place]
+    lm = LM(model, base_url=provider.url(place), api_key="k", cache=False, **options)
+    for response in (await ask(how, lm), collect(await stream(how, lm))):
+        row = json.loads(encode_response(response))
+        assert isinstance(row, list)
+        assert (isinstance(row[-2], list), row[-1]) == (True, None)
+        assert decode_response(encode_response(response)).choices == response.choices
 
 
 # --- which answers are kept --------------------------------------------------------------------------

@@ -80,6 +80,13 @@ CHANGES = [
     replace(HELLO, options={"temperature": 0.5}),
     replace(HELLO, options={"seed": 0}),
     replace(HELLO, options={"seed": False}),
+    replace(HELLO, options={"seed": 1}),
+    replace(HELLO, options={"seed": True}),
+    replace(HELLO, options={"stop": ["a", 1]}),
+    replace(HELLO, options={"stop": ["a", True]}),
+    replace(HELLO, messages=(Message.user("hello" * 1000),)),
+    replace(HELLO, messages=(Message.user("hello" * 1001),)),
+    replace(HELLO, messages=(Message.user("hello" * 1000), Message.user("hello"))),
     replace(HELLO, options={"extra_body": {"a": 1}}),
     replace(HELLO, options={"extra_body": {"a": "1"}}),
     replace(HELLO, options={"extra_headers": {"anthropic-beta": "context-1m"}}),
@@ -127,6 +134,12 @@ def test_any_text_has_a_key_of_its_own(first: str, second: str) -> None:
     assert (key(texts[0]) == key(texts[1])) == (first == second)
 
 
+@given(st.lists(st.sampled_from(["a", "b", "a" * 5000]).map(Message.user), max_size=3), st.integers(0, 3))
+def test_messages_at_any_place_have_a_part_in_the_key(messages: list[Message], at: int) -> None:
+    whole, cut = Request(tuple(messages)), Request((*messages[:at], *messages[at + 1 :]))
+    assert (key(whole) == key(cut)) == (whole == cut)
+
+
 def _deep() -> Any:
     value: Any = []
     for _ in range(100_000):
@@ -143,6 +156,7 @@ def test_request_without_canonical_form_has_no_key(value: Any) -> None:
     assert request_key(MODEL, replace(HELLO, options={"extra_body": {"a": value}})) is None
     assert request_key(MODEL, Request((Message.assistant("", [ToolCall("c", "f", {"a": value})]),))) is None
     assert request_key(MODEL, HELLO, rollout_id=value) is None
+    assert request_key(MODEL, replace(HELLO, options={"seed": value})) is None
 
 
 def test_rollout_id_and_model_give_other_keys() -> None:

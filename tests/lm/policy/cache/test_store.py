@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
@@ -9,6 +10,7 @@ import threading
 import warnings
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigwire.core.json import dumps
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.policy.cache.answers import decode_response, encode_response, is_complete
@@ -166,6 +169,43 @@ HOSTILE: dict[str, Any] = {
     "call without name": pack(KEY, b'{"choices": [{"tool_calls": [{"id": "c", "name": null, "arguments": {}}]}]}'),
     "NaN": pack(KEY, b'{"choices": [{"text": "4"}], "raw": NaN}'),
 }  # fmt: skip
+ROW: list[Any] = [
+    1,
+    "4",
+    "stop",
+    None,
+    "m",
+    "id",
+    [3, 1, None, None, None, None],
+    {"choices": [{}]},
+    ["choices", 0],
+    None,
+]
+CHANGED_ROWS: dict[str, list[Any]] = {
+    "empty row": [],
+    "short row": ROW[:-1],
+    "long row": [*ROW, None],
+    "row of another form": [2, *ROW[1:]],
+    "row without text": [1, "", *ROW[2:]],
+    "row whose text is a number": [1, 4, *ROW[2:]],
+    "filtered row": [*ROW[:2], "content_filter", *ROW[3:]],
+    "row whose reason is a list": [*ROW[:2], ["stop"], *ROW[3:]],
+    "row whose reasoning is a number": [*ROW[:3], 5, *ROW[4:]],
+    "row whose model is an object": [*ROW[:4], {}, *ROW[5:]],
+    "row whose id is a number": [*ROW[:5], 5, *ROW[6:]],
+    "row whose counts are texts": [*ROW[:6], ["3"], *ROW[7:]],
+    "row whose count is true": [*ROW[:6], [True], *ROW[7:]],
+    "row with seven counts": [*ROW[:6], [3] * 7, *ROW[7:]],
+    "row without counts": [*ROW[:6], None, *ROW[7:]],
+    "row whose raw is no object": [*ROW[:7], None, *ROW[8:]],
+    "row whose path leads nowhere": [*ROW[:8], ["choices", 1], None],
+    "row whose path is a number": [*ROW[:8], 1, None],
+}
+HOSTILE.update({name: pack(KEY, json.dumps(row).encode()) for name, row in CHANGED_ROWS.items()})
+HOSTILE["row with NaN"] = pack(KEY, json.dumps([*ROW[:7], float("nan"), None, None]).encode())
+HOSTILE["deep row"] = pack(
+    KEY, json.dumps([*ROW[:7], 0, None, None]).replace("0, null", "[" * 9000 + "]" * 9000 + ", null").encode()
+)
 
 
 @pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
@@ -210,9 +250,44 @@ def test_complete_answers_survive_as_they_are(response: Response) -> None:
         assert (hit.cache, hit.attempts, hit.cached_usage, hit.usage.cost) == ("hit", (), response.usage, 0.0)
 
 
-def test_text_with_half_a_surrogate_pair_survives() -> None:
-    response = Response((Choice("\ud800", tool_calls=(ToolCall("c", "f", {"a": "\udfff"}),)),))
+@pytest.mark.parametrize("calls", [(), (ToolCall("c", "f", {"a": "\udfff"}),)])
+def test_text_with_half_a_surrogate_pair_survives(calls: tuple[ToolCall, ...]) -> None:
+    response = Response((Choice("\ud800", tool_calls=calls),))
     assert decode_response(encode_response(response)).choices == response.choices
+
+
+def test_row_without_change_is_an_answer() -> None:
+    hit = decode_response(json.dumps(ROW).encode())
+    assert (hit.choices, hit.cached_usage) == ((Choice("4", raw={}),), ANSWER.usage)
+    assert decode_response(encode_response(hit)) == hit
+
+
+@given(responses)
+def test_answer_stored_as_an_object_is_found(response: Response) -> None:
+    if is_complete(response):  # the form of the first files
+        data = replace(response, attempts=(), cache="off", cached_usage=None).to_json()
+        assert decode_response(dumps(data).encode("utf-8", "surrogatepass")).choices == response.choices
+
+
+RAW: dict[str, Any] = {"id": "1", "message": {"content": "4"}, "choices": [{"text": "4"}, {"text": "5"}]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "part"),
+    [
+        (RAW, RAW),
+        (RAW, RAW["message"]),
+        (RAW, RAW["choices"][0]),
+        (RAW, RAW["choices"][1]),
+        (RAW, None),
+        (RAW, {"text": "4"}),
+        (None, {"text": "4"}),
+        ([RAW], RAW),
+    ],
+)
+def test_raw_of_a_choice_survives_at_any_place(raw: Any, part: Any) -> None:
+    hit = decode_response(encode_response(Response((Choice("4", raw=part),), raw=raw)))
+    assert (hit.raw, hit.choices[0].raw) == (raw, part)
 
 
 # --- broken and foreign files ------------------------------------------------------------------------
@@ -258,7 +333,7 @@ def test_broken_file_is_renamed_and_replaced(tmp_path: Path, damage: Any) -> Non
     store.put(KEY, JSON)
     store.put(KEY, JSON)
     assert (found := store.get(KEY)) is not None
-    assert found.json == JSON
+    assert found[0] == JSON
     assert len(list(folder.glob("cache-1.sqlite3.broken-*"))) == 1
     store.close()
 

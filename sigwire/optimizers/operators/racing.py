@@ -34,32 +34,34 @@ def race(
 ) -> RuleSteps[RaceResult]:
     """Run candidates on blocks of rows; after each block drop the worse half, and those worse than the leader beyond noise.
 
-    ``keep`` is the incumbent: it runs beside the others and is never dropped. Survivors go on block by block until the rows
+    ``keep`` is the incumbent: it runs incumbents the others and is never dropped. Survivors go on block by block until the rows
     end; after two blocks, those that are less likely than not to be better than the incumbent are dropped. If none is left,
     the incumbent is the leader. Sequential halving (Karnin, Koren and Somekh 2013; for prompts: Shi et al. 2024, *TRIPLE*):
     k candidates and blocks of b rows cost about 2·k·b runs, and the remaining rows for the survivors. Rows have the same
     seeded order in every race, so runs of earlier races are free.
     """
     running = list({each.digest: each for each in candidates if keep is None or each.digest != keep.digest}.values())
+    incumbents = [keep] if keep is not None else []
     order = list(rows)
     task.rng("race").shuffle(order)
     dropped: list[Candidate] = []
     seen = 0
     while seen < len(order) and running:
-        part = order[seen : seen + block]
-        entered = [*([keep] if keep is not None else []), *running]
-        yield Measure(tuple(RunKey(each, row) for each in entered for row in part))
-        seen += len(part)
+        part, seen = order[seen : seen + block], min(seen + block, len(order))
+        yield Measure(tuple(RunKey(each, row) for each in (*incumbents, *running) for row in part))
         running, lost = _going_on(task, running, keep, order[:seen], survivors, may_end=seen >= 2 * block)
         dropped[:0] = lost
-        for each in lost:
-            yield from report(Dropped(each, f"{task.judge.mean(each, order[:seen]):.3f} on {seen} rows"))
+        yield from _reported(task, lost, order[:seen])
     for each in running:
         yield from report(Measured(each, task.judge.mean(each, order), seen))
     ranked = task.judge.ranked(running, order[:seen])
-    leader = ranked[0] if ranked else keep
-    assert leader is not None, "a race has a candidate"
-    return RaceResult(leader, (*ranked, *dropped))
+    leaders = [*ranked, *incumbents, *dropped]
+    return RaceResult(leaders[0], (*ranked, *dropped))
+
+
+def _reported(task: Task, lost: Sequence[Candidate], rows: Sequence[str]) -> RuleSteps[None]:
+    for each in lost:
+        yield from report(Dropped(each, f"{task.judge.mean(each, rows):.3f} on {len(rows)} rows"))
 
 
 def _going_on(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, cast
@@ -104,23 +105,27 @@ def _amount(counts: Sequence[int]) -> Amount:
 def _count(task: Task, make: Any) -> tuple[int, int, int]:
     """Return the runs of student and teacher and the writing calls of one run of a rule."""
     rule: Rule = make(task)
-    known: set[tuple[RunKey, str, bool]] = set()
+    runs: dict[tuple[RunKey, str], None] = {}
     written: set[str] = set()
     answer: object = None
-    try:
+    with suppress(StopIteration):
         while True:
             effect: RuleEffect = rule.send(answer)
             answer = None
             if isinstance(effect, Measure):
-                known |= {(run, effect.by, effect.traced) for run in effect.runs}
+                runs |= dict.fromkeys((run, effect.by) for run in effect.runs)
                 answer = [_cell(task, run, effect) for run in effect.runs]
             elif isinstance(effect, Write):
-                answers = [_answer(effect, at) for at in range(effect.sample, effect.sample + effect.count)]
-                written |= {f"{effect.name}{answer}" for answer in answers}
-                answer = [None] * effect.count if task.plan == "few" else answers
-    except StopIteration:
-        runs = Counter(by for _, by in {(run, by) for run, by, _ in known})
-        return runs["student"], runs["teacher"], len(written)
+                answer = _answers(task, effect, written)
+    by = Counter(by for _, by in runs)
+    return by["student"], by["teacher"], len(written)
+
+
+def _answers(task: Task, effect: Write, written: set[str]) -> list[Mapping[str, Any] | None]:
+    """Return made-up answers; in a plan of few candidates none of them can be used."""
+    answers = [_answer(effect, at) for at in range(effect.sample, effect.sample + effect.count)]
+    written |= {f"{effect.name}{answer}" for answer in answers}
+    return [None] * effect.count if task.plan == "few" else [*answers]
 
 
 def _cell(task: Task, run: RunKey, effect: Measure) -> Cell:

@@ -1,7 +1,7 @@
 """Samplers of choices: which of its options each part of a candidate gets next. TPE by optuna; at random for plans.
 
-    sampler.ask(4) -> [{"a": 0, "b": 2}, ...]     four choices, asked before any of them is told
-    sampler.tell({"a": 0, "b": 2}, 0.7)           the score of a choice
+    sampler.ask(4) -> [{"a": 0, "b": 2}, ...]     four choices, asked before any score is known
+    sampler.learn({"a": 0, "b": 2}, 0.7)           the score of a choice
 
 The number that is asked at once is the caller's and fixed, so that the path does not depend on the number of threads.
 """
@@ -30,7 +30,7 @@ class ChoiceSampler(Protocol):
         """Return the next choices."""
         ...
 
-    def tell(self, choice: Choice, score: float) -> None:
+    def learn(self, choice: Choice, score: float) -> None:
         """Learn the score of a choice, whether it was asked or not."""
         ...
 
@@ -63,12 +63,12 @@ class RandomChoices:
                 break
         return choice
 
-    def tell(self, choice: Choice, score: float) -> None:
+    def learn(self, choice: Choice, score: float) -> None:
         """Do nothing."""
 
 
 class Choices:
-    """Choices by the tree-structured Parzen estimator of optuna (Bergstra et al. 2011): ask and tell, in memory, seeded.
+    """Choices by the tree-structured Parzen estimator of optuna (Bergstra et al. 2011), in memory, seeded.
 
     Needs the extra ``sigwire[optuna]``; raises ``ConfigurationError`` without it. The settings of optuna and of logging are
     not changed.
@@ -85,13 +85,13 @@ class Choices:
         self._optuna, self._asked = optuna, list[tuple[Choice, Any]]()
 
     def ask(self, count: int) -> list[Choice]:
-        """Return the next choices; those that were asked and not told yet are taken for bad ones."""
+        """Return the next choices; those without a score yet are taken for bad ones."""
         trials = [self._study.ask(self._options) for _ in range(count)]
         choices = [cast(Choice, dict(trial.params)) for trial in trials]
         self._asked += [(choice, trial) for choice, trial in zip(choices, trials, strict=True)]
         return choices
 
-    def tell(self, choice: Choice, score: float) -> None:
+    def learn(self, choice: Choice, score: float) -> None:
         """Learn the score of a choice."""
         for at, (asked, trial) in enumerate(self._asked):
             if asked == choice:

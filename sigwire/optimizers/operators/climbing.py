@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Kept
-from sigwire.optimizers.proposing import evidence, proposed
-from sigwire.optimizers.racing import race
+from sigwire.optimizers.operators.proposing import evidence, proposed
+from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.rule import RuleSteps, report
 from sigwire.optimizers.task import Task
 

@@ -12,7 +12,7 @@ from sigwire.core.example import Example
 from sigwire.core.json import dumps
 from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate, Slot, check_text
-from sigwire.optimizers.events import Proposed, Refused
+from sigwire.optimizers.events import Proposed, RefusedText
 from sigwire.optimizers.rule import RuleSteps, measure, report, write
 from sigwire.optimizers.task import Task
 from sigwire.signatures.declarations import InputField, OutputField
@@ -194,7 +194,7 @@ def accepted(base: Candidate, slot: Slot, text: str, known: Collection[str]) -> 
     candidate = base.with_text(slot, text)
     problem = check_text(slot, text) or ("an earlier proposal" if candidate.digest in known else None)
     if problem is not None:
-        yield from report(Refused(slot, text[:500], problem))
+        yield from report(RefusedText(slot, text[:500], problem))
         return None
     yield from report(Proposed(candidate, "written", (slot,)))
     return candidate

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from sigwire.optimizers.candidate import Candidate, Demo
-from sigwire.optimizers.demos import Success, collect_successes, taught, with_success_demos
+from sigwire.optimizers.operators.demos import Success, collect_successes, taught, with_success_demos
 from sigwire.optimizers.rule import RuleSteps
 from sigwire.optimizers.task import Task
 

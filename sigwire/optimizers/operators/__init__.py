@@ -1,0 +1,1 @@
+"""Operators of searches, which rules share: how candidates are made, varied and raced."""
