@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sigwire.errors import ConfigurationError
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.ensemble import Ensemble
@@ -18,10 +19,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Raise the error of the door, which has the reason for the names that are out of scope."""
-    if name.startswith("_"):
-        raise AttributeError(f"sigwire.dspy.teleprompt has no name {name!r}.")
-    from sigwire import dspy
+_WEIGHTS = "it trains weights, and sigwire sends requests only. GEPA, MIPROv2 and SIMBA tune prompts."
+OUT_OF_SCOPE = {
+    "AvatarOptimizer": "it needs dspy.TypedPredictor, which DSPy removed. Use GEPA on a ReAct program.",
+    "BootstrapFinetune": _WEIGHTS,
+    "GRPO": _WEIGHTS,
+}
 
-    return getattr(dspy, name)
+
+def __getattr__(name: str) -> Any:
+    """Raise the reason for a name of DSPy that is out of scope, ``AttributeError`` for any other."""
+    if name in OUT_OF_SCOPE:
+        raise ConfigurationError(f"{name} is not in sigwire: {OUT_OF_SCOPE[name]}")
+    raise AttributeError(f"sigwire.dspy.teleprompt has no name {name!r}; dir(sigwire.dspy.teleprompt) lists them.")

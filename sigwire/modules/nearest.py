@@ -127,13 +127,12 @@ def _vectors(vectorizer: Vectorizer, texts: list[str]) -> list[list[float]]:
 
 
 def _text_of(fields: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the values of some fields as text. Tools say nothing of the task."""
+    """Return the values of some fields as text. Tools are not compared."""
     parts: list[str] = []
     for name in names:
-        value = fields.get(name)
-        if value is None or isinstance(value, Tool) or (isinstance(value, list) and name == "tools"):
-            continue
-        parts.append(value if isinstance(value, str) else dumps(to_plain(value)))
+        value: object = fields.get(name)
+        if value is not None and not isinstance(value, Tool) and name != "tools":
+            parts.append(value if isinstance(value, str) else dumps(to_plain(value)))
     return " | ".join(parts)
 
 

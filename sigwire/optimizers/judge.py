@@ -22,6 +22,7 @@ Strategy: TypeAlias = Literal["paired", "greedy"]
 
 _HOPE = 0.4
 _MANY_ROWS = 24
+_FEW_ROWS = 8
 
 
 class ScoreTable:
@@ -123,6 +124,15 @@ class Judge:
         differences = self.differences(challenger, incumbent, rows)
         chance = probability_better(differences)
         return chance > 0.5 if len(differences) >= _MANY_ROWS else chance >= _HOPE
+
+    def promising(self, candidates: Sequence[Candidate], incumbent: Candidate, rows: Sequence[str]) -> Candidate:
+        """Return the most promising of candidates that ran on different numbers of rows: a few rows count little."""
+
+        def promise(each: Candidate) -> float:
+            differences = self.differences(each, incumbent, rows)
+            return sum(differences) / (len(differences) + _FEW_ROWS)
+
+        return max(candidates, key=promise)
 
     # --- the end of a search
 

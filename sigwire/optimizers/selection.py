@@ -4,64 +4,77 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 __all__ = ["best_of_all_confidence", "optimism"]
 
 RowScores: TypeAlias = Mapping[str, float]
 
 
-class _Differences(NamedTuple):
-    """The differences of a candidate to the baseline that are not 0: positions of rows, values; and the number of all."""
-
-    rows: list[int]
-    values: list[float]
-    size: int
-
-    def studentized(self, signs: Sequence[float] | None = None) -> float:
-        """Return the mean in units of its standard error, after a change of signs. One row's change is added to the spread,
-        so that a few equal differences are no certainty."""
-        if signs is None:
-            total = sum(self.values)
-        else:
-            total = sum(signs[row] * value for row, value in zip(self.rows, self.values, strict=True))
-        spread = sum(value * value for value in self.values) - total * total / self.size + 1.0
-        return float(total / spread**0.5)
-
-
 def best_of_all_confidence(
-    baseline: RowScores, winner: RowScores, others: Sequence[RowScores], *, draws: int = 2_000, seed: object = 0
+    baseline: RowScores, winner: RowScores, others: Sequence[RowScores], *, draws: int = 1_000, seed: object = 0
 ) -> float:
-    """Return how sure it is that the winner of many candidates is better than the baseline, by the rows that both have.
+    """Return how sure it is that the winner of a race of candidates is better than the baseline, by the rows that both have.
 
-    The best of many noisy means is too high. The winner is therefore compared with the best of all candidates when the signs of
-    the differences of each row are flipped at random, for all candidates alike (Westfall and Young 1993, *Resampling-Based
-    Multiple Testing*, step one).
+    The best of many noisy means is too high. The race is therefore run again ``draws`` times in a world where no candidate
+    differs from the baseline: the signs of the differences of each row are flipped at random, for all candidates alike
+    (Westfall and Young 1993, *Resampling-Based Multiple Testing*). A candidate that was dropped has no scores on later rows;
+    there it gets the flipped differences of the winner. The answer is the share of races whose winner is less convincing.
 
     >>> same = {str(row): 0.0 for row in range(20)}
     >>> better = {str(row): float(row < 12) for row in range(20)}
     >>> best_of_all_confidence(same, better, []), best_of_all_confidence(same, same, [])
     (1.0, 0.0)
     """
-    places = {row: at for at, row in enumerate(baseline)}
-    observed = _differences(baseline, winner, places)
-    if observed is None or (value := observed.studentized()) <= 0:
+    family = [
+        found
+        for each in (winner, *others)
+        if (found := {row: each[row] - baseline[row] for row in each if row in baseline})
+    ]
+    if not family or (observed := _studentized(list(family[0].values()))) <= 0:
         return 0.0
-    family = [observed, *(found for each in others if (found := _differences(baseline, each, places)) is not None)]
-    source, below = random.Random(f"{seed}/family"), 0
+    stages = _stages(family)
+    source, below = random.Random(f"{seed}/race"), 0
     for _ in range(draws):
-        signs = source.choices((-1.0, 1.0), k=len(places))
-        below += all(each.studentized(signs) < value for each in family)
+        signs = {row: source.choice((-1.0, 1.0)) for row in family[0]}
+        worlds = [_flipped(each, family[0], signs, source) for each in family]
+        below += _studentized(list(_raced(worlds, stages).values())) < observed
     return below / draws
 
 
-def _differences(baseline: RowScores, scores: RowScores, places: Mapping[str, int]) -> _Differences | None:
-    """Return the differences on the rows that both have; ``None`` if there are none other than 0."""
-    both = [row for row in baseline if row in scores]
-    changed = [row for row in both if scores[row] != baseline[row]]
-    if not changed:
-        return None
-    return _Differences([places[row] for row in changed], [scores[row] - baseline[row] for row in changed], len(both))
+def _stages(family: Sequence[RowScores]) -> list[tuple[list[str], int]]:
+    """Return the rows after which candidates were dropped, and how many went on."""
+    sizes = sorted({len(each) for each in family})
+    return [
+        (list(next(each for each in family if len(each) == size)), sum(len(each) > size for each in family))
+        for size in sizes[:-1]
+    ]
+
+
+def _flipped(
+    differences: RowScores, winner: RowScores, signs: Mapping[str, float], source: random.Random
+) -> dict[str, float]:
+    """Return differences in a world without differences, on all rows of the winner."""
+    return {
+        row: signs[row] * differences[row] if row in differences else value and value * source.choice((-1.0, 1.0))
+        for row, value in winner.items()
+    }
+
+
+def _raced(worlds: Sequence[dict[str, float]], stages: Sequence[tuple[list[str], int]]) -> dict[str, float]:
+    """Return the winner of a race: after each stage the best candidates by their sum go on."""
+    running = list(worlds)
+    for rows, count in stages:
+        running.sort(key=lambda each: -sum(each.get(row, 0.0) for row in rows))
+        del running[count:]
+    return max(running, key=lambda each: sum(each.values()))
+
+
+def _studentized(differences: Sequence[float]) -> float:
+    """Return the mean in units of its standard error, whose spread has one row's change more: few rows are no certainty."""
+    total = sum(differences)
+    spread = sum(each * each for each in differences) - total * total / len(differences) + 1.0
+    return float(total / spread**0.5)
 
 
 def optimism(candidates: Sequence[RowScores], *, draws: int = 100, seed: object = 0) -> float:

@@ -139,24 +139,30 @@ class DemoWriter:
 
     def _write(self, demo: object, position: int) -> _CachedDemo:
         values = _fields_of(demo)
-        calls = self._calls_in(values)
-        inputs, outputs = _present(self._inputs, values), _present(self._outputs, values)
-        past: list[Message] = []
-        if self._history_name is not None and (turns := values.get(self._history_name)):
-            self._history.extend(past, History.read(turns))
-        complete = (bool(past) or inputs == len(self._inputs)) and (bool(calls) or outputs == len(self._outputs))
-        is_shown = (inputs or past) and (calls or outputs)
-        messages = self._messages(values, calls, complete, position, past) if is_shown else ()
+        calls, past = self._calls_in(values), self._past(values)
+        shown = (_share(past, self._inputs, values), _share(calls, self._outputs, values))
+        complete = shown == (1, 1)
+        messages = self._messages(values, calls, complete, position, past) if all(shown) else ()
         self._check_names(values, is_omitted=not messages)
         has_ids = bool(calls or past) and self._turns.native
         written = _CachedDemo(demo, _state(demo, values), position if has_ids else None, messages, complete)
-        if written.state is None:
-            self._cache.pop(id(demo), None)
-        else:
-            if len(self._cache) >= _MAX_DEMOS:
-                self._cache.clear()
-            self._cache[id(demo)] = written
+        self._keep(written)
         return written
+
+    def _keep(self, written: _CachedDemo) -> None:
+        if written.state is None:
+            self._cache.pop(id(written.demo), None)
+            return
+        if len(self._cache) >= _MAX_DEMOS:
+            self._cache.clear()
+        self._cache[id(written.demo)] = written
+
+    def _past(self, values: FieldValues) -> list[Message]:
+        """Return the turns of a demo's history as messages."""
+        past: list[Message] = []
+        if self._history_name is not None and (turns := values.get(self._history_name)):
+            self._history.extend(past, History.read(turns))
+        return past
 
     def _check_names(self, values: FieldValues, *, is_omitted: bool) -> None:
         names = (*self._inputs, *self._outputs)
@@ -183,18 +189,22 @@ class DemoWriter:
         notes = [f"{name} of this example:\n{value}" for name, value in hidden.items()]
         after = self._turns.layout.escaper.escape("\n\n".join(notes)) if notes else ""
         mark = self._mark if complete else _PARTIAL
-        if past:
-            earlier, last = numbered_calls(past, prefix), f"{prefix}last_"
-            if mark:
-                earlier = (Message(past[0].role, (TextPart(f"{mark}\n\n"), *earlier[0].parts)), *earlier[1:])
-            messages, prefix = (*earlier, *self._turns.turn(values, "", after, last)), last
-        else:
-            messages = self._turns.turn(values, mark, after, prefix)
+        earlier = _marked(numbered_calls(past, prefix), mark)
+        if earlier:
+            mark, prefix = "", f"{prefix}last_"
+        messages = (*earlier, *self._turns.turn(values, mark, after, prefix))
         if not calls or not self._turns.native or any(read_results(values)):
             return messages
         # Every provider requires that a call is answered before the next message.
         results = (ToolResult(f"{prefix}{at}", call.name, _NO_RESULT) for at, call in enumerate(calls))
         return (*messages, Message.tool(*results))
+
+
+def _marked(messages: tuple[Message, ...], mark: str) -> tuple[Message, ...]:
+    if not mark or not messages:
+        return messages
+    first = messages[0]
+    return (Message(first.role, (TextPart(f"{mark}\n\n"), *first.parts)), *messages[1:])
 
 
 def _misspelt(unknown: Iterable[str], missing: Sequence[str], is_omitted: bool) -> dict[str, str]:
@@ -207,8 +217,11 @@ def _misspelt(unknown: Iterable[str], missing: Sequence[str], is_omitted: bool) 
     }
 
 
-def _present(names: tuple[str, ...], values: FieldValues) -> int:
-    return sum(name in values for name in names)
+def _share(others: Iterable[object], names: tuple[str, ...], values: FieldValues) -> float:
+    """Return the share of the fields that a demo has: all if it has turns, or calls, in their place."""
+    if any(True for _ in others):
+        return 1
+    return sum(name in values for name in names) / len(names) if names else 0
 
 
 def _fields_of(demo: object) -> FieldValues:

@@ -213,6 +213,7 @@ class Engine:
                     setup.examples[run.row],
                     setup.plan,
                     traced=effect.traced,
+                    strict=effect.traced and effect.by == "teacher",
                     timeout=setup.timeout,
                     failure_score=setup.failure_score,
                     rollout_id=run.repeat or None,

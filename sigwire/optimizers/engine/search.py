@@ -112,7 +112,9 @@ def finish(
         return found
 
     found = yield from engine.steps(watched())
-    reason = StopReason.BUDGET if engine.is_spent else reason
+    if engine.is_spent:
+        reason = StopReason.BUDGET
+        found = task.judge.promising([found, *engine.candidates.values()], task.baseline, task.val)
     is_new = found.digest != task.baseline.digest
     if chooses and is_new:
         yield from engine.steps(_measured(task, found, task.val))

@@ -65,26 +65,41 @@ def collect_successes(
     collects three times as many and returns those whose words differ most. Why runs were not used is a warning of the report.
     """
     if prefer == "diverse" and wanted is not None:
-        found = yield from collect_successes(
-            task, teacher, rows, wanted=wanted * _CHOICE, rounds=rounds, by=by, wave=wave
-        )
-        return diverse(found, wanted)
-    successes: dict[str, Success] = {}
-    failures: dict[str, Cell] = {}
+        more = wanted * _CHOICE
+        made = yield from collect_successes(task, teacher, rows, wanted=more, rounds=rounds, by=by, wave=wave)
+        return diverse(made, wanted)
+    found = _Found(len(rows) if wanted is None else wanted)
     for number in range(rounds):
-        left = [row for row in rows if row not in successes]
+        left = [row for row in rows if row not in found.successes]
         asked = teacher if number == 0 else teacher.with_lm_options({"temperature": 1.0})
-        while left and (wanted is None or len(successes) < wanted):
+        while left and not found.is_enough():
             part, left = left[:wave], left[wave:]
             cells = yield from measure(asked, part, repeat=number, traced=True, by=by)
             for row, cell in zip(part, cells, strict=True):
-                if not task.judge.is_success(cell):
-                    failures[row] = cell
-                elif wanted is None or len(successes) < wanted:
-                    successes[row] = Success(row, number, cell)
-    for text in _advice(successes, {row: cell for row, cell in failures.items() if row not in successes}, task):
+                found.add(Success(row, number, cell), is_success=task.judge.is_success(cell))
+    for text in _advice(found.successes, found.failures, task):
         yield from report(Warned(text))
-    return [successes[row] for row in rows if row in successes]
+    return [found.successes[row] for row in rows if row in found.successes]
+
+
+class _Found:
+    """The successes until now, at most ``wanted``, and the last run of each row without one."""
+
+    def __init__(self, wanted: int) -> None:
+        self.successes: dict[str, Success] = {}
+        self.failures: dict[str, Cell] = {}
+        self._wanted = wanted
+
+    def is_enough(self) -> bool:
+        return len(self.successes) >= self._wanted
+
+    def add(self, made: Success, *, is_success: bool) -> None:
+        if not is_success:
+            self.failures[made.row] = made.cell
+            return
+        self.failures.pop(made.row, None)
+        if not self.is_enough():
+            self.successes[made.row] = made
 
 
 def _advice(successes: dict[str, Success], failures: dict[str, Cell], task: Task) -> list[str]:

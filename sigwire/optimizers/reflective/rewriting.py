@@ -7,18 +7,11 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
-from sigwire.core.record import to_plain
 from sigwire.optimizers.candidate import Candidate, Slot, check_text
 from sigwire.optimizers.events import Proposed, RefusedText
 from sigwire.optimizers.operators.proposing import fields_of
-from sigwire.optimizers.reflective.reflection import RowCell, records_of, shown_runs, text_of
-from sigwire.optimizers.reflective.tool_tuning import (
-    ToolEvidence,
-    proposed_texts,
-    tool_names,
-    tool_slots,
-    tool_texts,
-)
+from sigwire.optimizers.reflective.reflection import RowCell, RunRecord, records_of, shown_runs, text_of
+from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, proposed_texts, tool_names, tool_slots, tool_texts
 from sigwire.optimizers.reflective.writing import DescribeTools, WriteInstruction
 from sigwire.optimizers.rule import RuleSteps, report, write
 from sigwire.optimizers.task import Task
@@ -54,15 +47,11 @@ def rewrite_tools(
     task: Task, parent: Candidate, predictor: str, runs: Sequence[RowCell], *, perfect: float = 1.0, sample: int = 0
 ) -> RuleSteps[dict[Slot, str]]:
     """Return new texts of the tools that failing runs confuse, by slot; empty if no tool is to blame."""
-    evidence = ToolEvidence.of(task, predictor, runs, perfect)
-    groups = evidence.groups(task.rng("tools", predictor, sample), tool_names(task, predictor), MOST_GROUPS)
     texts: dict[Slot, str] = {}
-    for tools in groups:
-        about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
-        records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
-        inputs: JsonObject = {
+    for evidence, tools, records in _confused(task, predictor, runs, perfect, sample):
+        inputs: dict[str, Any] = {
             "step": fields_of(task, predictor),
-            "tools": to_plain(tool_texts(task, parent, predictor, tools)),
+            "tools": tool_texts(task, parent, predictor, tools),
             "problems": str(evidence),
             "runs": shown_runs(records),
         }
@@ -70,6 +59,20 @@ def rewrite_tools(
         given = answer["tool_descriptions"] if answer else None
         texts |= proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
     return texts
+
+
+def _confused(
+    task: Task, predictor: str, runs: Sequence[RowCell], perfect: float, sample: int
+) -> list[tuple[ToolEvidence, Sequence[str], list[RunRecord]]]:
+    """Return the evidence of failing runs, groups of tools to rewrite, and the records of the runs that confused these."""
+    evidence = ToolEvidence.of(task, predictor, runs, perfect)
+    groups = evidence.groups(task.rng("tools", predictor, sample), tool_names(task, predictor), MOST_GROUPS)
+    found: list[tuple[ToolEvidence, Sequence[str], list[RunRecord]]] = []
+    for tools in groups:
+        about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
+        records = [each for each in records_of(task, predictor, about, perfect=perfect) if each.is_failure]
+        found.append((evidence, tools, records))
+    return found
 
 
 def rewrite_tools_by(
@@ -83,26 +86,22 @@ def rewrite_tools_by(
     sample: int = 0,
 ) -> RuleSteps[dict[Slot, str]]:
     """Return the texts of confused tools that a function of the user writes; its components are the slots of these texts."""
-    evidence = ToolEvidence.of(task, predictor, runs, perfect)
-    groups = evidence.groups(task.rng("tools", predictor, sample), tool_names(task, predictor), MOST_GROUPS)
-    tools = frozenset(tool for group in groups for tool in group)
-    about = [run for run in runs if evidence.rows.get(run[0], frozenset()) & tools]
-    records = [record for record in records_of(task, predictor, about, perfect=perfect) if record.is_failure]
-    slots = {
-        slot: [record.to_json() for record in records]
-        for slot, (tool, part) in tool_slots(task, predictor).items()
-        if tool in tools and (part in ("desc", "alias") or (tool, part.removeprefix("args.")) in evidence.arguments)
-    }
-    if not slots:
-        return {}
-    inputs: JsonObject = {
-        "candidate": {slot: text_of(task, parent, slot) for slot in slots},
-        "reflective_dataset": cast(JsonObject, slots),
-        "components_to_update": list(slots),
-    }
-    (answer,) = yield from write(proposer, inputs, rows=[record.row for record in records], sample=sample)
-    given = answer if is_mapping(answer) else {}
-    return {slot: str(given[slot]).strip() for slot in slots if given.get(slot)}
+    texts: dict[Slot, str] = {}
+    for evidence, tools, records in _confused(task, predictor, runs, perfect, sample):
+        slots = {
+            slot: [record.to_json() for record in records]
+            for slot, (tool, part) in tool_slots(task, predictor).items()
+            if tool in tools and (part in ("desc", "alias") or (tool, part.removeprefix("args.")) in evidence.arguments)
+        }
+        inputs: JsonObject = {
+            "candidate": {slot: text_of(task, parent, slot) for slot in slots},
+            "reflective_dataset": cast(JsonObject, slots),
+            "components_to_update": list(slots),
+        }
+        (answer,) = yield from write(proposer, inputs, rows=[record.row for record in records], sample=sample)
+        given = answer if is_mapping(answer) else {}
+        texts |= {slot: str(given[slot]).strip() for slot in slots if given.get(slot)}
+    return texts
 
 
 def rewrite_by(

@@ -57,17 +57,17 @@ class BetterTogether(Optimizer):
 
     def __init__(
         self,
-        metric: Any,
+        metric: Any = None,
         *,
         num_threads: int | None = None,
         search: SearchOptions | None = None,
         **optimizers: Optimizer,
     ) -> None:
+        for name, optimizer in optimizers.items():
+            _check_step(name, optimizer)
         options: SearchOptions = search if search is not None else {}
         super().__init__(metric, num_threads=num_threads, **options)
         made = dict(optimizers) or {"p": BootstrapFewShotWithRandomSearch(metric)}
-        for name, optimizer in made.items():
-            _check_step(name, optimizer)
         self.optimizers = made
         self.prompt_model = next((each.prompt_model for each in made.values() if each.prompt_model is not None), None)
         self.teacher_settings = {key: value for each in made.values() for key, value in each.teacher_settings.items()}
@@ -165,7 +165,7 @@ def _split(
 
 def _check_step(name: str, optimizer: object) -> None:
     if not isinstance(optimizer, Optimizer):
-        raise ConfigurationError(f"{name} is an optimizer, not {type(optimizer).__name__} (making BetterTogether).")
+        raise ConfigurationError(f"{name!r} is an optimizer, not {type(optimizer).__name__} (making BetterTogether).")
     if type(optimizer).compile_steps not in (Optimizer.compile_steps, BetterTogether.compile_steps):
         raise ConfigurationError(f"{type(optimizer).__name__} cannot be a step of BetterTogether: it changes calls.")
 

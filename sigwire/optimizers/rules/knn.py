@@ -30,7 +30,7 @@ class KNNFewShot(Bootstrapping):
     the program; a vectorizer is not, and is set again by ``predictor.nearest.vectorizer = embed``.
 
     Cost: at most ``max_rounds`` runs a training row, once; afterwards each call makes no request more. With DSPy each call
-    bootstraps anew.
+    runs a teacher.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.modules.predict import Predict
@@ -45,7 +45,7 @@ class KNNFewShot(Bootstrapping):
     _needs_metric = False
 
     def __init__(
-        self, k: int, trainset: Iterable[Example] = (), vectorizer: Vectorizer | None = None, **bootstrap: Any
+        self, k: int = 4, trainset: Iterable[Example] = (), vectorizer: Vectorizer | None = None, **bootstrap: Any
     ) -> None:
         self._nearest = NearestDemos(k, vectorizer)  # refuses a wrong k
         super().__init__(**bootstrap)

@@ -15,7 +15,7 @@ from sigwire.optimizers.operators.sampling import Choice
 from sigwire.optimizers.optimizer import SearchOptions
 from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
-from sigwire.optimizers.rule import Measure, Rule, RunKey, report
+from sigwire.optimizers.rule import Measure, Rule, RuleSteps, RunKey, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
 from sigwire.optimizers.task import Task
 
@@ -79,24 +79,30 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
             teacher = taught(task, self.max_labeled_demos)
             pool = yield from collect_successes(task, teacher, order, wanted=max(12, 3 * most), rounds=self.max_rounds)
             sets = {name: self._sets(task, name, pool, most) for name in task.signatures}
-            sampler = task.choices("optuna", {name: len(found) for name, found in sets.items()})
-            for at in range(0, self.num_candidate_programs, _BATCH):
-                choices = sampler.ask(min(_BATCH, self.num_candidate_programs - at))
-                candidates = [_candidate(task, sets, choice) for choice in choices]
-                for candidate in candidates:
-                    yield from report(Proposed(candidate, "sets of demos", tuple(sets)))
-                tried += [each for each in candidates if each not in tried]
-                yield Measure(tuple(RunKey(each, row) for each in candidates for row in rows))
-                for choice, candidate in zip(choices, candidates, strict=True):
-                    mean = task.judge.mean(candidate, rows)
-                    sampler.learn(choice, mean)
-                    yield from report(Measured(candidate, mean, len(rows)))
+            yield from self._trials(task, sets, rows, tried)
             finalists = task.judge.ranked(tried, rows)[:_FINALISTS]
             result = yield from race(task, finalists, task.val, keep=task.baseline)
             tried = [result.leader]
         except BudgetSpent:
             pass
-        return task.judge.ranked([task.baseline, *tried], task.val)[0] if tried else task.baseline
+        return task.judge.ranked([task.baseline, *tried], task.val)[0]
+
+    def _trials(
+        self, task: Task, sets: Mapping[str, Sequence[tuple[Demo, ...]]], rows: Sequence[str], tried: list[Candidate]
+    ) -> RuleSteps[None]:
+        """Run the trials in batches; add their candidates to ``tried``."""
+        sampler = task.choices("optuna", {name: len(found) for name, found in sets.items()})
+        for at in range(0, self.num_candidate_programs, _BATCH):
+            choices = sampler.ask(min(_BATCH, self.num_candidate_programs - at))
+            candidates = [_candidate(task, sets, choice) for choice in choices]
+            for candidate in candidates:
+                yield from report(Proposed(candidate, "sets of demos", tuple(sets)))
+            tried += [each for each in candidates if each not in tried]
+            yield Measure(tuple(RunKey(each, row) for each in candidates for row in rows))
+            for choice, candidate in zip(choices, candidates, strict=True):
+                mean = task.judge.mean(candidate, rows)
+                sampler.learn(choice, mean)
+                yield from report(Measured(candidate, mean, len(rows)))
 
     def _sets(self, task: Task, name: str, pool: Sequence[Success], most: int) -> list[tuple[Demo, ...]]:
         """Return sets of demos of a predictor; the first is empty, the second has labelled rows only."""
