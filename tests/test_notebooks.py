@@ -70,7 +70,7 @@ def test_evaluation_leaves_one_output_which_is_the_card(executed: dict[str, Any]
     (shown,) = cells(notebook, "sigwire.compare(")
     assert "with demos is better than baseline" in html(shown)
     (resumed,) = cells(notebook, "resumed.mean == baseline.mean")
-    assert resumed.outputs[0].text == "True 23 of 48 were not run again\n"
+    assert resumed.outputs[0].text == "True 24 of 48 were not run again\n"
 
 
 def test_optimization_shows_its_report_its_plots_and_the_changed_words(executed: dict[str, Any]) -> None:
