@@ -62,7 +62,7 @@ def test_notebook_has_no_outputs_and_runs_without_an_error_or_a_widget(executed:
     assert [each for cell in code for each in cell.outputs if each.get("name") == "stderr"] == []
 
 
-def test_evaluation_leaves_one_output_which_is_the_card(executed: dict[str, Any]) -> None:
+def test_cell_of_an_evaluation_ends_with_the_card_and_no_bar(executed: dict[str, Any]) -> None:
     notebook = executed["evaluate_and_compare"]
     for cell in [*cells(notebook, 'log=runs / "baseline.jsonl"'), *cells(notebook, 'log=runs / "taught.jsonl"')]:
         assert "EvaluationResult" in html(cell)
