@@ -332,7 +332,7 @@ def test_compiled_program_can_be_compiled_again(name: str) -> None:
     assert len(again.demos) <= 18
 
 
-@pytest.mark.parametrize("cls", {type(make()) for make in TABLE.values()}, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [type(make()) for make in TABLE.values()], ids=lambda cls: cls.__name__)
 def test_optimizer_states_its_cost(cls: type[Optimizer]) -> None:
     text = cls.__doc__ or ""
     assert "Cost:" in text or "Cost," in text or "No call is made" in text
