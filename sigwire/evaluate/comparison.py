@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from sigwire.core.example import Example
+from sigwire.core.narrow import is_mapping
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.figures.run_card import fields_text
@@ -133,9 +134,12 @@ def compare(results: Mapping[str, _HasRun], *, common: bool = False, seed: int =
     >>> print(comparison.sentences[0])
     last bit is better than always: +0.500, 95 % +0.311 … +0.641 (Bonett-Price; p = 1.9e-06; n = 40).
     """
+    if not is_mapping(results) or len(results) < 2 or not all(hasattr(each, "run") for each in results.values()):
+        raise ConfigurationError(
+            "compare() takes two results or more by name: compare({'baseline': a, 'optimized': b}). load_records(path) "
+            "returns the result of a log."
+        )
     runs = {name: result.run for name, result in results.items()}
-    if len(runs) < 2:
-        raise ConfigurationError("compare() takes two results or more: compare({'baseline': a, 'optimized': b}).")
     baseline, *others = runs
     for name in others:
         _refuse_different(baseline, runs[baseline], name, runs[name], common)

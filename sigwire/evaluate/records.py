@@ -173,7 +173,7 @@ def _lock_file(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ConfigurationError(
-            f"{path.name} is open in another evaluation (opening the log). Wait for it, or pass another log=."
+            f"{path.name} is open in another evaluation or search (opening it). Wait for its end, or name another file."
         ) from None
 
 
@@ -190,7 +190,7 @@ def _parse(content: bytes, path: Path) -> tuple[list[JsonObject], int]:
             if is_last:
                 break
             raise ConfigurationError(
-                f"Line {number} of {path.name} is no JSON (reading the log): {error}. Repair it, or pass another log=."
+                f"Line {number} of {path.name} is no JSON (reading it): {error}. Repair it, or name another file."
             ) from error
         if number < len(lines):
             size += len(line) + 1

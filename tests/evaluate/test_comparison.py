@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Any
 
 import pytest
 
@@ -131,3 +132,9 @@ def test_comparison_of_equal_names_is_first_and_second() -> None:
 def test_repr_of_a_comparison_is_one_line() -> None:
     comparison = make_result(BASE, name="A").compare(make_result(BETTER, name="B"))
     assert repr(comparison) == "Comparison('B': better than 'A')"
+
+
+@pytest.mark.parametrize("results", [["runs/a.jsonl", "runs/b.jsonl"], {"a": "runs/a.jsonl", "b": "runs/b.jsonl"}])
+def test_comparison_of_what_is_no_result_is_refused(results: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"two results or more by name.*load_records"):
+        compare(results)

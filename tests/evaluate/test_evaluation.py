@@ -544,3 +544,27 @@ def test_provider_failure_over_http_is_unscored_after_its_retries() -> None:
 def test_program_that_is_no_module_is_refused_before_any_call(program: Any) -> None:
     with pytest.raises(InputError, match=r"A program is a module or a function, not .* Pass "):
         Evaluate(devset=DEVSET, metric=exact)(program)
+
+
+@pytest.mark.parametrize("errors", ["score", "raise"])
+def test_evaluation_whose_seconds_are_over_has_the_status_budget(errors: Any) -> None:
+    """Calls that the deadline of the budget cut off are not failures of the provider."""
+    devset = [Example(question=f"number {n}", answer=str(n)).with_inputs("question") for n in range(20)]
+    with FakeProvider(lambda request: Delivered("late", after=30.0)) as provider:
+        program = Predict(
+            "question -> answer", lm=LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k")
+        )
+        evaluate = Evaluate(devset=devset, metric=exact, num_threads=16, errors=errors, display_progress=False)
+        result = evaluate(program, budget=Budget(seconds=0.05))
+    assert (result.status, list(result.records)) == ("budget", [])
+
+
+def test_evaluation_without_seconds_left_starts_no_example() -> None:
+    started: list[str] = []
+
+    def program(question: str) -> Prediction:
+        started.append(question)
+        return Prediction(answer=question)
+
+    result = Evaluate(devset=DEVSET, metric=exact, budget=Budget(seconds=0), display_progress=False)(program)
+    assert (result.status, started) == ("budget", [])

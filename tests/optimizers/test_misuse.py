@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.lm.policy.money.budget import Budget
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from tests.optimizers.stub import Stub, exact, rows
 from tests.optimizers.table import student
@@ -94,3 +96,18 @@ def test_cancelled_search_has_the_best_program_until_then() -> None:
     error: Any = asyncio.run(cancelled())
     assert error.report.reason == "interrupted"
     assert error.program.optimization is error.report
+
+
+def test_search_whose_seconds_are_over_starts_no_further_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [0.0]
+
+    def metric(example: Any, prediction: Any, trace: object = None) -> bool:
+        seconds[0] += 1.0
+        return exact(example, prediction)
+
+    monkeypatch.setattr("sigwire.optimizers.optimizer.time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    lm = Stub()
+    program = search(metric, budget=Budget(seconds=10), num_threads=1).compile(
+        student(lm), trainset=rows(8), valset=rows(60, 100)
+    )
+    assert (program.optimization.reason, len(lm.requests)) == ("budget", 10)

@@ -165,7 +165,7 @@ class EvaluationRun:
 
     def _one(self, index: int, repeat: int) -> Steps[None]:
         """Run one example, in a context of its own, unless the evaluation has stopped."""
-        if self._stop is not None:
+        if self._stop is not None or self._is_out_of_time():
             return
         self._active.add((index, repeat))
         try:
@@ -199,10 +199,21 @@ class EvaluationRun:
         except Exception as error:
             self._end_by(error, self._ids[index])
             return
+        if cell.failure is not None and self._is_out_of_time():
+            return
         inputs, labels = plain_fields(example.inputs().__dict__), plain_fields(example.labels().__dict__)
         record = ExampleRecord(self._ids[index], index, repeat, inputs, labels, cell, started)
         if (done := self._keep(record, predictions[0] if predictions else Prediction())) is not None:
             yield Emit(ExampleDone(record, done, self._total))
+
+    def _is_out_of_time(self) -> bool:
+        """End the evaluation, and return True, if the seconds of its budget are over."""
+        ends = None if self._options.budget is None else self._options.budget.deadline()
+        if ends is None or time.monotonic() < ends:
+            return False
+        with self._lock:
+            self._end("budget", None, "The seconds of the budget are over")
+        return True
 
     def _keep(self, record: ExampleRecord, prediction: object) -> int | None:
         """Write a record, then show it. Return the number of finished runs; ``None`` after the end of the evaluation."""
@@ -247,6 +258,8 @@ class EvaluationRun:
         """End by an error that was raised: a spent budget, a failure of the caller, or the first one with errors="raise"."""
         with suppress(Exception):
             locate(error, example=example)
+        if self._is_out_of_time():
+            return
         with self._lock:
             if isinstance(error, BudgetSpent) and self._options.budget is not None:
                 self._end("budget", error, "The budget is spent")

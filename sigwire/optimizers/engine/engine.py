@@ -196,6 +196,7 @@ class Engine:
                 return
             current_run.set(self._run)  # in the copy of the context in which ``Gather`` runs it
             try:
+                self._spending.check_time()
                 cell = yield from self._cell(run, effect)
             except BudgetSpent as error:
                 spent.append(error)
