@@ -218,7 +218,7 @@ def look(word: str) -> str:
 
 
 def caller() -> Any:
-    """A model that calls the right tool only if the description says what it is for."""
+    """A model that calls the right tool only if the description names its use."""
 
     def respond(request: Any) -> Any:
         text = request.messages[-1].text
@@ -263,7 +263,9 @@ def test_confused_tools_get_descriptions_together(library: str) -> None:
     if library == "gepa":
         optimizer: Optimizer = GEPA(same_tool, auto="light", reflection_lm=describer(asked), **options)
     else:
-        optimizer = SIMBA(metric=same_tool, bsize=8, num_candidates=2, max_steps=2, prompt_model=describer(asked), **options)
+        optimizer = SIMBA(
+            metric=same_tool, bsize=8, num_candidates=2, max_steps=2, prompt_model=describer(asked), **options
+        )
     before = Predict(Call, lm=caller())
     program = optimizer.compile(before, trainset=tool_rows(12, tools), valset=tool_rows(30, tools)[12:])
     assert program.tool_texts["look"].desc == "Use for letters."
@@ -273,7 +275,7 @@ def test_confused_tools_get_descriptions_together(library: str) -> None:
     assert any("look was needed, find was called: " in text for text in asked)
 
 
-def test_texts_of_a_single_tool_are_not_tuned_and_the_report_says_why() -> None:
+def test_texts_of_a_single_tool_are_not_tuned_and_the_report_has_the_reason() -> None:
     asked: list[Any] = []
     tools = [Tool(find)]
     optimizer = GEPA(same_tool, max_metric_calls=60, reflection_lm=describer(asked))
