@@ -137,7 +137,8 @@ class SearchTrial:
         """Decode the result of ``to_json``."""
         made: dict[str, Any] = {"candidate": Candidate.from_json(data["candidate"]), "changes": tuple(data["changes"])}
         spent = data["spent"]
-        return cls(**{**data, **made, "spent": None if spent is None else Spent.from_json(spent)})
+        values: dict[str, Any] = {**data, **made, "spent": None if spent is None else Spent.from_json(spent)}
+        return cls(**values)
 
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:
