@@ -23,19 +23,19 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        COPRO, EM, F1, GEPA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio, BaseCallback, BatchRun,
-        BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch, BootstrapRS,
-        Budget, BudgetSpent, CallReport, CallerError, Capabilities, Choice, Code, Comparison, CompleteAndGrounded,
-        Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning, EmptyResponse,
-        Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult,
-        EventLoopError, Example, ExampleDone, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished, History,
-        HotPotF1, Image, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
-        LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
-        LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
-        LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, Message, MetricError, ModelError,
-        OptimizationInterrupted, OptimizationReport, Optimizer, OutputField, OutputTruncated, PendingCall, Prediction,
-        Price, ProgramDifference, ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refused, Repair,
-        Request, Response, ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1,
+        COPRO, EM, F1, GEPA, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio, BaseCallback,
+        BatchRun, BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch,
+        BootstrapRS, Budget, BudgetSpent, CallReport, CallerError, Capabilities, Choice, Code, Comparison,
+        CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning,
+        EmptyResponse, Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted, EvaluationProgress,
+        EvaluationResult, EventLoopError, Example, ExampleDone, FakeLM, FieldDelta, FieldEnd, FieldPartial, File,
+        Finished, History, HotPotF1, Image, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError,
+        KNNFewShot, LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured,
+        LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError,
+        LMWarning, LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, Message, MetricError,
+        ModelError, OptimizationInterrupted, OptimizationReport, Optimizer, OutputField, OutputTruncated, PendingCall,
+        Prediction, Price, ProgramDifference, ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refused,
+        Repair, Request, Response, ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1,
         Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall,
         ToolCallDelta, ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed,
         ToolInterrupted, ToolResult, ToolText, ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch,
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from sigwire.dspy.tools import Tool, ToolCalls
 
 __all__ = [
-    "COPRO", "EM", "F1", "GEPA", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
-    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
+    "COPRO", "EM", "F1", "GEPA", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
+    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
     "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
     "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
     "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
