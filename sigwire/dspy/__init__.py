@@ -23,7 +23,7 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        COPRO, EM, F1, GEPA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio, BaseCallback, BatchRun,
+        COPRO, EM, F1, GEPA, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio, BaseCallback, BatchRun,
         BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch, BootstrapRS,
         Budget, BudgetSpent, CallReport, CallerError, Capabilities, Choice, Code, Comparison, CompleteAndGrounded,
         Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DemoWarning, EmptyResponse,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from sigwire.dspy.tools import Tool, ToolCalls
 
 __all__ = [
-    "COPRO", "EM", "F1", "GEPA", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
+    "COPRO", "EM", "F1", "GEPA", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
     "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
     "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
     "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
