@@ -258,4 +258,19 @@ def proposed_texts(
             text = proposal.get("description" if part == "desc" else part)
         if isinstance(text, str) and text not in (task.slots[slot], candidate.texts.get(slot)):
             texts[slot] = text.strip()
-    return texts
+    return _without_clashes(task, candidate, predictor, texts)
+
+
+def _without_clashes(task: Task, candidate: Candidate, predictor: str, texts: Mapping[Slot, str]) -> dict[Slot, str]:
+    """Return the texts without an alias that is the name or alias of another tool: a request with it would fail."""
+    taken = {slot: {tool.casefold()} for slot, (tool, part) in tool_slots(task, predictor).items() if part == "alias"}
+    kept: dict[Slot, str] = {}
+    for slot, text in texts.items():
+        others = {name for other, names in taken.items() if other != slot for name in names}
+        others |= {candidate.texts.get(other, task.slots[other]).casefold() for other in taken if other != slot}
+        if slot in taken and text.casefold() in others:
+            continue
+        if slot in taken:
+            taken[slot].add(text.casefold())
+        kept[slot] = text
+    return kept
