@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Any
+from typing import Any, cast
 
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
@@ -228,8 +228,8 @@ class Evolution:
         if chosen == "round_robin":
             return [every[number % len(every)]]
         if callable(chosen):
-            names = chosen(self._state(turn), *self._seen(parent, runs))
-            return [each for each in every if each[0] in names or ".".join(each) in names]
+            wanted: list[str] = list(cast("Any", chosen)(self._state(turn), *self._seen(parent, runs)))
+            return [each for each in every if each[0] in wanted or ".".join(each) in wanted]
         names, source = list(offered), self.task.rng("component", turn)
         name = source.choices(names, [blamed[each] + 0.01 for each in names])[0]
         return [(name, offered[name][-1 if source.random() < 0.75 else 0])]  # tools, if they are to blame

@@ -71,7 +71,8 @@ def _record(task: Task, predictor: str, row: str, cell: Cell, perfect: float, pa
     inputs, outputs = _sides(task.signatures[predictor], fields)
     inputs = inputs or plain_fields(dict(task.example(row).inputs().items()))
     if (calls := transcript(cell, predictor)) is not None:
-        outputs = {"calls": calls}
+        outputs.clear()
+        outputs["calls"] = calls
     score = cell.score or 0.0
     return RunRecord(row, inputs, outputs, feedback_of(task, row, cell, predictor, perfect), score, score < perfect)
 

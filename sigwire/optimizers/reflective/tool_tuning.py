@@ -247,7 +247,7 @@ def proposed_texts(
     wrong = frozenset(wrong)
     texts: dict[Slot, str] = {}
     for slot, (tool, part) in tool_slots(task, predictor).items():
-        proposal = given.get(tool)
+        proposal: object = given.get(tool)
         if tool not in tools or not is_mapping(proposal):
             continue
         if part.startswith("args."):
