@@ -243,7 +243,7 @@ def proposed_texts(
     Other tools than those asked for, arguments that no call got wrong, and texts that are as before are left out; a text equal
     to that of the student is no proposal.
     """
-    given = answer if is_mapping(answer) else {}
+    given: dict[str, Any] = dict(answer) if is_mapping(answer) else {}
     wrong = frozenset(wrong)
     texts: dict[Slot, str] = {}
     for slot, (tool, part) in tool_slots(task, predictor).items():
