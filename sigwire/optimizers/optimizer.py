@@ -10,6 +10,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
 
@@ -125,7 +126,7 @@ class Optimizer(ChecksKeywords):
                     f"of every optimizer: {', '.join(sorted(known))}."
                 )
             fits, wanted = _CHECKS.get(option, (_anything, ""))
-            if not fits(given):
+            if not _fits(fits, given):
                 raise ConfigurationError(f"{option} is {wanted}, not {given!r:.80} (making {name}).")
         if metric is None and self._needs_metric:
             raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
@@ -170,7 +171,8 @@ class Optimizer(ChecksKeywords):
         ``valset``: rows on which candidates are chosen; without it half of ``trainset`` is set apart, if the optimizer chooses.
         ``testset``: rows that the search does not see; student and winner are run on them at the end. Raises ``MetricError``
         at the first metric that gives no score, ``SearchPaused`` if the provider fails for long, and
-        ``OptimizationInterrupted`` for Ctrl-C, with the best program until then.
+        ``OptimizationInterrupted`` for Ctrl-C. Each error of a search has the best program until then as ``program``, and its
+        ``report``.
         """
         return run(self.compile_steps(student, trainset, teacher, valset, testset, options))
 
@@ -184,7 +186,7 @@ class Optimizer(ChecksKeywords):
         testset: Iterable[Example] | None = None,
         **options: Any,
     ) -> M:
-        """``compile``, awaited."""
+        """``compile``, awaited. If it is cancelled, the ``CancelledError`` has ``program`` and ``report``."""
         return await arun(self.compile_steps(student, trainset, teacher, valset, testset, options))
 
     def compile_steps(
@@ -202,7 +204,7 @@ class Optimizer(ChecksKeywords):
         if testset and self.metric is None:
             name = type(self).__name__
             raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
-        rows = Rows.of(train, list(valset or ()), testset)
+        rows = Rows.of(train, list(valset or ()), testset, student)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
         inputs = {"student": student, "trainset": train, "teacher": teacher, "valset": valset}
@@ -235,7 +237,7 @@ class Optimizer(ChecksKeywords):
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
         given = self._checked(student, options)
-        rows = Rows.of(list(trainset), list(valset or ()), list(testset or ()))
+        rows = Rows.of(list(trainset), list(valset or ()), list(testset or ()), student)
         task = self._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:
@@ -268,10 +270,14 @@ class Optimizer(ChecksKeywords):
                     chooses=self._chooses,
                     keeps_student=self.search.get("if_worse", "keep_student") == "keep_student",
                 )
-            except KeyboardInterrupt as interrupt:
+            except BaseException as error:
                 report = self._report(task, rows, _best_until_now(task, engine), engine, store, events)
                 program = self._program(student, report)
-                raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from interrupt
+                if isinstance(error, KeyboardInterrupt):
+                    raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from error
+                with suppress(Exception):  # a user's exception class may refuse attributes
+                    vars(error).update(program=program, report=report)
+                raise
             report = self._report(task, rows, verdict, engine, store, events)
             store.note({"type": "end", "report": report.to_json()})
             return self._program(student, report)
@@ -279,6 +285,9 @@ class Optimizer(ChecksKeywords):
             store.close()
 
     def _task(self, student: Module, teacher: Module, rows: Rows, table: ScoreTable) -> Task:
+        if not isinstance(teacher, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
+            name = type(self).__name__
+            raise InputError(f"A teacher of {name} is a module of sigwire, not {type(teacher).__name__} (compiling).")
         search = self.search
         seed = search.get("seed", 0)
         tunes = frozenset(search.get("tune", _TUNES)) & (self._fixed_tunes | {"tool_names"})
@@ -333,8 +342,8 @@ class Optimizer(ChecksKeywords):
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
         """Return what identifies a search in its journal."""
-        models = [getattr(predictor.lm, "model", None) for predictor in student.predictors()]
-        common = getattr(current().lm, "model", None)
+        models = [self.task_model or predictor.lm or current().lm for predictor in student.predictors()]
+        others = {"prompt_model": self.prompt_model, "teacher_lm": self.teacher_settings.get("lm")}
         return {
             "optimizer": type(self).__name__,
             "options": digest_of(_plain_options({**self.get_params(), **options})),
@@ -342,7 +351,8 @@ class Optimizer(ChecksKeywords):
             "student": _state_digest(student),
             "teacher": _state_digest(teacher),
             "metric": "" if self._plan is None else self._plan.name,
-            "models": [str(model or common) for model in models],
+            "models": [_model_name(lm) for lm in models],
+            **{name: _model_name(lm) for name, lm in others.items()},
             "rows": digest_of([list(rows.train), list(rows.val), list(rows.test)]),
             "sigwire": version(),
         }
@@ -363,7 +373,11 @@ class Optimizer(ChecksKeywords):
             scores=task.judge.table.by_candidate(task.val),
             costs=dict(engine.costs),
             texts=task.slots,
-            warnings=(*rows.warnings(), *(event.text for event, _ in events.seen if isinstance(event, Warned))),
+            warnings=(
+                *rows.warnings(),
+                *engine.warnings(),
+                *(event.text for event, _ in events.seen if isinstance(event, Warned)),
+            ),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
         )
@@ -401,6 +415,17 @@ def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
 
 def _anything(given: object) -> bool:
     return True
+
+
+def _fits(check: Callable[[Any], bool], given: object) -> bool:
+    try:
+        return check(given)
+    except TypeError:  # not comparable with a number
+        return False
+
+
+def _model_name(lm: object) -> str | None:
+    return None if lm is None else str(getattr(lm, "model", type(lm).__name__))
 
 
 def _state_digest(program: Module) -> str:
