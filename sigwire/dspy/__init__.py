@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         OptimizationInterrupted, OptimizationReport, Optimizer, OutputField, OutputTruncated, PendingCall, Prediction,
         Price, ProgramDifference, ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refused, Repair,
         Request, Response, ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1,
-        Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall,
+        SIMBA, Signature, SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall,
         ToolCallDelta, ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed,
         ToolInterrupted, ToolResult, ToolText, ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch,
         Where, __version__, agreement, answer_exact_match, answer_passage_match, bfcl_match, compare, configure_cache,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         streaming_response,
         sync_send_to_stream,
     )
+    from sigwire.dspy.teleprompt import Teleprompter
     from sigwire.dspy.tools import Tool, ToolCalls
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "F1",
     "GEPA",
     "LM",
+    "SIMBA",
     "Adapter",
     "AdapterParseError",
     "AgentRun",
@@ -190,6 +192,7 @@ __all__ = [
     "StreamCancelled",
     "StreamListener",
     "StreamResponse",
+    "Teleprompter",
     "TextDelta",
     "Timeout",
     "Tool",
@@ -270,6 +273,7 @@ _MODULES = {
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
+    "sigwire.dspy.teleprompt": "Teleprompter",
     "sigwire.dspy.tools": "Tool ToolCalls",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

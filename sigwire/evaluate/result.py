@@ -61,6 +61,10 @@ class EvaluationResult(Prediction, HasCard):
         score: float
         results: list[ResultTriple]
 
+    def __init__(self, score: float, results: Sequence[ResultTriple] = ()) -> None:
+        """Make a result of DSPy's two fields, without records: a test double."""
+        super().__init__(score=score, results=results)
+
     @classmethod
     def make(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         cls: type[Self],
@@ -266,6 +270,8 @@ class EvaluationResult(Prediction, HasCard):
     # --- shown
 
     def __repr__(self) -> str:
+        if not isinstance(self._meta, _ResultMeta):
+            return f"EvaluationResult(score={self.score}, results=<list of {len(self.results)} results>)"
         run = self.run
         name = inline(run.metric_name, 60)
         counts = {"n": self.n, "failed": len(run.failed), "unscored": self.unscored}

@@ -22,7 +22,6 @@ from sigwire.journal.packing import digest_of
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
-from sigwire.observe.callbacks import watched_call
 from sigwire.optimizers.candidate import applied, candidate_of, slots
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
 from sigwire.optimizers.engine.plan import Forecast, forecast
@@ -35,6 +34,7 @@ from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
+from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
 __all__ = ["Optimizer", "SearchOptions"]
@@ -81,7 +81,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-class Optimizer(ChecksKeywords):
+class Optimizer(Teleprompter, ChecksKeywords):
     """Base of all optimizers: ``compile`` returns a copy of a program with better texts, demos or options.
 
     ``metric(example, prediction, trace=None)`` returns a number, a bool or a ``Score``, sync or async, or is a module that
@@ -141,10 +141,6 @@ class Optimizer(ChecksKeywords):
         """Return the rule of a search. ``options`` are those of ``compile``."""
         raise NotImplementedError
 
-    def get_params(self) -> dict[str, Any]:
-        """Return the options by name."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
     # --- compile
 
     def compile(
@@ -197,11 +193,7 @@ class Optimizer(ChecksKeywords):
         rows = Rows.of(train, list(valset or ()), testset)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
-        inputs = {"student": student, "trainset": train, "teacher": teacher, "valset": valset}
-        with watched_call("compile", self, inputs) as end:
-            program = yield from self._searched(student, teacher or student, rows, given)
-            end(program)
-        return program
+        return (yield from self._searched(student, teacher or student, rows, given))
 
     def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         name = type(self).__name__

@@ -17,6 +17,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.module import Module, StepsModule
+from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
 __all__ = ["Ensemble", "EnsembledProgram", "majority"]
@@ -24,7 +25,7 @@ __all__ = ["Ensemble", "EnsembledProgram", "majority"]
 ReduceFunction = Callable[[list[Any]], Any]
 
 
-class Ensemble(ChecksKeywords):
+class Ensemble(Teleprompter, ChecksKeywords):
     """Make one program of several: each call asks all of them, or ``size`` of them, and ``reduce_fn`` makes one answer.
 
     Without ``reduce_fn`` the answers are returned as a list. The members of a call depend on its inputs only, so equal calls
@@ -46,7 +47,7 @@ class Ensemble(ChecksKeywords):
             raise ConfigurationError(f"size is a number of programs, above 0, not {size} (making an Ensemble).")
         self.reduce_fn, self.size, self.deterministic = reduce_fn, size, deterministic
 
-    def compile(self, programs: Sequence[Module]) -> EnsembledProgram:
+    def compile(self, programs: Sequence[Module]) -> EnsembledProgram:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the program. Raises ``InputError`` for fewer programs than ``size``."""
         if not programs or len(programs) < (self.size or 0):
             raise InputError(f"Ensemble needs {self.size or 'one'} or more programs, not {len(programs)} (compiling).")
