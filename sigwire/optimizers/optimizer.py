@@ -98,6 +98,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _needs_metric: ClassVar[bool] = True
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
+    _refused: ClassVar[Mapping[str, str]] = {}  # options of DSPy that are refused, unless they are off, and the reason
 
     def __init__(
         self,
@@ -112,6 +113,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         **search: Unpack[SearchOptions],
     ) -> None:
         name = type(self).__name__
+        search = _without_refused(name, self._refused, search)
         for option, given in search.items():
             if option not in SearchOptions.__annotations__:
                 hint = suggest(option, SearchOptions.__annotations__)
@@ -373,6 +375,14 @@ def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
     best = task.judge.ranked([task.baseline, *candidates], task.val)[0]
     estimate = Estimate.of(task.judge, task.baseline, best, candidates, task.val, None)
     return SearchEnd(best, best, StopReason.INTERRUPTED, estimate)
+
+
+def _without_refused(owner: str, refused: Mapping[str, str], given: SearchOptions) -> SearchOptions:
+    """Return the options that are not DSPy's alone. Raises ``ConfigurationError`` for one of these that asks for something."""
+    for option, value in given.items():
+        if value and option in refused:
+            raise ConfigurationError(f"{owner} does not take {option} (making it): {refused[option]}.")
+    return cast(SearchOptions, {option: value for option, value in given.items() if option not in refused})
 
 
 def _anything(given: object) -> bool:

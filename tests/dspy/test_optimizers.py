@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -155,3 +156,148 @@ def test_a_result_that_a_test_makes_has_the_two_fields_of_dspy() -> None:
     result = dspy.evaluate.EvaluationResult(score=50.0, results=[])
     assert repr(result) == "EvaluationResult(score=50.0, results=<list of 0 results>)"
     assert dspy.evaluate.EvaluationResult(50.0, []) == result
+
+
+def test_scores_of_a_metric_with_feedback_have_score_and_feedback_and_are_numbers() -> None:
+    def told(example: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
+        return dspy.Prediction(score=0.5, feedback="half")
+
+    result = dspy.Evaluate(devset=ROWS[:2], metric=told)(student())
+    for score in [score for _, _, score in pickle.loads(pickle.dumps(result)).results]:
+        assert (score, score.score, score.feedback) == (0.5, 0.5, "half")
+        assert json.dumps(score) == "0.5"
+
+
+# --- the optimizers of DSPy
+
+
+def test_metric_gets_a_trace_while_demos_are_collected_and_none_in_an_evaluation() -> None:
+    traces: list[Any] = []
+
+    def traced(example: Any, prediction: Any, trace: Any = None) -> bool:
+        traces.append(trace)
+        return True
+
+    program = dspy.BootstrapFewShot(traced, max_bootstrapped_demos=1, max_labeled_demos=2, num_threads=1).compile(
+        student(), trainset=ROWS
+    )
+    ((_, inputs, prediction),) = traces[0]
+    assert (dict(inputs), prediction.answer) == ({"question": "q0"}, "0")
+    traces.clear()
+    dspy.Evaluate(devset=ROWS[:1], metric=traced)(program)
+    assert traces == [None]
+    assert [demo.get("augmented", False) for demo in program.demos] == [True, False]
+    assert program._compiled is True
+
+
+# What ``save`` of DSPy 3.4.1 writes for a bootstrapped ChainOfThought, without the metadata.
+DSPY_STATE: dict[str, Any] = {
+    "predict": {
+        "traces": [],
+        "train": [],
+        "demos": [
+            {"augmented": True, "question": "q0", "reasoning": "r0", "answer": "0"},
+            {"question": "q4", "answer": "4"},
+        ],
+        "signature": {
+            "instructions": "Given the fields `question`, produce the fields `answer`.",
+            "fields": [
+                {"prefix": "Question:", "description": "${question}"},
+                {"prefix": "Reasoning:", "description": "${reasoning}"},
+                {"prefix": "Answer:", "description": "${answer}"},
+            ],
+        },
+        "lm": None,
+    }
+}
+
+
+def test_states_of_bootstrapped_programs_have_the_keys_of_dspy_and_those_of_dspy_load() -> None:
+    program = dspy.ChainOfThought("question -> answer")
+    program.load_state(DSPY_STATE)
+    state = program.dump_state()["predict"]
+    assert state["demos"] == DSPY_STATE["predict"]["demos"]
+    assert state["signature"]["instructions"] == DSPY_STATE["predict"]["signature"]["instructions"]
+    assert state.keys() == DSPY_STATE["predict"].keys()
+
+
+def test_gepa_calls_proposer_selector_and_metric_with_the_arguments_of_dspy() -> None:
+    seen: dict[str, Any] = {}
+
+    def propose(candidate: Any, reflective_dataset: Any, components_to_update: Any) -> dict[str, str]:
+        seen["proposer"] = candidate, reflective_dataset, components_to_update
+        return dict.fromkeys(components_to_update, "Be right.")
+
+    def select(state: Any, trajectories: Any, subsample_scores: Any, candidate_idx: int, candidate: Any) -> list[str]:
+        seen["selector"] = trajectories, subsample_scores, candidate_idx
+        return list(candidate)
+
+    def told(gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
+        seen.setdefault("metric", set()).add((pred_name, trace is None, pred_trace is None))
+        return dspy.Prediction(score=float(gold.answer == pred.answer), feedback="wrong")
+
+    def reply(request: Request) -> Any:
+        return answer(request) if "Be right." in request.messages[0].text else {"answer": "?"}
+
+    program = dspy.GEPA(
+        metric=told,
+        max_metric_calls=30,
+        reflection_lm=dspy.FakeLM([]),
+        instruction_proposer=propose,
+        component_selector=select,
+        track_stats=True,
+        log_dir=None,
+        use_wandb=False,
+        seed=None,
+        num_threads=1,
+    ).compile(dspy.Predict("question -> answer", lm=dspy.FakeLM(reply)), trainset=ROWS, valset=ROWS)
+    assert program.signature.instructions == "Be right."
+    candidate, dataset, components = seen["proposer"]
+    assert components == [*candidate] == [*dataset]
+    assert sorted(dataset[components[0]][0]) == ["Feedback", "Generated Outputs", "Inputs"]
+    trajectories, scores, number = seen["selector"]
+    assert (scores, number) == ([0.0, 0.0, 0.0], 0)
+    assert {trajectory["score"] for trajectory in trajectories} == {0.0}
+    assert trajectories[0]["prediction"].answer == "?"
+    assert seen["metric"] == {(None, True, True), ("self", False, False)}
+    found = program.detailed_results
+    assert (found.best_idx, found.val_aggregate_scores, found.best_outputs_valset) == (1, [0.0, 1.0], None)
+
+
+@pytest.mark.parametrize(
+    "option", [{"use_wandb": True}, {"track_best_outputs": True}, {"gepa_kwargs": {"a": 1}}, {"code_proposer": print}]
+)
+def test_gepa_refuses_options_of_dspy_that_it_lacks_with_the_reason(option: dict[str, Any]) -> None:
+    (name,) = option
+    with pytest.raises(dspy.ConfigurationError, match=rf"GEPA does not take {name} \(making it\): \w+"):
+        dspy.GEPA(metric=exact, auto="light", **option)
+
+
+def test_gepa_warns_if_its_runs_allow_no_turn() -> None:
+    optimizer = dspy.GEPA(metric=exact, max_metric_calls=8, reflection_lm=dspy.FakeLM([]), num_threads=1)
+    program = optimizer.compile(student(), trainset=ROWS, valset=ROWS)
+    assert "allows 8 runs, and its first turn needs up to 24: nothing was tried" in program.optimization.warnings[-1]
+
+
+def test_copro_lists_the_student_among_its_candidates() -> None:
+    unwritten = dspy.FakeLM(lambda request: "no text")
+    optimizer = dspy.COPRO(metric=exact, prompt_model=unwritten, breadth=2, depth=1, num_threads=1)
+    program = optimizer.compile(student(), trainset=ROWS, eval_kwargs={"num_threads": 1})
+    (entry,) = program.candidate_programs
+    assert (entry["score"], entry["instruction"]) == (100.0, "Use `question` to write `answer`.")
+
+
+def test_miprov2_numbers_its_trials_from_the_student() -> None:
+    optimizer = dspy.MIPROv2(
+        metric=exact, auto=None, num_candidates=2, max_bootstrapped_demos=1, max_labeled_demos=1, num_threads=1
+    )
+    writer = dspy.FakeLM(lambda request: "no text")
+    optimizer.prompt_model = writer
+    program = optimizer.compile(student(), trainset=ROWS[:3], valset=ROWS[3:], num_trials=2)
+    assert program.trial_logs[1]["full_eval_score"] == 100.0
+    assert [*program.trial_logs] == list(range(1, len(program.trial_logs) + 1))
+
+
+def test_infer_rules_takes_its_arguments_by_position_as_dspy_does() -> None:
+    optimizer = dspy.InferRules(3, 4, 1, metric=exact)
+    assert (optimizer.num_candidates, optimizer.num_rules, optimizer.num_threads) == (3, 4, 1)

@@ -70,9 +70,10 @@ class COPRO(Optimizer):
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``, best first, and ``total_calls``."""
+        first = next(iter(report.texts.values()), "")
         known: dict[str, JsonObject] = {
-            trial.candidate.digest: {"instruction": next(iter(trial.candidate.texts.values()), ""), "prefix": ""}
-            for trial in report.trials
+            each.digest: {"instruction": next(iter(each.texts.values()), first), "prefix": ""}
+            for each in (report.baseline, *(trial.candidate for trial in report.trials))
         }
         program.candidate_programs = scored_programs(student, report, known)
         program.total_calls = report.spent.runs
