@@ -215,7 +215,7 @@ DSPY_STATE: dict[str, Any] = {
 def test_states_of_bootstrapped_programs_have_the_keys_of_dspy_and_those_of_dspy_load() -> None:
     program = dspy.ChainOfThought("question -> answer")
     program.load_state(DSPY_STATE)
-    state = program.dump_state()["predict"]
+    state: Any = program.dump_state()["predict"]
     assert state["demos"] == DSPY_STATE["predict"]["demos"]
     assert state["signature"]["instructions"] == DSPY_STATE["predict"]["signature"]["instructions"]
     assert state.keys() == DSPY_STATE["predict"].keys()
@@ -239,17 +239,16 @@ def test_gepa_calls_proposer_selector_and_metric_with_the_arguments_of_dspy() ->
     def reply(request: Request) -> Any:
         return answer(request) if "Be right." in request.messages[0].text else {"answer": "?"}
 
-    program = dspy.GEPA(
+    off: dict[str, Any] = {"log_dir": None, "use_wandb": False, "seed": None}
+    program: Any = dspy.GEPA(
         metric=told,
         max_metric_calls=30,
         reflection_lm=dspy.FakeLM([]),
         instruction_proposer=propose,
         component_selector=select,
         track_stats=True,
-        log_dir=None,
-        use_wandb=False,
-        seed=None,
         num_threads=1,
+        **off,
     ).compile(dspy.Predict("question -> answer", lm=dspy.FakeLM(reply)), trainset=ROWS, valset=ROWS)
     assert program.signature.instructions == "Be right."
     candidate, dataset, components = seen["proposer"]
@@ -275,14 +274,14 @@ def test_gepa_refuses_options_of_dspy_that_it_lacks_with_the_reason(option: dict
 
 def test_gepa_warns_if_its_runs_allow_no_turn() -> None:
     optimizer = dspy.GEPA(metric=exact, max_metric_calls=8, reflection_lm=dspy.FakeLM([]), num_threads=1)
-    program = optimizer.compile(student(), trainset=ROWS, valset=ROWS)
+    program: Any = optimizer.compile(student(), trainset=ROWS, valset=ROWS)
     assert "allows 8 runs, and its first turn needs up to 24: nothing was tried" in program.optimization.warnings[-1]
 
 
 def test_copro_lists_the_student_among_its_candidates() -> None:
     unwritten = dspy.FakeLM(lambda request: "no text")
     optimizer = dspy.COPRO(metric=exact, prompt_model=unwritten, breadth=2, depth=1, num_threads=1)
-    program = optimizer.compile(student(), trainset=ROWS, eval_kwargs={"num_threads": 1})
+    program: Any = optimizer.compile(student(), trainset=ROWS, eval_kwargs={"num_threads": 1})
     (entry,) = program.candidate_programs
     assert (entry["score"], entry["instruction"]) == (100.0, "Use `question` to write `answer`.")
 
@@ -293,7 +292,7 @@ def test_miprov2_numbers_its_trials_from_the_student() -> None:
     )
     writer = dspy.FakeLM(lambda request: "no text")
     optimizer.prompt_model = writer
-    program = optimizer.compile(student(), trainset=ROWS[:3], valset=ROWS[3:], num_trials=2)
+    program: Any = optimizer.compile(student(), trainset=ROWS[:3], valset=ROWS[3:], num_trials=2)
     assert program.trial_logs[1]["full_eval_score"] == 100.0
     assert [*program.trial_logs] == list(range(1, len(program.trial_logs) + 1))
 
