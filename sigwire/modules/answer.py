@@ -146,7 +146,7 @@ def _prediction(
         response=response,
         choice=choice,
         repairs=parsed.repairs,
-        mode=_sent_mode(response) or context.plan.mode if response.warnings else context.plan.mode,
+        mode=_sent_mode(response) or context.plan.mode,
         attempts=tuple(context.attempts),
         completions=rows if len(readings) > 1 else None,
     )

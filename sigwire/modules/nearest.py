@@ -10,6 +10,7 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log, sqrt
+from operator import is_
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, dumps
@@ -47,7 +48,7 @@ class NearestDemos:
 
     def _index(self, demos: Sequence[object], names: list[str]) -> _WordIndex | _VectorIndex:
         found = self._indexed
-        if found is not None and len(found[0]) == len(demos) and all(map(_is, found[0], demos)):
+        if found is not None and len(found[0]) == len(demos) and all(map(is_, found[0], demos)):
             index = found[1]
             if isinstance(index, _VectorIndex) == (self.vectorizer is not None):
                 return index
@@ -113,10 +114,6 @@ class _VectorIndex:
             sum(map(float.__mul__, asked, map(float, vector))) / norm if norm else 0.0
             for vector, norm in zip(self.vectors, self._norms, strict=True)
         ]
-
-
-def _is(some: object, other: object) -> bool:
-    return some is other
 
 
 def _vectors(vectorizer: Vectorizer, texts: list[str]) -> list[list[float]]:

@@ -40,15 +40,9 @@ class ToolOverlay:
     def __init__(self, texts: Mapping[str, ToolText], plan: Plan, inputs: FieldValues) -> None:
         tools = plan.tools_of(inputs)
         self.tools = tuple(tool.described(texts[tool.name]) if tool.name in texts else tool for tool in tools)
-        pairs = [(tool.name, view.name) for tool, view in zip(tools, self.tools, strict=True)]
-        self._aliases = {name: alias for name, alias in pairs if name != alias}
+        self._aliases = _aliases_of([(tool.name, view.name) for tool, view in zip(tools, self.tools, strict=True)])
         self._true_names = {alias: name for name, alias in self._aliases.items()}
         self._plan, self._spec = plan, plan.spec
-        for name, alias in self._aliases.items():
-            others = {other.casefold() for pair in pairs for other in pair if pair[0] != name}
-            problem = f"another tool is called {alias!r}" if alias.casefold() in others else alias_problem(alias)
-            if problem is not None:
-                raise ToolDefinitionError(f"The alias of the tool {name!r} cannot be used: {problem}.")
 
     def format(self, inputs: FieldValues, demos: Sequence[object], options: Mapping[str, Any] | None) -> Request:
         """Return the request of the call."""
@@ -135,6 +129,17 @@ def _renamed(parts: Iterable[Any], names: Mapping[str, str]) -> tuple[Any, ...]:
         else part
         for part in parts
     )
+
+
+def _aliases_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the aliases by true name; the pairs have both names of every tool."""
+    aliases = {name: alias for name, alias in pairs if name != alias}
+    for name, alias in aliases.items():
+        others = {other.casefold() for pair in pairs for other in pair if pair[0] != name}
+        problem = f"another tool is called {alias!r}" if alias.casefold() in others else alias_problem(alias)
+        if problem is not None:
+            raise ToolDefinitionError(f"The alias of the tool {name!r} cannot be used: {problem}.")
+    return aliases
 
 
 def alias_problem(alias: str) -> str | None:

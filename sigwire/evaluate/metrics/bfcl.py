@@ -103,14 +103,19 @@ _IGNORED = re.compile(r"[ ,./\-_*^]")
 
 
 def _is_equal(accepted: object, given: object) -> bool:
-    if isinstance(accepted, bool) or isinstance(given, bool):
-        return accepted is given
     if isinstance(accepted, str) and isinstance(given, str):
         return _plain_text(accepted) == _plain_text(given)
     if is_object(accepted) and is_object(given):
         return accepts_arguments(accepted, given)
     if is_array(accepted) and is_array(given):
         return len(accepted) == len(given) and all(map(_is_equal, accepted, given))
+    return _is_equal_number(accepted, given)
+
+
+def _is_equal_number(accepted: object, given: object) -> bool:
+    """Return True for the same constant, and for equal numbers, if not an int was asked and a float given."""
+    if isinstance(accepted, bool) or isinstance(given, bool):
+        return accepted is given
     return accepted == given and not (isinstance(accepted, int) and isinstance(given, float))
 
 
@@ -145,12 +150,7 @@ def _matches(folder: Path) -> list[re.Match[str]]:
 
 def _read_category(category: str, files: Mapping[str, Path]) -> Iterator[Example]:
     if category not in files:
-        reason = (
-            "it has more turns, and only single turns are graded" if _MORE_TURNS.match(category) else "no such file"
-        )
-        raise ConfigurationError(
-            f"There is no category {category!r} to load: {reason}. {suggest(category, files)}The folder has {', '.join(files)}."
-        )
+        raise _unknown_category(category, files)
     path = files[category]
     if path.suffix == ".jsonl":
         yield from (_example(case, category) for case in _lines(path))
@@ -162,6 +162,13 @@ def _read_category(category: str, files: Mapping[str, Path]) -> Iterator[Example
         truth = _ground_truth(case["id"], category, accepted, tools)
         messages = [message for turn in case["question"] for message in turn]
         yield _example({**case, "messages": messages, "tools": tools, "ground_truth": truth}, category)
+
+
+def _unknown_category(category: str, files: Mapping[str, Path]) -> ConfigurationError:
+    reason = "it has more turns, and only single turns are graded" if _MORE_TURNS.match(category) else "no such file"
+    return ConfigurationError(
+        f"There is no category {category!r} to load: {reason}. {suggest(category, files)}The folder has {', '.join(files)}."
+    )
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -222,7 +229,7 @@ def _schema(given: Mapping[str, Any]) -> JsonObject:
     schema = {key: value for key, value in given.items() if key not in ("type", "optional")}
     kind = _TYPES.get(str(given.get("type")))
     if kind is not None:
-        schema["type"] = [kind, "null"] if "default" in given and given["default"] is None else kind
+        schema["type"] = [kind, "null"] if given.get("default", kind) is None else kind
     for key, convert in _INNER.items():
         if is_object(inner := schema.get(key)):
             schema[key] = convert(inner)

@@ -218,6 +218,11 @@ def _feedback(
     if not wanted or not made:
         yield f"expected {_all_shown(missing)}, got {_all_shown(needless)}"
         return
+    yield from _differences(missing, needless)
+
+
+def _differences(missing: Sequence[ToolCall], needless: list[ToolCall]) -> Iterator[str]:
+    """Yield a sentence for each missing call, with the call made in its place, and for the needless ones."""
     for call in missing:
         instead = _instead(call, missing, needless)
         if instead is None:

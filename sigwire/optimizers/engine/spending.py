@@ -75,14 +75,6 @@ class Spending:
         if self._seconds is not None and (passed := self._clock() - self._began) >= self._seconds:
             self._refuse("seconds", passed, self._seconds, 0)
 
-    def is_over(self) -> bool:
-        """Return True if no further run may start."""
-        try:
-            self.fitting(1)
-        except BudgetSpent:
-            return True
-        return False
-
     def rest(self) -> Budget:
         """Return a budget of what is left, which holds the calls of a block of runs to the limits."""
         left = {part: max(0, limit - spent) for part, limit, spent, _ in self._parts() if limit is not None}

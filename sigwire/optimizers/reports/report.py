@@ -14,7 +14,7 @@ from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.statistics import PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
-from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
+from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.text_diff import TextDiff
@@ -91,6 +91,17 @@ class Estimate(Value):
         """The mean difference to the student on the test rows."""
         return None if self.test is None or self.test_baseline is None else self.test - self.test_baseline
 
+    @property
+    def change(self) -> str:
+        """The means of student and candidate as text, on the test rows if there are some."""
+        if self.test_difference is not None and self.test_gain is not None:
+            ends = self.test_difference.interval
+            text = f"{self.test_baseline:.3f} → {self.test:.3f} on {self.test_rows} test rows, {self.test_gain:+.3f}"
+            return text if ends is None else f"{text} [{ends.low:+.3f}, {ends.high:+.3f}]"
+        if self.selection is not None and self.baseline is not None:
+            return f"{self.baseline:.3f} → {self.selection:.3f} on the {self.rows} rows on which it was chosen"
+        return "not measured"
+
 
 def _known(mean: float) -> float | None:
     return None if mean == float("-inf") else mean
@@ -124,9 +135,9 @@ class SearchTrial:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchTrial:
         """Decode the result of ``to_json``."""
-        candidate, spent = Candidate.from_json(data["candidate"]), data["spent"]
-        spent = None if spent is None else Spent.from_json(spent)
-        return cls(**{**data, "candidate": candidate, "changes": tuple(data["changes"]), "spent": spent})
+        made: dict[str, Any] = {"candidate": Candidate.from_json(data["candidate"]), "changes": tuple(data["changes"])}
+        spent = data["spent"]
+        return cls(**{**data, **made, "spent": None if spent is None else Spent.from_json(spent)})
 
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:
@@ -141,7 +152,7 @@ def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial,
             trial = replace(trial, origin=trial.origin or event.origin, changes=trial.changes or event.changes)
         elif isinstance(event, Measured):
             trial = replace(trial, mean=event.mean, rows=event.rows, spent=spent)
-        elif isinstance(event, (Kept, Dropped)):
+        else:
             trial = replace(trial, fate=event.why, spent=spent)
         trials[digest] = trial
     return tuple(trials.values())
@@ -198,21 +209,13 @@ class OptimizationReport(HasCard):
     @property
     def headline(self) -> str:
         """The result in one sentence, with its numbers of rows."""
-        found, gain = self.estimate, "not measured"
+        found = self.estimate
         if self.found == self.baseline and found.baseline is not None:
-            mean, rows = (found.baseline, "rows on which candidates are chosen")
-            count = found.rows
+            mean, count, rows = found.baseline, found.rows, "rows on which candidates are chosen"
             if found.test is not None:
-                mean, rows, count = found.test, "test rows", found.test_rows
+                mean, count, rows = found.test, found.test_rows, "test rows"
             return f"The student is kept (no candidate was shown to be better): {mean:.3f} on {count} {rows}"
-        if found.test_difference is not None and found.test_baseline is not None and found.test is not None:
-            ends = found.test_difference.interval
-            gain = f"{found.test_baseline:.3f} → {found.test:.3f} on {found.test_rows} test rows"
-            gain += f", {found.test - found.test_baseline:+.3f}"
-            if ends is not None:
-                gain += f" [{ends.low:+.3f}, {ends.high:+.3f}]"
-        elif found.selection is not None and found.baseline is not None:
-            gain = f"{found.baseline:.3f} → {found.selection:.3f} on the {found.rows} rows on which it was chosen"
+        gain = found.change
         return f"The student is kept ({self.kept_student}); the best candidate: {gain}" if self.kept_student else gain
 
     def _card(self) -> Card:
