@@ -97,8 +97,8 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "COPRO", "EM", "F1", "GEPA", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
-    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
+    "COPRO", "EM", "F1", "GEPA", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
+    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
     "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
     "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
     "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",

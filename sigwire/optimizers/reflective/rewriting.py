@@ -108,7 +108,7 @@ def rewrite_tools_by(
             "components_to_update": list(slots),
         }
         (answer,) = yield from write(proposer, inputs, rows=[record.row for record in records], sample=sample)
-        given = answer if is_mapping(answer) else {}
+        given: Mapping[str, Any] = answer if is_mapping(answer) else {}
         texts |= {slot: str(given[slot]).strip() for slot in slots if given.get(slot)}
     return texts
 
@@ -137,7 +137,7 @@ def rewrite_by(
     }
     rows = dict.fromkeys(record.row for found in records.values() for record in found)
     (answer,) = yield from write(proposer, inputs, rows=tuple(rows), sample=sample)
-    given = answer if is_mapping(answer) else {}
+    given: Mapping[str, Any] = answer if is_mapping(answer) else {}
     return {f"{name}.instructions": str(given[name]).strip() for name in dataset if given.get(name)}
 
 
