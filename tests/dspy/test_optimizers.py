@@ -36,6 +36,7 @@ class Listener(dspy.BaseCallback):
         self.seen: list[tuple[str, Any]] = []
 
     def on_compile_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+        super().on_compile_start(call_id, instance, inputs)
         self.seen.append((type(instance).__name__, sorted(inputs)))
 
     def on_compile_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
@@ -300,3 +301,12 @@ def test_miprov2_numbers_its_trials_from_the_student() -> None:
 def test_infer_rules_takes_its_arguments_by_position_as_dspy_does() -> None:
     optimizer = dspy.InferRules(3, 4, 1, metric=exact)
     assert (optimizer.num_candidates, optimizer.num_rules, optimizer.num_threads) == (3, 4, 1)
+
+
+def test_majority_compares_normalized_texts_and_returns_a_prediction() -> None:
+    def chosen(*answers: str) -> Any:
+        return dspy.majority([dspy.Prediction(answer=each) for each in answers]).answer
+
+    assert [chosen("A", "b", " B."), chosen("a", "the cat", "Cat!"), chosen("A", "A", "B")] == ["b", "the cat", "A"]
+    assert dspy.majority([{"answer": "x"}]) == dspy.Prediction(answer="x")
+    assert dspy.majority([{"answer": ""}]) == dspy.Prediction(answer="")

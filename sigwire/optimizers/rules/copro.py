@@ -25,7 +25,7 @@ class COPRO(Optimizer):
 
     ``depth`` times, for each predictor in turn: ``breadth - 1`` new instructions, from rows with feedback and from the
     instructions tried before with their scores; they race against the leader on the validation rows. ``init_temperature`` is
-    that of the writing model.
+    that of the writing model. ``compile(..., eval_kwargs=)`` is accepted without effect: ``num_threads`` is an option here.
     Cost, for P predictors: depth · P times 12 runs on training rows, breadth - 1 writing calls, and a race of about
     2 · breadth · 8 runs.
     """

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
@@ -15,6 +15,7 @@ from sigwire.effects.emitting import stream_queue
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
+from sigwire.evaluate.metrics.text import normalize_text
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.module import Module, StepsModule
 from sigwire.optimizers.teleprompter import Teleprompter
@@ -90,9 +91,9 @@ def majority(
     """Return the prediction with the most frequent value of a field, by default the last; the first one of equally frequent.
 
     ``predictions``: a list of them, or one prediction with several completions. ``normalize`` makes values comparable, by
-    default without case and surrounding space; a value for which it returns ``None`` or "" does not count.
+    default by ``normalize_text``; a value for which it returns ``None`` or "" does not count.
 
-    >>> majority([Prediction(answer="a"), Prediction(answer="b"), Prediction(answer="B ")]).answer
+    >>> majority([Prediction(answer="a"), Prediction(answer="b"), Prediction(answer="The B.")]).answer
     'b'
     """
     found: list[Any] = list(predictions.completions if isinstance(predictions, Prediction) else predictions)
@@ -102,11 +103,10 @@ def majority(
     clean: Callable[[str], str | None] = normalize or _plain
     values = [clean(value if isinstance(value := each[name], str) else dumps(to_plain(value))) for each in found]
     counts = Counter(value for value in values if value)
-    if not counts:
-        return cast(Prediction, found[0])
-    best = counts.most_common(1)[0][0]  # of equally frequent ones that which was counted first
-    return cast(Prediction, found[values.index(best)])
+    best = counts.most_common(1)[0][0] if counts else values[0]  # of equally frequent ones that which was counted first
+    chosen = found[values.index(best)]
+    return chosen if isinstance(chosen, Prediction) else Prediction(chosen)
 
 
 def _plain(text: str) -> str:
-    return text.strip().lower()
+    return normalize_text(text) or text.strip().lower()  # "A" may be a choice, and not an article
