@@ -14,7 +14,7 @@ from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.statistics import PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
-from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
+from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.text_diff import TextDiff
@@ -135,9 +135,10 @@ class SearchTrial:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchTrial:
         """Decode the result of ``to_json``."""
+        spent = None if data["spent"] is None else Spent.from_json(data["spent"])
         made: dict[str, Any] = {"candidate": Candidate.from_json(data["candidate"]), "changes": tuple(data["changes"])}
-        spent = data["spent"]
-        return cls(**{**data, **made, "spent": None if spent is None else Spent.from_json(spent)})
+        made["spent"] = spent
+        return cls(**{**data, **made})
 
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:
