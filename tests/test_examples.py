@@ -197,7 +197,7 @@ def test_optimized_extraction_is_better_on_messages_that_no_search_saw(tmp_path:
     assert "60 messages for training, 48 for the choice, 60 for the test" in done.stdout
     assert done.stdout.count("The plan: ") == 2
     assert "The student is kept (no candidate was shown to be better)" in done.stdout
-    assert "optimized is better than baseline: +0.125, 95 % +0.051" in done.stdout.splitlines()[-1]
+    assert re.search(r"optimized is better than baseline: \+0\.\d+, 95 % \+0\.\d+ …", done.stdout.splitlines()[-1])
     assert (
         example("optimize_extraction.py", tmp_path, SIGWIRE_LM="offline/lexical").stdout == done.stdout
     )  # from the journal

@@ -53,6 +53,21 @@ class ExampleRecord:
     started: str = ""
     kept: bool = False
 
+    @property
+    def outputs(self) -> JsonObject | None:
+        """The outputs of the program, ``None`` if it failed."""
+        return self.cell.outputs
+
+    @property
+    def score(self) -> float | None:
+        """The score, ``None`` if there is none."""
+        return self.cell.score
+
+    @property
+    def feedback(self) -> str:
+        """The feedback of the metric."""
+        return self.cell.feedback
+
     def to_json(self) -> JsonObject:
         """Return the record as the JSON of its line; the members of the cell stand beside those of the record."""
         place: JsonObject = {"type": "record", "id": self.id, "index": self.index, "repeat": self.repeat}

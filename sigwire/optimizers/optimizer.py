@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
@@ -43,6 +44,7 @@ M = TypeVar("M", bound=Module)
 
 _TUNES = frozenset({"instructions", "demos", "fields", "tools"})
 _FAMILIES = _TUNES | {"tool_names"}
+_LEAST_EVIDENCE = 16
 
 
 class SearchOptions(TypedDict, total=False):
@@ -95,6 +97,7 @@ class Optimizer(ChecksKeywords):
 
     _compile_options: ClassVar[Mapping[str, Any]] = {}  # options of ``compile`` by name, with their defaults
     _chooses: ClassVar[bool] = True  # whether candidates are chosen on validation rows
+    _is_fair_on_training_rows: ClassVar[bool] = False  # whether no text of a candidate is written from them
     _needs_metric: ClassVar[bool] = True
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
@@ -233,7 +236,13 @@ class Optimizer(ChecksKeywords):
         def make(task: Task) -> Rule:
             return planned(task, rows, self.rule(task, given), chooses=self._chooses)
 
-        return forecast(task, make, len(task.signatures))
+        found = forecast(task, make, len(task.signatures))
+        most = self._most(task)
+        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures))
+
+    def _most(self, task: Task) -> tuple[int, int] | None:
+        """Return the most runs and writing calls of a search, if more than luck decides them."""
+        return None
 
     # --- the search
 
@@ -295,6 +304,8 @@ class Optimizer(ChecksKeywords):
             if not val:
                 raise InputError(f"{type(self).__name__} needs two training examples or a valset (compiling).")
             task = task.with_rows(train, val)
+        if self._is_fair_on_training_rows:
+            task = replace(task, evidence=task.train[: max(_LEAST_EVIDENCE, len(task.val) // 2)])
         return task
 
     def _setup(self, student: Module, teacher: Module, rows: Rows, task: Task) -> EngineSetup:

@@ -25,8 +25,9 @@ class Task:
     ``baseline``: the student as it is; ``teacher``: the program that makes demos, as it is. ``slots``: the texts that may be
     tuned, by name. ``signatures``: the signature of each predictor. ``train`` and ``val``: ids of rows. ``outline``: the
     structure of the program as text. ``tunes``: what may change ("instructions", "demos", "tools", "fields", "tool_names").
-    ``is_taught``: the teacher has demos of its own. ``plan``: answers are made up, and choices repeat (few)
-    or do not (many).
+    ``is_taught``: the teacher has demos of its own. ``evidence``:
+    training rows on which the winner and the student are compared as well, because no candidate gains from them. ``plan``:
+    answers are made up, and choices repeat (few) or do not (many).
     """
 
     baseline: Candidate
@@ -41,6 +42,7 @@ class Task:
     tunes: frozenset[str]
     example_of: Callable[[str], Example]
     is_taught: bool = False
+    evidence: tuple[str, ...] = ()
     plan: Literal["", "few", "many"] = ""
 
     def rng(self, purpose: str, *index: object) -> random.Random:

@@ -9,11 +9,14 @@ from sigwire.modules.predict import Predict
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.knn import KNNFewShot
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
+from sigwire.optimizers.rules.simba import SIMBA
 from tests.optimizers.stub import exact, rows
+from tests.optimizers.writer import Writer
 
 TRAIN, VAL = rows(16), rows(24, 100)
 
@@ -27,6 +30,10 @@ TABLE: dict[str, Callable[..., Optimizer]] = {
         metric, max_labeled_demos=0, num_candidate_programs=6, **options
     ),
     "KNNFewShot": lambda metric=exact, **options: KNNFewShot(2, metric=metric, max_labeled_demos=0, **options),
+    "GEPA": lambda metric=exact, **options: GEPA(metric, max_metric_calls=150, reflection_lm=Writer(), **options),
+    "SIMBA": lambda metric=exact, **options: SIMBA(
+        metric=metric, bsize=8, num_candidates=3, max_steps=2, prompt_model=Writer(), **options
+    ),
     "BetterTogether": lambda metric=exact, num_threads=None, **options: BetterTogether(
         metric,
         num_threads=num_threads,

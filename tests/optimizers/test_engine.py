@@ -264,7 +264,7 @@ def check_honesty(reports: Sequence[Any], nominal: float) -> None:
     tests = [report.estimate.test - 0.5 for report in reports if report.found != report.baseline]
     error = stdev(tests) / len(tests) ** 0.5
     assert abs(mean(tests)) <= 3 * error
-    assert mean(selections) > 3 * stdev(selections) / len(selections) ** 0.5
+    assert mean(selections) > (3 * stdev(selections) / len(selections) ** 0.5 if count >= 100 else 0)
 
 
 def test_search_without_anything_to_gain_returns_the_student() -> None:

@@ -181,13 +181,17 @@ class DemoWriter:
     def _calls_in(self, values: FieldValues) -> ToolCalls:
         return read_calls_value(values.get(self._turns.calls_name)) if self._turns.calls_name else ToolCalls()
 
+    def _notes(self, values: FieldValues) -> str:
+        hidden = {field.name: values[field.name] for field in self._hidden if values.get(field.name)}
+        return self._turns.layout.escaper.escape(
+            "\n\n".join(f"{name} of this example:\n{value}" for name, value in hidden.items())
+        )
+
     def _messages(
         self, values: FieldValues, calls: ToolCalls, complete: bool, position: int, past: list[Message]
     ) -> tuple[Message, ...]:
         prefix = f"example_{position}_"
-        hidden = {field.name: values[field.name] for field in self._hidden if values.get(field.name)}
-        notes = [f"{name} of this example:\n{value}" for name, value in hidden.items()]
-        after = self._turns.layout.escaper.escape("\n\n".join(notes)) if notes else ""
+        after = self._notes(values) if self._hidden else ""
         mark = self._mark if complete else _PARTIAL
         earlier = _marked(numbered_calls(past, prefix), mark)
         if earlier:

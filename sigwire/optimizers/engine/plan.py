@@ -55,6 +55,14 @@ class Forecast:
     writing: Amount
     calls: Amount
 
+    def within(self, most_runs: int, most_writing: int, tests: int, predictors: int) -> Forecast:
+        """Return the forecast with the bounds of the search itself. ``tests``: runs on test rows."""
+        least = min(self.runs.min, tests + 2)
+        runs = Amount(least, self.runs.expected, max(self.runs.max, most_runs + tests))
+        writing = Amount(0, self.writing.expected, max(self.writing.max, most_writing))
+        calls = Amount(runs.min * predictors, runs.expected * predictors, runs.max * predictors)
+        return Forecast(runs, writing, calls + writing)
+
     def __str__(self) -> str:
         parts = [f"{self.runs} runs", *([f"{self.writing} writing calls"] if self.writing.max else [])]
         return f"{self.calls} calls ({'; '.join(parts)})"

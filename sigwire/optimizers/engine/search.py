@@ -24,6 +24,8 @@ from sigwire.optimizers.task import Task
 __all__ = ["Rows", "SearchEnd", "finish", "halves", "planned"]
 
 _PREFLIGHT = 2
+_OPEN = (0.5, 0.99)  # how sure a comparison is that further rows may decide
+_BLOCK = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def finish(
         found = task.judge.promising([found, *engine.candidates.values()], task.baseline, task.val)
     is_new = found.digest != task.baseline.digest
     if chooses and is_new:
-        yield from engine.steps(_measured(task, found, task.val))
+        yield from engine.steps(_compared(task, found, engine.candidates))
     if rows.test:
         yield from engine.steps(_measured(task, found, rows.test))
     return _ended(engine, task, rows.test, found, reason, chosen=chooses and is_new, keeps_student=keeps_student)
@@ -135,7 +137,7 @@ def _ended(
 ) -> SearchEnd:
     """Return the end of a search: the candidate that was found, or the student if it is not shown to be better."""
     judge, candidates = task.judge, list(engine.candidates.values())
-    sure = judge.sure(found, task.baseline, candidates, task.val) if chosen else None
+    sure = judge.sure(found, task.baseline, candidates, (*task.val, *task.evidence)) if chosen else None
     estimate = Estimate.of(judge, task.baseline, found, candidates, task.val, sure)
     estimate = estimate.with_test(judge, task.baseline, found, test)
     why = ""
@@ -144,6 +146,22 @@ def _ended(
     elif keeps_student and (estimate.test_gain or 0.0) < 0:
         why = "worse than the student on the test rows"
     return SearchEnd(task.baseline if why else found, found, reason, estimate, why)
+
+
+def _compared(task: Task, found: Candidate, candidates: Mapping[str, Candidate]) -> Rule:
+    """Run the student and a candidate on the validation rows, and on further ones if these do not decide.
+
+    These two looks have bounds as those of O'Brien and Fleming (1979): the first decides beyond 0.99 only.
+    """
+    yield from _measured(task, found, task.val)
+    if (
+        not task.plan
+        and not _OPEN[0] <= task.judge.sure(found, task.baseline, list(candidates.values()), task.val) < _OPEN[1]
+    ):
+        return found
+    for at in range(0, len(task.evidence), _BLOCK) if task.plan != "few" else ():
+        yield from _measured(task, found, task.evidence[at : at + _BLOCK])
+    return found
 
 
 def _measured(task: Task, found: Candidate, rows: Sequence[str]) -> Rule:
@@ -162,6 +180,6 @@ def planned(task: Task, rows: Rows, rule: Rule, *, chooses: bool) -> Rule:
         yield from preflight(task)
     found = yield from rule
     if chooses:
-        yield from _measured(task, found, task.val)
+        yield from _compared(task, found, {})
     yield from _measured(task, found, rows.test)
     return found

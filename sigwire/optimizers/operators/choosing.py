@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from sigwire.optimizers.candidate import Candidate, Demo
+from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.operators.demos import Success, collect_successes, taught, with_success_demos
 from sigwire.optimizers.rule import RuleSteps
 from sigwire.optimizers.task import Task
@@ -40,12 +40,20 @@ def demo_sets(task: Task, count: int, most: int, labels: int) -> RuleSteps[DemoS
     return found
 
 
-def joined(task: Task, choice: Mapping[str, int], texts: Instructions, demos: DemoSets) -> Candidate:
-    """Return the candidate of a choice, whose names are ``text/<predictor>`` and ``demos/<predictor>``."""
+def joined(
+    task: Task,
+    choice: Mapping[str, int],
+    texts: Instructions,
+    demos: DemoSets,
+    tools: Mapping[str, Sequence[Mapping[Slot, str]]],
+) -> Candidate:
+    """Return the candidate of a choice, whose names are ``text/<predictor>``, ``demos/<predictor>``, ``tools/<predictor>``."""
     candidate = task.baseline
     for name in task.signatures:
         if name in texts and (text := texts[name][choice.get(f"text/{name}", 0)]) is not None:
             candidate = candidate.with_text(f"{name}.instructions", text, task.baseline.digest)
         if name in demos and (chosen := demos[name][choice.get(f"demos/{name}", 0)]) is not None:
             candidate = candidate.with_demos(name, chosen, task.baseline.digest)
+        for slot, text in (tools[name][choice.get(f"tools/{name}", 0)] if name in tools else {}).items():
+            candidate = candidate.with_text(slot, text, task.baseline.digest)
     return candidate

@@ -21,10 +21,10 @@ from sigwire.optimizers.reflective.writing import ContrastRuns
 from sigwire.optimizers.rule import Measure, Rule, RuleSteps, RunKey, measure, report, write
 from sigwire.optimizers.task import Task
 
-__all__ = ["Ascent", "AscentPlan"]
+__all__ = ["FINALISTS", "Ascent", "AscentPlan"]
 
 _ROWS_SHOWN = 4  # rows behind one candidate
-_FINALISTS = 3
+FINALISTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class AscentPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bucket:
+class _RowRuns:
     """The runs on one row, the best first."""
 
     row: str
@@ -86,7 +86,7 @@ class Ascent:
                     yield from report(Kept(winner, f"best of step {step}"))
                     self.pool.append(winner)
                     leader = winner
-            finalists = self.pool[1:][-_FINALISTS:]
+            finalists = self.pool[1:][-FINALISTS:]
             return (yield from race(self.task, finalists, self.task.val, keep=self.task.baseline)).leader
         except BudgetSpent:
             return leader
@@ -97,7 +97,7 @@ class Ascent:
         self.task.rng("epoch", step // each).shuffle(rows)
         return rows[step % each * size :][:size]
 
-    def _buckets(self, leader: Candidate, rows: Sequence[str], step: int) -> RuleSteps[list[_Bucket]]:
+    def _buckets(self, leader: Candidate, rows: Sequence[str], step: int) -> RuleSteps[list[_RowRuns]]:
         """Run the leader on rows, and sampled programs on those that are not perfect; return these, the widest gap first."""
         first = yield from measure(leader, rows, traced=True)
         top = max((cell.score or 0.0 for cell in first), default=0.0)
@@ -108,7 +108,7 @@ class Ascent:
         second: list[Cell] = yield Measure(runs, True, "teacher" if self.plan.by_teacher and not step else "student")
         cells = dict(zip(rows, first, strict=True))
         buckets = [
-            _Bucket(row, tuple(sorted((cells[row], again), key=lambda cell: -(cell.score or 0.0))))
+            _RowRuns(row, tuple(sorted((cells[row], again), key=lambda cell: -(cell.score or 0.0))))
             for row, again in zip(low, second, strict=True)
         ]
         return sorted(buckets, key=lambda bucket: tuple(-part for part in bucket.order))
@@ -125,7 +125,7 @@ class Ascent:
 
     # --- candidates
 
-    def _candidates(self, leader: Candidate, buckets: Sequence[_Bucket], step: int) -> RuleSteps[list[Candidate]]:
+    def _candidates(self, leader: Candidate, buckets: Sequence[_RowRuns], step: int) -> RuleSteps[list[Candidate]]:
         found: list[Candidate] = []
         for number in range(self.plan.candidates):
             source = self.task.rng("candidate", step, number)
@@ -144,7 +144,7 @@ class Ascent:
                 found.append(candidate)
         return found
 
-    def _texts(self, base: Candidate, buckets: Sequence[_Bucket], sample: int) -> RuleSteps[dict[Slot, str]]:
+    def _texts(self, base: Candidate, buckets: Sequence[_RowRuns], sample: int) -> RuleSteps[dict[Slot, str]]:
         """Return an instruction with new rules, or new texts of tools if tools are to blame."""
         task = self.task
         runs: list[RowCell] = [(bucket.row, cell) for bucket in buckets for cell in reversed(bucket.cells)]
@@ -182,7 +182,7 @@ class Ascent:
                 candidate = candidate.with_demos(name, kept, base.digest)
         return candidate
 
-    def _with_demo(self, base: Candidate, buckets: Sequence[_Bucket], source: Random) -> Candidate:
+    def _with_demo(self, base: Candidate, buckets: Sequence[_RowRuns], source: Random) -> Candidate:
         """Add the last call of each predictor in the best successful run."""
         best = [(bucket.row, bucket.cells[0]) for bucket in buckets if self.task.judge.is_success(bucket.cells[0])]
         if not best or not self.plan.demos:

@@ -30,7 +30,7 @@ from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.task import Task
 
-__all__ = ["Evolution", "EvolutionPlan"]
+__all__ = ["FINALISTS", "LOOKS", "Evolution", "EvolutionPlan"]
 
 LOOKS = 3  # blocks of validation rows before a child joins the pool
 FINALISTS = 3
@@ -282,12 +282,12 @@ class Evolution:
         for first in leaders:
             for second in leaders:
                 one, two = self.pool[first], self.pool[second]
-                above, beside = ancestors(one, self.pool), ancestors(two, self.pool)
-                if first >= second or first in beside or second in above or (first, second) in self.tried_merges:
+                above, also = ancestors(one, self.pool), ancestors(two, self.pool)
+                if first >= second or first in also or second in above or (first, second) in self.tried_merges:
                     continue
                 self.tried_merges.add((first, second))
                 for each in above:
-                    if each not in beside or strengths[each] > min(strengths[first], strengths[second]):
+                    if each not in also or strengths[each] > min(strengths[first], strengths[second]):
                         continue
                     better = one if strengths[first] >= strengths[second] else two
                     child = merged(one, two, self.pool[each], prefers_first=better is one)

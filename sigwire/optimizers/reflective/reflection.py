@@ -1,4 +1,4 @@
-"""Reflection on runs: what a step did and what the metric said about it, and which step is to blame.
+"""Reflection on runs: the calls of a step with the feedback of the metric, and which step is to blame.
 
 A predictor is found in a trace by its name, so two predictors with equal signatures are not confused.
 """
@@ -27,7 +27,7 @@ _MOST_CHARACTERS = 2_000  # of one value
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run of a step: its inputs and outputs, what the metric said, and the score of the program."""
+    """One run of a step: its inputs and outputs, the feedback of the metric, and the score of the program."""
 
     row: str
     inputs: JsonObject
@@ -90,11 +90,11 @@ def _hidden(signature: Any) -> frozenset[str]:
 
 def feedback_of(task: Task, row: str, cell: Cell, predictor: str, perfect: float = 1.0) -> str:
     """Return what is known about a run: the feedback of the metric for the step or the run, else score and labels."""
-    told = cell.feedbacks.get(predictor) or cell.feedback
+    known = cell.feedbacks.get(predictor) or cell.feedback
     if cell.failure is not None:
-        told = f"The run failed: {cell.failure.type}: {cell.failure.message} {told}".strip()
-    if told:
-        return told
+        known = f"The run failed: {cell.failure.type}: {cell.failure.message} {known}".strip()
+    if known:
+        return known
     score = cell.score or 0.0
     if score >= perfect:
         return f"Right: score {score:g}."
@@ -121,7 +121,7 @@ def text_of(task: Task, candidate: Candidate, slot: str) -> str:
 def blame(task: Task, runs: Sequence[RowCell], perfect: float = 1.0) -> Mapping[str, float]:
     """Return how much each reached predictor is to blame for the failures in ``runs``.
 
-    A failing run counts for each predictor that it passed, and once more for a predictor in which it failed or which its
+    A failing run counts for each predictor that it passed, and double for a predictor in which it failed or which its
     feedback names. Predictors that no run reached have no entry.
     """
     blamed: dict[str, float] = {}

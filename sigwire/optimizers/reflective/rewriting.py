@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
+from sigwire.core.record import to_plain
 from sigwire.optimizers.candidate import Candidate, Slot, check_text
 from sigwire.optimizers.events import Proposed, RefusedText
 from sigwire.optimizers.operators.proposing import fields_of
@@ -16,7 +17,15 @@ from sigwire.optimizers.reflective.writing import DescribeTools, WriteInstructio
 from sigwire.optimizers.rule import RuleSteps, report, write
 from sigwire.optimizers.task import Task
 
-__all__ = ["MOST_CHARACTERS", "checked", "rewrite_by", "rewrite_instruction", "rewrite_tools", "rewrite_tools_by"]
+__all__ = [
+    "MOST_CHARACTERS",
+    "MOST_GROUPS",
+    "checked",
+    "rewrite_by",
+    "rewrite_instruction",
+    "rewrite_tools",
+    "rewrite_tools_by",
+]
 
 MOST_CHARACTERS = 20_000
 """The most characters of an instruction."""
@@ -51,7 +60,7 @@ def rewrite_tools(
     for evidence, tools, records in _confused(task, predictor, runs, perfect, sample):
         inputs: dict[str, Any] = {
             "step": fields_of(task, predictor),
-            "tools": tool_texts(task, parent, predictor, tools),
+            "tools": to_plain(tool_texts(task, parent, predictor, tools)),
             "problems": str(evidence),
             "runs": shown_runs(records),
         }

@@ -122,7 +122,7 @@ def _calls_in(value: object) -> Iterator[tuple[str, JsonObject]]:
 
 @dataclass(slots=True)
 class ToolEvidence:
-    """What failing runs show. ``confused``: (expected, called) with its number; ``arguments``: (tool, argument) likewise;
+    """The mistakes of failing runs. ``confused``: (expected, called) with its number; ``arguments``: (tool, argument) likewise;
     ``faults``: calls of a tool that were refused, failed or repeated."""
 
     confused: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])

@@ -1,6 +1,6 @@
 """The requests to the writing model: one signature a job, and the form in which runs and data are shown to it.
 
-Texts of models, tools and data sets are fenced and named as data: a text that says "ignore the task" is one more text.
+Texts of models, tools and data sets are fenced and named as data: the text "ignore the task" in them is one more text.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ContrastRuns(Signature):
 class DescribeTools(Signature):
     """Rewrite the descriptions of tools that a model confuses or calls with wrong arguments.
 
-    A description tells when to use the tool, and when to use another one instead: "Use for ...; not for ..., that is ...".
+    A description names the cases for the tool, and those for another one: "Use for ...; not for ..., that is ...".
     Describe an argument only if calls got it wrong: its format, unit or source. Types, names and behaviour of the tools do not
     change. Copy no results of tools.
     """

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
-from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
-from sigwire.optimizers.engine.plan import Amount, Forecast
 from sigwire.optimizers.operators.racing import BLOCK
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.reflective.evolution import Evolution, EvolutionPlan
 from sigwire.optimizers.reflective.gepa_result import GEPAResult
 from sigwire.optimizers.reflective.rewriting import MOST_GROUPS
+from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
@@ -134,30 +133,12 @@ class GEPA(Optimizer):
             parse_failures=self.add_format_failure_as_feedback,
         )
 
-    def plan(
-        self,
-        student: Module,
-        trainset: Iterable[Example],
-        valset: Iterable[Example] | None = None,
-        *,
-        teacher: Module | None = None,
-        testset: Iterable[Example] | None = None,
-        **options: Any,
-    ) -> Forecast:
-        """Return what ``compile`` with these arguments may cost, at most the limits of the search. No call is made."""
-        train, val, test = list(trainset), list(valset or ()), list(testset or ())
-        found = super().plan(student, train, val, teacher=teacher, testset=test, **options)
-        count = len(student.named_predictors())
-        val_rows = len(val) or len(train) // 2
-        settings = self._settings(len(train) if val else len(train) - val_rows, val_rows, count)
-        runs = Amount(
-            min(found.runs.min, val_rows), found.runs.expected, max(found.runs.max, settings.runs + 2 * len(test))
-        )
-        writing = Amount(0, found.writing.expected, max(found.writing.max, settings.turns * count * MOST_GROUPS))
-        per_run = Amount(runs.min * count, runs.expected * count, runs.max * count)
-        return Forecast(runs, writing, per_run + writing)
+    def _most(self, task: Task) -> tuple[int, int]:
+        settings = self._settings(len(task.train), len(task.val), len(task.signatures))
+        return settings.runs, settings.turns * len(task.signatures) * MOST_GROUPS
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
-        """Add ``detailed_results``, made from the report when it is read, if ``track_stats`` is true."""
+        """Add ``candidate_programs``, best first, and with ``track_stats`` ``detailed_results``, made when they are read."""
+        program.candidate_programs = scored_programs(student, report)
         if self.track_stats:
             program.detailed_results = GEPAResult(student, report)

@@ -15,6 +15,7 @@ from sigwire.optimizers.operators.climbing import climb
 from sigwire.optimizers.operators.proposing import TIPS, evidence, proposed, summary_of
 from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
+from sigwire.optimizers.reflective.tool_options import tool_options
 from sigwire.optimizers.reports.programs import percent, scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, report
@@ -26,6 +27,7 @@ _SIZES: Mapping[str, int] = {"light": 6, "medium": 12, "heavy": 18}
 _BATCH = 6  # candidates of a race; a setting of the search, not of the number of threads
 _RUN, _SHOWN = 16, 8  # rows of evidence
 _REFINED = 4
+_TOOL_TEXTS = 3  # rewritings of the tools of a predictor
 
 
 class MIPROv2(Optimizer):
@@ -34,8 +36,9 @@ class MIPROv2(Optimizer):
 
     ``auto`` "light", "medium" or "heavy" makes 6, 12 or 18 instructions and sets of demos and as many trials as the paper's
     code; ``auto=None`` takes ``num_candidates`` and ``compile(num_trials=)``. The present instruction and demos are options
-    too. Trials are proposed by TPE (Bergstra et al. 2011) in batches; the candidates of a batch race against the leader.
-    ``minibatch`` and its options are accepted: races decide how many rows a candidate needs. ``log_dir`` has the journal.
+    too, and rewritings of tools that the student confuses. Trials are proposed by TPE (Bergstra et al. 2011) in batches; the
+    candidates of a batch race against the leader. ``minibatch`` and its options are accepted: races decide how many rows a
+    candidate needs. ``log_dir`` has the journal.
     Cost: up to 3 · max_bootstrapped_demos successes of runs for the demos, 1 + n · P writing calls for n instructions and P
     predictors, and races of about 2 · trials · 8 runs.
     """
@@ -49,7 +52,7 @@ class MIPROv2(Optimizer):
         "minibatch_full_eval_steps": 5,
         "view_data_batch_size": 10,
     }
-    _fixed_tunes = frozenset({"instructions", "demos"})
+    _fixed_tunes = frozenset({"instructions", "demos", "tools"})
 
     def __init__(
         self,
@@ -97,10 +100,11 @@ class MIPROv2(Optimizer):
         count = self._count(options)
         try:
             demos = yield from self._demo_sets(task, options, count)
+            tools = yield from tool_options(task, _TOOL_TEXTS)
             texts = yield from self._instructions(task, options, count)
             names = {
                 f"{kind}/{name}": len(found[name])
-                for kind, found in (("text", texts), ("demos", demos))
+                for kind, found in (("text", texts), ("demos", demos), ("tools", tools))
                 for name in found
             }
             sampler = task.choices("trials", {name: size for name, size in names.items() if size > 1})
@@ -108,7 +112,7 @@ class MIPROv2(Optimizer):
             while left > 0:
                 choices = sampler.ask(min(_BATCH, left))
                 left -= len(choices)
-                arms = [joined(task, choice, texts, demos) for choice in choices]
+                arms = [joined(task, choice, texts, demos, tools) for choice in choices]
                 for arm in arms:
                     yield from report(Proposed(arm, "instruction and demos", (*arm.texts, *arm.demos)))
                 result = yield from race(task, arms, task.val, keep=leader)

@@ -34,10 +34,12 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
     the same 24 validation rows; the four best race on all rows. Needs the extra ``sigwire[optuna]``.
 
     Cost, with T training and V validation rows and n trials: at most ``max_rounds``·T runs for the pool, at most 24·n for the
-    trials, and about 2·V + 32 for the race. Result, as in DSPy: ``candidate_programs``.
+    trials, and about 2·V + 32 for the race, and V more on training rows if
+    it is undecided whether the winner is better. Result, as in DSPy: ``candidate_programs``.
     """
 
     _compile_options: ClassVar[Mapping[str, Any]] = {"max_demos": None}
+    _is_fair_on_training_rows = True
 
     def __init__(
         self,

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Unpack
 from sigwire.core.json import JsonObject
 from sigwire.modules.module import Module
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.reflective.ascent import Ascent, AscentPlan
+from sigwire.optimizers.reflective.ascent import FINALISTS, Ascent, AscentPlan
+from sigwire.optimizers.reflective.rewriting import MOST_GROUPS
 from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
@@ -22,8 +23,8 @@ class SIMBA(Optimizer):
     """Add rules and demos that rows with failures or differing runs teach (DSPy's ``SIMBA``: stochastic introspective
     mini-batch ascent).
 
-    Each of ``max_steps`` steps runs the leader on ``bsize`` training rows, and once more, at temperature 1, programs drawn by
-    their scores on those that failed. From the rows with the widest gaps it makes ``num_candidates`` candidates: rules that the
+    Each of ``max_steps`` steps runs the leader on ``bsize`` training rows, and, at temperature 1, programs drawn by their
+    scores on those that failed. From the rows with the widest gaps it makes ``num_candidates`` candidates: rules that the
     writing model derives from better and worse runs with the metric's feedback, every second one with a demo of a successful
     run too. Rules are items of the instruction; a rule that is there already is not added, and a proposal that adds nothing
     costs no run. The candidates race on the same rows; the winners of all steps race on the validation rows.
@@ -74,6 +75,11 @@ class SIMBA(Optimizer):
             by_teacher=bool(self.teacher_settings),
         )
         return Ascent(task, plan).steps()
+
+    def _most(self, task: Task) -> tuple[int, int]:
+        batch, count = min(self.bsize, len(task.train)), self.num_candidates
+        runs = self.max_steps * batch * (2 + count) + (1 + FINALISTS) * len(task.val)
+        return runs, self.max_steps * count * MOST_GROUPS
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``, best first, and ``trial_logs`` by step; scores are those on validation rows."""

@@ -1,0 +1,86 @@
+"""The notebooks of the examples run in a real kernel, without a key: the last state of each cell is its card, not a bar."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+jupytext = pytest.importorskip("jupytext")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.md"))
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The notebooks by name, executed in a copy of the examples."""
+    copy = tmp_path_factory.mktemp("notebooks") / "examples"
+    shutil.copytree(ROOT / "examples", copy, ignore=shutil.ignore_patterns("__pycache__", "runs"))
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("SIGWIRE_PROGRESS", "SIGWIRE_LM", "CI"):
+            patched.delenv(name, raising=False)
+        patched.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        yield {page.stem: run(page, copy / "notebooks") for page in NOTEBOOKS}
+
+
+def run(page: Path, folder: Path) -> Any:
+    notebook = jupytext.read(page)
+    settings = {"metadata": {"path": str(folder)}}
+    return nbclient.NotebookClient(notebook, kernel_name="python3", timeout=60, resources=settings).execute()
+
+
+def cells(notebook: Any, source: str) -> list[Any]:
+    found = [cell for cell in notebook.cells if cell.cell_type == "code" and source in cell.source]
+    assert found, source
+    return found
+
+
+def html(cell: Any) -> str:
+    """Return the HTML of the only output of a cell."""
+    (output,) = cell.outputs
+    return str(output.data["text/html"])
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
+def test_notebook_has_no_outputs_and_runs_without_an_error_or_a_widget(executed: dict[str, Any], page: Path) -> None:
+    assert [cell for cell in jupytext.read(page).cells if cell.get("outputs")] == []
+    notebook = executed[page.stem]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert code
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    assert [each for cell in code for each in cell.outputs if each.output_type == "error"] == []
+    assert "widgets" not in notebook.metadata
+    assert [each for cell in code for each in cell.outputs if each.get("name") == "stderr"] == []
+
+
+def test_cell_of_an_evaluation_ends_with_the_card_and_no_bar(executed: dict[str, Any]) -> None:
+    notebook = executed["evaluate_and_compare"]
+    for cell in [*cells(notebook, 'log=runs / "baseline.jsonl"'), *cells(notebook, 'log=runs / "taught.jsonl"')]:
+        assert "EvaluationResult" in html(cell)
+        assert "<progress" not in html(cell)
+    (shown,) = cells(notebook, "sigwire.compare(")
+    assert "with demos is better than baseline" in html(shown)
+    (resumed,) = cells(notebook, "resumed.mean == baseline.mean")
+    assert resumed.outputs[0].text == "True 24 of 48 were not run again\n"
+
+
+def test_optimization_shows_its_report_its_plots_and_the_changed_words(executed: dict[str, Any]) -> None:
+    notebook = executed["optimize"]
+    (searched,) = cells(notebook, "report = OptimizationReport.of(optimized)")
+    assert "on 40 test rows" in html(searched)
+    for kind in ("score", "cost", "rows"):
+        (plotted,) = cells(notebook, f'report.plot("{kind}")')
+        assert html(plotted).startswith("<svg")
+    (changed,) = cells(notebook, 'diffs["self.tools.rma_create.desc"]')
+    assert "<ins>" in html(changed)
+    (reloaded,) = cells(notebook, "again.headline ==")
+    assert reloaded.outputs[0].data["text/plain"].startswith("(True, ")
