@@ -2,5 +2,5 @@
 
 demos      demos from runs and from rows             proposing  new instructions, summaries, rules
 racing     race(): losers are dropped block by block climbing   one step of coordinate ascent
-choosing   candidates as choices by predictor
+choosing   candidates as choices by predictor         texts      checks of proposals, fences
 """
