@@ -8,13 +8,15 @@ from sigwire.errors import ConfigurationError
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.ensemble import Ensemble
+from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.knn import KNNFewShot
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
+from sigwire.optimizers.rules.simba import SIMBA
 
 __all__ = [
-    "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch",
+    "GEPA", "SIMBA", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch",
     "BootstrapRS", "Ensemble", "KNNFewShot", "LabeledFewShot",
 ]  # fmt: skip
 

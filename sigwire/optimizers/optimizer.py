@@ -6,6 +6,7 @@ generator (``compile_steps``) that ``compile`` blocks on and ``acompile`` awaits
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -117,10 +118,11 @@ class Optimizer(ChecksKeywords):
         name = type(self).__name__
         for option, given in search.items():
             if option not in SearchOptions.__annotations__:
-                hint = suggest(option, SearchOptions.__annotations__)
-                known = ", ".join(sorted(SearchOptions.__annotations__))
+                own = inspect.signature(type(self).__init__).parameters.keys() - {"self", "search"}
+                hint, known = suggest(option, own | SearchOptions.__annotations__.keys()), SearchOptions.__annotations__
                 raise ConfigurationError(
-                    f"{name} has no option {option!r} (making it). {hint}Options of every optimizer are {known}."
+                    f"{name} has no option {option!r} (making it). {hint}Its options are {', '.join(sorted(own))}, and those "
+                    f"of every optimizer: {', '.join(sorted(known))}."
                 )
             fits, wanted = _CHECKS.get(option, (_anything, ""))
             if not fits(given):
@@ -139,6 +141,9 @@ class Optimizer(ChecksKeywords):
         self.search = search
         self.budget = read_budget(search.get("budget"))
         self._plan = MetricPlan(metric) if metric is not None else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'' if self._plan is None else f'metric={self._plan.name}'})"
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule of a search. ``options`` are those of ``compile``."""
@@ -212,9 +217,9 @@ class Optimizer(ChecksKeywords):
             raise InputError(f"{name} compiles a module of sigwire, not {type(student).__name__} (compiling).")
         for option in options:
             if option not in self._compile_options:
-                known = ", ".join(sorted(self._compile_options)) or "none of its own"
+                known = ("trainset", "valset", "testset", "teacher", *sorted(self._compile_options))
                 raise ConfigurationError(
-                    f"{name}.compile has no option {option!r}. {suggest(option, self._compile_options)}Its options: {known}."
+                    f"{name}.compile has no option {option!r}. {suggest(option, known)}Its options: {', '.join(known)}."
                 )
         return {**self._compile_options, **options}
 

@@ -113,3 +113,21 @@ class TwoSteps(Module):
 def scores(program: Any, examples: Sequence[Example]) -> float:
     """Return the mean accuracy of a program."""
     return sum(exact(each, program(**each.inputs())) for each in examples) / len(examples)
+
+
+PHRASES = ("Be brief.", "Answer with a colour.", HINT, "Think of paint.", "Read the question twice.", "Be polite.")
+
+
+def pure_writer() -> FakeLM:
+    """Return a writing model that fills each output with a phrase that depends on the request alone."""
+
+    def write(request: Request) -> Any:
+        text = repr([(message.role, message.text) for message in request.messages]) + repr(
+            sorted(request.options.items())
+        )
+        asked = request.messages[-1].text.rpartition("Reply with")[2]
+        names = [name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", asked) if name != "completed"]
+        phrases = {name: PHRASES[int(share(f"{name}/{text}") * len(PHRASES))] for name in names}
+        return "\n\n".join(f"[[ ## {name} ## ]]\n{phrase}" for name, phrase in phrases.items())
+
+    return FakeLM(write)

@@ -28,7 +28,7 @@ from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.reports.report import StopReason
 from sigwire.settings import context, current
 from tests.optimizers.stub import Stub, exact, share
-from tests.optimizers.table import CALLS, CHOOSES, TABLE, TRAIN, VAL, outcome, student
+from tests.optimizers.table import CALLS, CHOOSES, TABLE, TRAIN, UNLISTED, VAL, outcome, student
 
 ROOT = Path(__file__).parents[2]
 EVERY = pytest.mark.parametrize("name", TABLE)
@@ -96,8 +96,9 @@ def test_calls_are_within_the_plan(name: str, seed: int) -> None:
     optimizer = TABLE[name](seed=seed)
     plan = optimizer.plan(student(lm), TRAIN, VAL)
     assert lm.requests == []
-    optimizer.compile(student(lm), trainset=TRAIN, valset=VAL)
-    assert plan.calls.min <= len(lm.requests) <= plan.calls.max
+    spent = optimizer.compile(student(lm), trainset=TRAIN, valset=VAL).optimization.spent
+    assert plan.calls.min <= spent.calls <= plan.calls.max
+    assert spent.runs == len(lm.requests)
 
 
 @RUNS
@@ -107,7 +108,7 @@ def test_budget_is_never_exceeded_and_the_best_until_then_is_returned(name: str,
     program = compiled(name, lm, budget=budget, num_threads=4)
     assert len(lm.requests) <= budget
     report = program.optimization
-    assert report.spent.calls - report.spent.writing_calls == len(lm.requests)
+    assert report.spent.calls == len(lm.requests) + report.spent.writing_calls <= budget
     assert report.reason in (StopReason.BUDGET, StopReason.FINISHED)
 
 
@@ -315,7 +316,7 @@ def test_candidate_programs_are_scored_best_first_and_plain(name: str) -> None:
     json.dumps([report.winner.to_json(), report.scores, [trial.mean for trial in report.trials]])
     listed = getattr(program, "candidate_programs", None)
     if listed is None:
-        assert name not in CHOOSES
+        assert name not in CHOOSES or name in UNLISTED
         return
     json.dumps(listed.to_json())
     full = [each["score"] for each in listed if len(each["subscores"]) == len(VAL)]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import permutations
+from typing import Any, cast
 
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
@@ -212,27 +213,29 @@ class Evolution:
 
     def _components(self, parent: Candidate, runs: Sequence[RowCell], turn: int) -> list[tuple[str, str]]:
         """Return what is rewritten: predictors with "instructions" or "tools"."""
-        blamed = blame(self.task, runs, self.plan.perfect)
-        offered: dict[str, list[tuple[str, str]]] = {}
-        for name in blamed:
-            kinds = ["instructions"] * (f"{name}.instructions" in self.task.slots)
-            if len(tool_names(self.task, name)) > 1 and ToolEvidence.of(self.task, name, runs, self.plan.perfect).rows:
-                kinds.append("tools")
-                self.met_tool_faults = True
-            offered |= {name: [(name, kind) for kind in kinds]} if kinds else {}
-        every = [each for found in offered.values() for each in found]
+        blamed, chosen = blame(self.task, runs, self.plan.perfect), self.plan.components
+        offered = {name: kinds for name in blamed if (kinds := self._kinds(name, runs))}
+        every = [(name, kind) for name, kinds in offered.items() for kind in kinds]
         number = self.turns_of.get(parent.digest, 0)
         self.turns_of[parent.digest] = number + 1
-        if not every or self.plan.components == "all":
+        if not every or chosen == "all":
             return every
-        if self.plan.components == "round_robin":
+        if chosen == "round_robin":
             return [every[number % len(every)]]
-        if callable(self.plan.components):
-            names = self.plan.components(self._state(turn), *self._seen(parent, runs))
-            return [each for each in every if each[0] in names or ".".join(each) in names]
+        if callable(chosen):
+            wanted: list[str] = list(cast("Any", chosen)(self._state(turn), *self._seen(parent, runs)))
+            return [each for each in every if each[0] in wanted or ".".join(each) in wanted]
         names, source = list(offered), self.task.rng("component", turn)
         name = source.choices(names, [blamed[each] + 0.01 for each in names])[0]
-        return [offered[name][-1] if source.random() < 0.75 else offered[name][0]]  # tools, if they are to blame
+        return [(name, offered[name][-1 if source.random() < 0.75 else 0])]  # tools, if they are to blame
+
+    def _kinds(self, name: str, runs: Sequence[RowCell]) -> list[str]:
+        """Return the kinds of texts of a predictor that runs give a reason to rewrite."""
+        kinds = ["instructions"] * (f"{name}.instructions" in self.task.slots)
+        if len(tool_names(self.task, name)) > 1 and ToolEvidence.of(self.task, name, runs, self.plan.perfect).rows:
+            kinds.append("tools")
+            self.met_tool_faults = True
+        return kinds
 
     def _seen(self, parent: Candidate, runs: Sequence[RowCell]) -> tuple[Any, ...]:
         """Return the arguments of a component selector behind its state."""
@@ -274,20 +277,18 @@ class Evolution:
     def _merged(
         self, leaders: Sequence[str], strengths: Mapping[str, float]
     ) -> tuple[Candidate, Candidate] | tuple[None, None]:
-        for first in leaders:
-            for second in leaders:
-                one, two = self.pool[first], self.pool[second]
-                above, also = ancestors(one, self.pool), ancestors(two, self.pool)
-                if first >= second or first in also or second in above or (first, second) in self.tried_merges:
-                    continue
-                self.tried_merges.add((first, second))
-                for each in above:
-                    if each not in also or strengths[each] > min(strengths[first], strengths[second]):
-                        continue
-                    better = one if strengths[first] >= strengths[second] else two
-                    child = merged(one, two, self.pool[each], prefers_first=better is one)
-                    if child is not None and child.digest not in self.known:
-                        return child, better
+        for first, second in permutations(leaders, 2):
+            one, two = self.pool[first], self.pool[second]
+            above, also = ancestors(one, self.pool), ancestors(two, self.pool)
+            if first >= second or first in also or second in above or (first, second) in self.tried_merges:
+                continue
+            self.tried_merges.add((first, second))
+            better = one if strengths[first] >= strengths[second] else two
+            least = min(strengths[first], strengths[second])
+            for shared in [each for each in above if each in also and strengths[each] <= least]:
+                child = merged(one, two, self.pool[shared], prefers_first=better is one)
+                if child is not None and child.digest not in self.known:
+                    return child, better
         return None, None
 
     # --- the end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject
@@ -103,7 +103,7 @@ def rewrite_tools_by(
             "components_to_update": list(slots),
         }
         (answer,) = yield from write(proposer, inputs, rows=[record.row for record in records], sample=sample)
-        given = answer if is_mapping(answer) else {}
+        given: Mapping[str, Any] = answer if is_mapping(answer) else {}
         texts |= {slot: str(given[slot]).strip() for slot in slots if given.get(slot)}
     return texts
 
@@ -132,5 +132,5 @@ def rewrite_by(
     }
     rows = dict.fromkeys(record.row for found in records.values() for record in found)
     (answer,) = yield from write(proposer, inputs, rows=tuple(rows), sample=sample)
-    given = answer if is_mapping(answer) else {}
+    given: Mapping[str, Any] = answer if is_mapping(answer) else {}
     return {f"{name}.instructions": str(given[name]).strip() for name in dataset if given.get(name)}

@@ -59,5 +59,5 @@ class DescribeTools(Signature):
     problems: str = InputField(desc="how often which call was made in place of which")
     runs: str = InputField(desc=_RUNS)
     tool_descriptions: dict[str, dict[str, Any]] = OutputField(
-        desc='for each tool an object: {"description": "...", "args": {"<argument>": "..."}}; leave out what stays'
+        desc='for each tool an object as in tools: {"description": "...", "args": {"<argument>": "..."}}; omit what stays'
     )
