@@ -16,6 +16,8 @@ from sigwire.core.example import Example
 from sigwire.core.request import Request
 from sigwire.errors import LMServerError
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
 
 LABELS = ("red", "green", "blue", "grey")
 HINT = "Divide by four."
@@ -93,6 +95,19 @@ class Stub(FakeLM):
         assert number is not None, text
         is_right = share(mark) < self._skill(request)
         return {"answer": label(number if is_right else number + 1)}
+
+
+class TwoSteps(Module):
+    """Names a colour by two predictors of equal signatures; the second one decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = Predict("question -> answer", lm=Stub())
+        self.check = Predict("question -> answer", lm=Stub())
+
+    def forward(self, question: str) -> Any:
+        self.name(question=question)
+        return self.check(question=question)
 
 
 def scores(program: Any, examples: Sequence[Example]) -> float:

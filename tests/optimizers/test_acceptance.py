@@ -339,12 +339,9 @@ def test_optimizer_states_its_cost(cls: type[Optimizer]) -> None:
     assert "Cost:" in text or "Cost," in text or "No call is made" in text
 
 
-def test_rules_are_short_and_do_no_input_or_output() -> None:
+def test_rules_are_short_and_open_no_file() -> None:
     folder = Path(sys.modules[Optimizer.__module__].__file__ or "").parent / "rules"
     for path in sorted(folder.glob("*.py")):
         text = path.read_text()
         assert text.count("\n") < 230, path.name
-        for module in ("sigwire.lm", "threading", "time", "os", "pathlib"):
-            assert f"import {module}\n" not in text, (path.name, module)
-            assert f"from {module} import" not in text, (path.name, module)
         assert "open(" not in text, path.name

@@ -13,9 +13,10 @@ from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.events import Kept
 from sigwire.optimizers.operators.proposing import fields_of
 from sigwire.optimizers.operators.racing import race
+from sigwire.optimizers.operators.texts import checked
 from sigwire.optimizers.reflective.items import with_items
 from sigwire.optimizers.reflective.reflection import RowCell, blame, records_of, shown_runs, text_of
-from sigwire.optimizers.reflective.rewriting import checked, rewrite_tools
+from sigwire.optimizers.reflective.rewriting import rewrite_tools
 from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
 from sigwire.optimizers.reflective.writing import ContrastRuns
 from sigwire.optimizers.rule import Measure, Rule, RuleSteps, RunKey, measure, report, write

@@ -19,15 +19,10 @@ from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Warned
 from sigwire.optimizers.operators.racing import BLOCK, race
+from sigwire.optimizers.operators.texts import checked
 from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, merged, undominated
 from sigwire.optimizers.reflective.reflection import RowCell, blame, text_of
-from sigwire.optimizers.reflective.rewriting import (
-    checked,
-    rewrite_by,
-    rewrite_instruction,
-    rewrite_tools,
-    rewrite_tools_by,
-)
+from sigwire.optimizers.reflective.rewriting import rewrite_by, rewrite_instruction, rewrite_tools, rewrite_tools_by
 from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.task import Task

@@ -13,8 +13,8 @@ from sigwire.core.json import JsonObject, dumps
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.operators.texts import fenced
 from sigwire.optimizers.reflective.tool_tuning import transcript
-from sigwire.optimizers.reflective.writing import fenced
 from sigwire.optimizers.task import Task
 
 __all__ = ["RowCell", "RunRecord", "blame", "records_of", "shown_runs", "text_of"]

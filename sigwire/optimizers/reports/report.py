@@ -135,10 +135,10 @@ class SearchTrial:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchTrial:
         """Decode the result of ``to_json``."""
+        spent = None if data["spent"] is None else Spent.from_json(data["spent"])
         made: dict[str, Any] = {"candidate": Candidate.from_json(data["candidate"]), "changes": tuple(data["changes"])}
-        spent = data["spent"]
-        values: dict[str, Any] = {**data, **made, "spent": None if spent is None else Spent.from_json(spent)}
-        return cls(**values)
+        made["spent"] = spent
+        return cls(**{**data, **made})
 
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:

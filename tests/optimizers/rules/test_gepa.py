@@ -18,7 +18,6 @@ from sigwire.evaluate.cell import cell_steps
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
-from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.engine.search import Rows
 from sigwire.optimizers.judge import ScoreTable
@@ -29,7 +28,7 @@ from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.simba import SIMBA
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from tests.optimizers.stub import HINT, Stub, exact, rows, scores
+from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, rows, scores
 from tests.optimizers.writer import Writer
 
 TRAIN, VAL, TEST = rows(24), rows(48, 100), rows(200, 500)
@@ -110,19 +109,6 @@ def test_search_resumes_from_its_journal_without_new_calls(make: Make, tmp_path:
     assert again.found == first.found
     assert lm.requests == []
     assert optimizer.prompt_model.asked == []
-
-
-class TwoSteps(Module):
-    """Names a colour by two predictors of equal signatures; the second one decides."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.name = Predict("question -> answer", lm=Stub())
-        self.check = Predict("question -> answer", lm=Stub())
-
-    def forward(self, question: str) -> Any:
-        self.name(question=question)
-        return self.check(question=question)
 
 
 def test_feedback_for_one_predictor_reaches_its_reflection_only() -> None:
