@@ -56,7 +56,8 @@ def words_of_customers(
         known = set(re.findall(r"[a-z]+", candidate[slot].lower()))
         words = dict.fromkeys(word for text in missed for word in re.findall(r"[a-z]+", text.lower()))
         new = [word for word in words if word not in COMMON | known]
-        texts[slot] = candidate[slot] + "".join(f" {word}" for word in new)
+        if new:
+            texts[slot] = f"{candidate[slot]} {' '.join(new)}"
     return texts
 
 

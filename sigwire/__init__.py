@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from sigwire.optimizers.rules.miprov2 import MIPROv2
     from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
     from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
+    from sigwire.optimizers.rules.simba import SIMBA
     from sigwire.settings import configure, context, settings
     from sigwire.signatures.declarations import InputField, OutputField
     from sigwire.signatures.signature import Signature, ensure_signature, make_signature
@@ -96,8 +97,8 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "COPRO", "EM", "F1", "GEPA", "LM", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped", "ApprovalNeeded",
-    "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
+    "COPRO", "EM", "F1", "GEPA", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
+    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
     "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
     "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
     "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
@@ -199,6 +200,7 @@ _NAMES_BY_MODULE = {
     "sigwire.optimizers.rules.miprov2": "MIPROv2",
     "sigwire.optimizers.rules.optuna_search": "BootstrapFewShotWithOptuna",
     "sigwire.optimizers.rules.random_search": "BootstrapFewShotWithRandomSearch BootstrapRS",
+    "sigwire.optimizers.rules.simba": "SIMBA",
     "sigwire.settings": "configure context settings",
     "sigwire.signatures.declarations": "InputField OutputField",
     "sigwire.signatures.signature": "Signature ensure_signature make_signature",
@@ -209,7 +211,7 @@ _NAMES_BY_MODULE = {
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _DSPY_ONLY = frozenset(
     "DummyLM SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
-    "streaming streaming_response sync_send_to_stream teleprompt".split()
+    "streaming streaming_response sync_send_to_stream teleprompt Teleprompter".split()
 )
 
 

@@ -3,6 +3,7 @@ optimizations gain on rows that the searches did not see."""
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import os
 import re
@@ -215,6 +216,20 @@ def test_tuned_descriptions_of_tools_are_better_on_requests_that_the_search_did_
     assert float(found[3]) > 0
 
 
+@pytest.mark.parametrize("name", ["support_mail", "support_tools"])
+def test_data_of_the_optimizations_are_in_three_parts_that_share_no_text(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    data = importlib.import_module(name)
+    assert doctest.testmod(data).failed == 0
+    texts = [row[next(iter(row.inputs()))] for part in data.split() for row in part]
+    assert len(texts) == len(set(texts)) >= 120
+    with pytest.raises(ValueError, match="two texts are nearly equal: Where is my parcel 7"):
+        data.refuse_duplicates(["Where is my parcel 1042?", "Where is my parcel 7?"])
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["optimize_extraction.py", "optimize_tools.py"])
 def test_optimization_runs_with_a_model_over_http(tmp_path: Path, name: str) -> None:
     with FakeProvider(LM("offline/lexical"), key="sk-mine") as provider:

@@ -221,6 +221,18 @@ def test_every_file_opens_with_a_docstring(path: Path) -> None:
     assert ast.get_docstring(TREES[path])
 
 
+@pytest.mark.parametrize(
+    "folder", [f"{room}{inner}" for room in ("evaluate", "optimizers") for inner in ("", "/*")], ids=str
+)
+def test_docstring_of_a_folder_lists_its_files(folder: str) -> None:
+    for path in PACKAGE.glob(f"{folder}/__init__.py"):
+        listed = set(re.findall(r"\w+", ast.get_docstring(TREES[path]) or ""))
+        inside = {
+            each.stem for each in path.parent.iterdir() if each.suffix == ".py" or (each / "__init__.py").exists()
+        }
+        assert inside - {"__init__"} <= listed or path.parent.name == "rules", path
+
+
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_no_file_pickles_imports_the_front_door_or_runs_text(path: Path) -> None:
     names = imported(TREES[path])

@@ -44,7 +44,7 @@ class SigwireSession(Session):
         self.task, self.rows, self.seed = task, {row.text: row for row in (*rows.train, *rows.val)}, seed
         self.train, self.val = rows.train, rows.val
         url = f"http://127.0.0.1:{port}/v1"
-        sigwire.configure(lm=sigwire.LM(MODEL, base_url=url, api_key="key", temperature=0.0))
+        self.lm = sigwire.LM(MODEL, base_url=url, api_key="key", temperature=0.0)
         self.writer = sigwire.LM(MODEL, base_url=url, api_key="key", temperature=1.0)
         self.tools = [_tool(name) for name in TOOLS]
 
@@ -59,7 +59,7 @@ class SigwireSession(Session):
         else:
             output: Any = Literal[task.labels] if task.labels else str
             fields = {task.input: (str, sigwire.InputField()), task.output: (output, sigwire.OutputField())}
-        return sigwire.Predict(sigwire.make_signature(fields, task.instructions))
+        return sigwire.Predict(sigwire.make_signature(fields, task.instructions), lm=self.lm)
 
     def scored(self, program: Any, rows: Sequence[Row]) -> float:
         return sum(is_right(row, self._answer(program, row)) for row in rows) / len(rows)

@@ -103,12 +103,12 @@ def cell_steps(
 ) -> Steps[Cell]:
     """Run a program on the inputs of an example and score its prediction. Without a plan nothing is scored.
 
-        ``traced``: the cell has a ``TraceStep`` for each call of a predictor. ``strict``: the metric gets the trace, as while demos
-        are collected. ``timeout``: seconds; a program that takes longer failed. ``rollout_id``: the sample that all model calls of
-        the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is called with
-            the prediction, before it is scored. ``explained``: a metric that takes ``pred_name`` is called again for each predictor
-        of the trace, for its ``feedbacks``.
-        """
+    ``traced``: the cell has a ``TraceStep`` for each call of a predictor. ``strict``: the metric gets the trace, as while
+    demos are collected. ``timeout``: seconds; a program that takes longer failed. ``rollout_id``: the sample that all model
+    calls of the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is
+    called with the prediction, before it is scored. ``explained``: a metric that takes ``pred_name`` is called again for
+    each predictor of the trace, for its ``feedbacks``.
+    """
     run_of = _ProgramRun(program, example, traced or strict, timeout, rollout_id)
     with _unstreamed(), track_usage() as tracker:
         try:

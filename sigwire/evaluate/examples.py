@@ -110,6 +110,10 @@ def _input_names(index: int, example: object, part: str) -> frozenset[str]:
 
 def _check_inputs(index: int, names: frozenset[str], program: object, part: str) -> None:
     """Compare the inputs of an example with those of a signature, or with the parameters of the user's function."""
+    if isinstance(program, type):
+        raise InputError(
+            f"The program is the class {program.__name__} (starting an evaluation). Pass {program.__name__}()."
+        )
     name = type(program).__name__ if isinstance(program, Module) else getattr(program, "__name__", "the program")
     spec = getattr(getattr(program, "signature", None), "spec", None)
     problem = _parameter_problem(names, program) if spec is None else _signature_problem(names, spec)

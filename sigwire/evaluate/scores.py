@@ -36,12 +36,15 @@ class Score(Value):
 
 def read_score(result: object) -> Score:
     """Return the score that a metric returned: a number, a bool, a ``Score``, a ``Prediction(score=, feedback=, subscores=)``
-    or a dict with ``score``. A dict without ``score`` has several metrics by name; the first is the headline.
+    or a dict with ``score``, whose further numbers are subscores. A dict without ``score`` has several metrics by name; the
+    first is the headline.
 
     Raises ``MetricError`` for ``None``, NaN, infinity, a text and other values.
 
     >>> read_score(True), read_score({"score": 0.5, "feedback": "half"}).feedback
     (Score(value=1.0, feedback='', subscores={}), 'half')
+    >>> read_score({"score": 0.5, "topic": 1.0}).subscores
+    {'topic': 1.0}
     >>> read_score({"exact": False, "f1": 0.5})
     Score(value=0.0, feedback='', subscores={'exact': 0.0, 'f1': 0.5})
     >>> read_score(None)
@@ -62,11 +65,17 @@ def _score_of(fields: Mapping[str, object]) -> Score:
     parts: object = fields.get("subscores") or fields.get("objective_scores") or {}
     if not is_mapping(parts):
         raise MetricError(f"The metric returned subscores of the type {type(parts).__name__} (scoring). Return a dict.")
+    more = {
+        name: value for name, value in fields.items() if name not in _SCORE_KEYS and isinstance(value, (int, float))
+    }
     return Score(
         _number(fields["score"]),
         feedback="" if feedback is None else str(feedback),
-        subscores={str(name): _number(value) for name, value in parts.items()},
+        subscores={str(name): _number(value) for name, value in (more | dict(parts)).items()},
     )
+
+
+_SCORE_KEYS = frozenset({"score", "feedback", "subscores", "objective_scores"})
 
 
 def _several_scores(fields: Mapping[str, object]) -> Score:

@@ -20,7 +20,7 @@ from statistics import fmean, median, multimode
 
 from sigwire.core.json import Value
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.figures.quantiles import NORMAL, t_quantile, z_of
+from sigwire.evaluate.quantiles import NORMAL, t_quantile, z_of
 
 __all__ = [
     "Interval", "PairedDifference", "bonett_price", "bootstrap_interval", "check_reducer", "clustered_interval", "holm",

@@ -6,6 +6,7 @@ generator (``compile_steps``) that ``compile`` blocks on and ``acompile`` awaits
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -24,7 +25,6 @@ from sigwire.journal.packing import digest_of
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
-from sigwire.observe.callbacks import watched_call
 from sigwire.optimizers.candidate import applied, candidate_of, slots
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
 from sigwire.optimizers.engine.plan import Forecast, forecast
@@ -37,6 +37,7 @@ from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
+from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
 __all__ = ["Optimizer", "SearchOptions"]
@@ -84,7 +85,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-class Optimizer(ChecksKeywords):
+class Optimizer(Teleprompter, ChecksKeywords):
     """Base of all optimizers: ``compile`` returns a copy of a program with better texts, demos or options.
 
     ``metric(example, prediction, trace=None)`` returns a number, a bool or a ``Score``, sync or async, or is a module that
@@ -102,6 +103,7 @@ class Optimizer(ChecksKeywords):
     _needs_metric: ClassVar[bool] = True
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
+    _refused: ClassVar[Mapping[str, str]] = {}  # options of DSPy that are refused, unless they are off, and the reason
 
     def __init__(
         self,
@@ -116,12 +118,14 @@ class Optimizer(ChecksKeywords):
         **search: Unpack[SearchOptions],
     ) -> None:
         name = type(self).__name__
+        search = _without_refused(name, self._refused, search)
         for option, given in search.items():
             if option not in SearchOptions.__annotations__:
-                hint = suggest(option, SearchOptions.__annotations__)
-                known = ", ".join(sorted(SearchOptions.__annotations__))
+                own = inspect.signature(type(self).__init__).parameters.keys() - {"self", "search"}
+                hint, known = suggest(option, own | SearchOptions.__annotations__.keys()), SearchOptions.__annotations__
                 raise ConfigurationError(
-                    f"{name} has no option {option!r} (making it). {hint}Options of every optimizer are {known}."
+                    f"{name} has no option {option!r} (making it). {hint}Its options are {', '.join(sorted(own))}, and those "
+                    f"of every optimizer: {', '.join(sorted(known))}."
                 )
             fits, wanted = _CHECKS.get(option, (_anything, ""))
             if not _fits(fits, given):
@@ -141,13 +145,12 @@ class Optimizer(ChecksKeywords):
         self.budget = read_budget(search.get("budget"))
         self._plan = MetricPlan(metric) if metric is not None else None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'' if self._plan is None else f'metric={self._plan.name}'})"
+
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule of a search. ``options`` are those of ``compile``."""
         raise NotImplementedError
-
-    def get_params(self) -> dict[str, Any]:
-        """Return the options by name."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     # --- compile
 
@@ -202,11 +205,7 @@ class Optimizer(ChecksKeywords):
         rows = Rows.of(train, list(valset or ()), testset, student)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
-        inputs = {"student": student, "trainset": train, "teacher": teacher, "valset": valset}
-        with watched_call("compile", self, inputs) as end:
-            program = yield from self._searched(student, teacher or student, rows, given)
-            end(program)
-        return program
+        return (yield from self._searched(student, teacher or student, rows, given))
 
     def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         name = type(self).__name__
@@ -214,9 +213,9 @@ class Optimizer(ChecksKeywords):
             raise InputError(f"{name} compiles a module of sigwire, not {type(student).__name__} (compiling).")
         for option in options:
             if option not in self._compile_options:
-                known = ", ".join(sorted(self._compile_options)) or "none of its own"
+                known = ("trainset", "valset", "testset", "teacher", *sorted(self._compile_options))
                 raise ConfigurationError(
-                    f"{name}.compile has no option {option!r}. {suggest(option, self._compile_options)}Its options: {known}."
+                    f"{name}.compile has no option {option!r}. {suggest(option, known)}Its options: {', '.join(known)}."
                 )
         return {**self._compile_options, **options}
 
@@ -406,6 +405,14 @@ def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
     best = task.judge.ranked([task.baseline, *candidates], task.val)[0]
     estimate = Estimate.of(task.judge, task.baseline, best, candidates, task.val, None)
     return SearchEnd(best, best, StopReason.INTERRUPTED, estimate)
+
+
+def _without_refused(owner: str, refused: Mapping[str, str], given: SearchOptions) -> SearchOptions:
+    """Return the options that are not DSPy's alone. Raises ``ConfigurationError`` for one of these that asks for something."""
+    for option, value in given.items():
+        if value and option in refused:
+            raise ConfigurationError(f"{owner} does not take {option} (making it): {refused[option]}.")
+    return cast(SearchOptions, {option: value for option, value in given.items() if option not in refused})
 
 
 def _anything(given: object) -> bool:

@@ -12,7 +12,7 @@ from sigwire.core.example import Example
 from sigwire.errors import InputError
 from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.judge import Judge
-from sigwire.optimizers.operators.sampling import Choices, ChoiceSampler, RandomChoices
+from sigwire.optimizers.sampling import Choices, ChoiceSampler, RandomChoices
 from sigwire.signatures.signature import SignatureClass
 
 __all__ = ["Task"]

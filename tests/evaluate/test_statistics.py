@@ -12,7 +12,7 @@ from scipy import stats
 
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate import statistics
-from sigwire.evaluate.figures.quantiles import t_quantile
+from sigwire.evaluate.quantiles import t_quantile
 
 DRAW = random.Random(12)
 GRADED = [round(DRAW.random(), 3) for _ in range(23)]

@@ -16,6 +16,8 @@ from sigwire.core.example import Example
 from sigwire.core.request import Request
 from sigwire.errors import LMServerError
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
 
 LABELS = ("red", "green", "blue", "grey")
 HINT = "Divide by four."
@@ -95,6 +97,37 @@ class Stub(FakeLM):
         return {"answer": label(number if is_right else number + 1)}
 
 
+class TwoSteps(Module):
+    """Names a colour by two predictors of equal signatures; the second one decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = Predict("question -> answer", lm=Stub())
+        self.check = Predict("question -> answer", lm=Stub())
+
+    def forward(self, question: str) -> Any:
+        self.name(question=question)
+        return self.check(question=question)
+
+
 def scores(program: Any, examples: Sequence[Example]) -> float:
     """Return the mean accuracy of a program."""
     return sum(exact(each, program(**each.inputs())) for each in examples) / len(examples)
+
+
+PHRASES = ("Be brief.", "Answer with a colour.", HINT, "Think of paint.", "Read the question twice.", "Be polite.")
+
+
+def pure_writer() -> FakeLM:
+    """Return a writing model that fills each output with a phrase that depends on the request alone."""
+
+    def write(request: Request) -> Any:
+        text = repr([(message.role, message.text) for message in request.messages]) + repr(
+            sorted(request.options.items())
+        )
+        asked = request.messages[-1].text.rpartition("Reply with")[2]
+        names = [name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", asked) if name != "completed"]
+        phrases = {name: PHRASES[int(share(f"{name}/{text}") * len(PHRASES))] for name in names}
+        return "\n\n".join(f"[[ ## {name} ## ]]\n{phrase}" for name, phrase in phrases.items())
+
+    return FakeLM(write)

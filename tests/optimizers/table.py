@@ -9,13 +9,16 @@ from sigwire.modules.predict import Predict
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.gepa import GEPA
+from sigwire.optimizers.rules.infer_rules import InferRules
 from sigwire.optimizers.rules.knn import KNNFewShot
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
+from sigwire.optimizers.rules.miprov2 import MIPROv2
 from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from sigwire.optimizers.rules.simba import SIMBA
-from tests.optimizers.stub import exact, rows
+from tests.optimizers.stub import exact, pure_writer, rows
 from tests.optimizers.writer import Writer
 
 TRAIN, VAL = rows(16), rows(24, 100)
@@ -41,6 +44,13 @@ TABLE: dict[str, Callable[..., Optimizer]] = {
         p=LabeledFewShot(2),
         q=BootstrapFewShotWithRandomSearch(metric, num_candidate_programs=2),
     ),
+    "COPRO": lambda metric=exact, **options: COPRO(pure_writer(), metric, breadth=3, depth=2, **options),
+    "InferRules": lambda metric=exact, **options: InferRules(
+        metric=metric, prompt_model=pure_writer(), num_candidates=2, max_labeled_demos=2, **options
+    ),
+    "MIPROv2": lambda metric=exact, **options: MIPROv2(
+        metric, prompt_model=pure_writer(), auto="light", max_labeled_demos=2, **options
+    ),
 }
 """Makes an optimizer of a metric and options of the search, ``num_threads`` among them."""
 
@@ -49,6 +59,9 @@ CALLS = {name: make for name, make in TABLE.items() if name != "LabeledFewShot"}
 
 CHOOSES = {name: make for name, make in CALLS.items() if name not in ("BootstrapFewShot", "KNNFewShot")}
 """Those that choose on validation rows."""
+
+UNLISTED = frozenset({"GEPA", "InferRules"})
+"""Those without ``candidate_programs``, as in DSPy."""
 
 
 def student(lm: Any) -> Any:

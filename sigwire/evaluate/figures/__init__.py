@@ -1,6 +1,5 @@
 """The numbers of an evaluation.
 
-quantiles    of the normal and of Student's t distribution
 scored_run   ScoredRun: records, and every figure that a result shows
 exports      rows, CSV and JSON
 run_card     the card of a run

@@ -1,1 +1,5 @@
-"""An evaluation under way: options, its options, and run, which starts, keeps and stops the runs of examples."""
+"""An evaluation under way.
+
+options  EvaluationOptions, checked before any call
+run      EvaluationRun: starts, keeps and stops the runs of examples
+"""

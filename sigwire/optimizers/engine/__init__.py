@@ -1,1 +1,6 @@
-"""The engine of searches: it performs the effects of rules, stores runs, counts what is spent, and compares the winner."""
+"""The engine of searches.
+
+engine    performs the effects of a rule            search  rows, and the comparison with the student at the end
+store     finished runs and answers; the journal    plan    the cost of a search, before any call
+spending  the budget and the totals
+"""

@@ -153,10 +153,16 @@ class RunStore:
         return cast(JsonObject, json.loads(data.decode(errors="surrogatepass")))
 
 
+_DIGEST = 64  # characters of a SHA-256, which helps no reader
+
+
 def _check_header(found: Mapping[str, Any], header: Mapping[str, Any], path: object) -> None:
     changed = {name: (found.get(name), value) for name, value in header.items() if found.get(name) != value}
     if changed:
-        shown = ", ".join(f"{name} was {old!r:.60} and is {new!r:.60}" for name, (old, new) in changed.items())
+        shown = ", ".join(
+            f"other {name}" if len(str(new)) == _DIGEST else f"{name} was {old!r:.60} and is {new!r:.60}"
+            for name, (old, new) in changed.items()
+        )
         raise StateError(
             f"The journal {str(path)!r} is of another search: {shown} (resuming). Name another file, or restore what changed."
         )

@@ -1,1 +1,6 @@
-"""Operators of searches, which rules share: how candidates are made, varied and raced."""
+"""Operators of searches, which rules share.
+
+demos      demos from runs and from rows             proposing  new instructions, summaries, rules
+racing     race(): losers are dropped block by block climbing   one step of coordinate ascent
+choosing   candidates as choices by predictor         texts      checks of proposals, fences
+"""

@@ -11,9 +11,9 @@ from typing import Any
 from sigwire.core.example import Example
 from sigwire.core.json import dumps
 from sigwire.evaluate.plain import plain_fields
-from sigwire.optimizers.candidate import Candidate, Slot, check_text
-from sigwire.optimizers.events import Proposed, RefusedText
-from sigwire.optimizers.rule import RuleSteps, measure, report, write
+from sigwire.optimizers.candidate import Candidate, Slot
+from sigwire.optimizers.operators.texts import checked, fenced
+from sigwire.optimizers.rule import RuleSteps, measure, write
 from sigwire.optimizers.task import Task
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
@@ -97,17 +97,12 @@ def shown_rows(examples: Iterable[Example], notes: Sequence[str] = ()) -> str:
     for at, example in enumerate(examples):
         text = dumps(plain_fields(dict(example.items())))[:_MOST_ROW]
         note = notes[at] if at < len(notes) else ""
-        lines.append(_unfenced(text) + (f"\n  feedback: {_unfenced(note)[:_MOST_ROW]}" if note else ""))
-    return fenced("\n".join(lines))
+        lines.append(text + (f"\n  feedback: {note[:_MOST_ROW]}" if note else ""))
+    return _data("\n".join(lines))
 
 
-def fenced(text: str) -> str:
-    """Return a text between marks of data. A mark inside the text cannot end it."""
-    return f"<data>\n{text}\n</data>" if text else "(none)"
-
-
-def _unfenced(text: str) -> str:
-    return text.replace("<data>", "< data>").replace("</data>", "</ data>")
+def _data(text: str) -> str:
+    return fenced("data", text) if text else "(none)"
 
 
 def fields_of(task: Task, predictor: str) -> str:
@@ -168,9 +163,9 @@ def proposed(
     """Ask for ``count`` instructions of a predictor; return the candidates with usable ones. ``known`` are digests."""
     slot = f"{predictor}.instructions"
     inputs = {
-        "program": fenced(_unfenced(task.outline[:_MOST_TEXT])),
+        "program": _data(task.outline[:_MOST_TEXT]),
         "step": fields_of(task, predictor),
-        "current_instruction": fenced(base.texts.get(slot, task.slots.get(slot, ""))),
+        "current_instruction": _data(base.texts.get(slot, task.slots.get(slot, ""))),
         "data_summary": summary or "(none)",
         "examples": examples,
         "earlier_instructions": earlier or "(none)",
@@ -190,11 +185,4 @@ def proposed(
 
 def accepted(base: Candidate, slot: Slot, text: str, known: Collection[str]) -> RuleSteps[Candidate | None]:
     """Return the candidate with a proposed text, or ``None`` if the text cannot be used."""
-    text = text.strip().strip("`").strip()
-    candidate = base.with_text(slot, text)
-    problem = check_text(slot, text) or ("an earlier proposal" if candidate.digest in known else None)
-    if problem is not None:
-        yield from report(RefusedText(slot, text[:500], problem))
-        return None
-    yield from report(Proposed(candidate, "written", (slot,)))
-    return candidate
+    return (yield from checked(base, {slot: text.strip().strip("`").strip()}, known, "written"))

@@ -13,9 +13,10 @@ from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.events import Kept
 from sigwire.optimizers.operators.proposing import fields_of
 from sigwire.optimizers.operators.racing import race
+from sigwire.optimizers.operators.texts import checked
 from sigwire.optimizers.reflective.items import with_items
 from sigwire.optimizers.reflective.reflection import RowCell, blame, records_of, shown_runs, text_of
-from sigwire.optimizers.reflective.rewriting import checked, rewrite_tools
+from sigwire.optimizers.reflective.rewriting import rewrite_tools
 from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
 from sigwire.optimizers.reflective.writing import ContrastRuns
 from sigwire.optimizers.rule import Measure, Rule, RuleSteps, RunKey, measure, report, write
@@ -50,7 +51,7 @@ class _RowRuns:
 
     @property
     def scores(self) -> list[float]:
-        return [cell.score or 0.0 for cell in self.cells]
+        return [_score(cell) for cell in self.cells]
 
     @property
     def order(self) -> tuple[float, float, float]:
@@ -100,15 +101,15 @@ class Ascent:
     def _buckets(self, leader: Candidate, rows: Sequence[str], step: int) -> RuleSteps[list[_RowRuns]]:
         """Run the leader on rows, and sampled programs on those that are not perfect; return these, the widest gap first."""
         first = yield from measure(leader, rows, traced=True)
-        top = max((cell.score or 0.0 for cell in first), default=0.0)
-        low = [row for row, cell in zip(rows, first, strict=True) if (cell.score or 0.0) < top or top <= 0]
+        cells = dict(zip(rows, first, strict=True))
+        top = max(map(_score, first))
+        low = [row for row in rows if top <= 0 or _score(cells[row]) < top]
         source = self.task.rng("rollouts", step)
         drawn = [self._draw(source, self.plan.sampling).with_lm_options({"temperature": 1.0}) for _ in low]
         runs = tuple(RunKey(candidate, row, step + 1) for candidate, row in zip(drawn, low, strict=True))
         second: list[Cell] = yield Measure(runs, True, "teacher" if self.plan.by_teacher and not step else "student")
-        cells = dict(zip(rows, first, strict=True))
         buckets = [
-            _RowRuns(row, tuple(sorted((cells[row], again), key=lambda cell: -(cell.score or 0.0))))
+            _RowRuns(row, tuple(sorted((cells[row], again), key=_score, reverse=True)))
             for row, again in zip(low, second, strict=True)
         ]
         return sorted(buckets, key=lambda bucket: tuple(-part for part in bucket.order))
@@ -148,15 +149,21 @@ class Ascent:
         """Return an instruction with new rules, or new texts of tools if tools are to blame."""
         task = self.task
         runs: list[RowCell] = [(bucket.row, cell) for bucket in buckets for cell in reversed(bucket.cells)]
-        top = max(score for bucket in buckets for score in bucket.scores)
-        perfect = top if top > min(score for bucket in buckets for score in bucket.scores) else top + 1.0
+        scores = [score for bucket in buckets for score in bucket.scores]
+        perfect = max(scores) if max(scores) > min(scores) else max(scores) + 1.0  # below it a run is a failure
         blamed = blame(task, runs, perfect)
         if not blamed:
             return {}
         name = max(blamed, key=lambda each: blamed[each])
         if len(tool_names(task, name)) > 1 and sample % 4 and ToolEvidence.of(task, name, runs, perfect).rows:
             return (yield from rewrite_tools(task, base, name, runs, perfect=perfect, sample=sample))
-        slot = f"{name}.instructions"
+        return (yield from self._rules(base, name, runs, perfect, sample))
+
+    def _rules(
+        self, base: Candidate, name: str, runs: Sequence[RowCell], perfect: float, sample: int
+    ) -> RuleSteps[dict[Slot, str]]:
+        """Return the instruction of a predictor with rules that the writing model derives from runs."""
+        task, slot = self.task, f"{name}.instructions"
         if slot not in task.slots:
             return {}
         records = records_of(task, name, runs, perfect=perfect)
@@ -195,3 +202,7 @@ class Ascent:
             if len(str(step.demo)) <= self.plan.longest_input and all(demo.row != row for demo in demos):
                 candidate = candidate.with_demos(name, (*demos, Demo(step.demo, row)), base.digest)
         return candidate
+
+
+def _score(cell: Cell) -> float:
+    return cell.score or 0.0

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import permutations
+from typing import Any, cast
 
+from sigwire.core.example import Prediction
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Warned
 from sigwire.optimizers.operators.racing import BLOCK, race
+from sigwire.optimizers.operators.texts import checked
 from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, merged, undominated
 from sigwire.optimizers.reflective.reflection import RowCell, blame, text_of
-from sigwire.optimizers.reflective.rewriting import (
-    checked,
-    rewrite_by,
-    rewrite_instruction,
-    rewrite_tools,
-    rewrite_tools_by,
-)
+from sigwire.optimizers.reflective.rewriting import rewrite_by, rewrite_instruction, rewrite_tools, rewrite_tools_by
 from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.task import Task
@@ -92,6 +89,7 @@ class Evolution:
             joined = False
             for turn in range(self.plan.turns):
                 if not self._fits(turn):
+                    yield from self._warn_of_runs(turn)
                     break
                 joined = (joined and (yield from self._merge(turn))) or (yield from self._mutate(turn))
             yield from self._warn()
@@ -99,13 +97,32 @@ class Evolution:
         except BudgetSpent:
             return max(self.pool.values(), key=self.strength)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the runs allow no turn with ``LOOKS`` blocks and a race of ``FINALISTS``: then it is one of each."""
+        return len(self.task.val) + self._turn(LOOKS, FINALISTS) > self.plan.runs
+
+    @property
+    def looks(self) -> int:
+        """The most blocks of validation rows before a child joins the pool."""
+        return 1 if self.is_short else LOOKS
+
+    @property
+    def finalists(self) -> int:
+        """The number of candidates in the race at the end."""
+        return 1 if self.is_short else FINALISTS
+
+    def _turn(self, looks: int, finalists: int, *, races: bool = True) -> int:
+        """Return the most runs of a turn, and of the race at the end."""
+        val = len(self.task.val)
+        seen, first = min(looks * BLOCK, val), min(BLOCK, val)
+        end = min(val + 2 * looks * BLOCK, finalists * (val - first)) if races else 0
+        return 2 * self.plan.minibatch + (val if self.is_greedy else 2 * seen + end)
+
     def _fits(self, turn: int) -> bool:
         """Return True if the runs of one more turn and of the end are allowed."""
-        val, looks = len(self.task.val), LOOKS * BLOCK
-        rest = (
-            val if self.is_greedy else 2 * min(looks, val) + (val + 2 * looks if len(self.pool) > 1 or not turn else 0)
-        )
-        return len(self.measured) + 2 * self.plan.minibatch + rest <= self.plan.runs
+        races = len(self.pool) > 1 or not turn
+        return len(self.measured) + self._turn(self.looks, self.finalists, races=races) <= self.plan.runs
 
     def _run(self, candidate: Candidate, rows: Sequence[str], traced: bool = False) -> RuleSteps[list[Cell]]:
         cells = yield from measure(candidate, rows, traced=traced)
@@ -160,7 +177,7 @@ class Evolution:
     def _joins(self, child: Candidate, parent: Candidate) -> RuleSteps[bool]:
         judge, val = self.task.judge, self.val
         seen = list[str]()
-        for look in [len(val)] if self.is_greedy else range(BLOCK, LOOKS * BLOCK + 1, BLOCK):
+        for look in [len(val)] if self.is_greedy else range(BLOCK, self.looks * BLOCK + 1, BLOCK):
             seen = val[:look]
             for each in (parent, child):
                 yield from self._run(each, seen)
@@ -217,32 +234,44 @@ class Evolution:
 
     def _components(self, parent: Candidate, runs: Sequence[RowCell], turn: int) -> list[tuple[str, str]]:
         """Return what is rewritten: predictors with "instructions" or "tools"."""
-        blamed = blame(self.task, runs, self.plan.perfect)
-        offered: dict[str, list[tuple[str, str]]] = {}
-        for name in blamed:
-            kinds = ["instructions"] * (f"{name}.instructions" in self.task.slots)
-            if len(tool_names(self.task, name)) > 1 and ToolEvidence.of(self.task, name, runs, self.plan.perfect).rows:
-                kinds.append("tools")
-                self.met_tool_faults = True
-            offered |= {name: [(name, kind) for kind in kinds]} if kinds else {}
-        every = [each for found in offered.values() for each in found]
+        blamed, chosen = blame(self.task, runs, self.plan.perfect), self.plan.components
+        offered = {name: kinds for name in blamed if (kinds := self._kinds(name, runs))}
+        every = [(name, kind) for name, kinds in offered.items() for kind in kinds]
         number = self.turns_of.get(parent.digest, 0)
         self.turns_of[parent.digest] = number + 1
-        if not every or self.plan.components == "all":
+        if not every or chosen == "all":
             return every
-        if self.plan.components == "round_robin":
+        if chosen == "round_robin":
             return [every[number % len(every)]]
-        if callable(self.plan.components):
-            names = self.plan.components(self._state(turn), *self._seen(parent, runs))
-            return [each for each in every if each[0] in names or ".".join(each) in names]
+        if callable(chosen):
+            wanted: list[str] = list(cast("Any", chosen)(self._state(turn), *self._seen(parent, runs)))
+            return [each for each in every if each[0] in wanted or ".".join(each) in wanted]
         names, source = list(offered), self.task.rng("component", turn)
         name = source.choices(names, [blamed[each] + 0.01 for each in names])[0]
-        return [offered[name][-1] if source.random() < 0.75 else offered[name][0]]  # tools, if they are to blame
+        return [(name, offered[name][-1 if source.random() < 0.75 else 0])]  # tools, if they are to blame
+
+    def _kinds(self, name: str, runs: Sequence[RowCell]) -> list[str]:
+        """Return the kinds of texts of a predictor that runs give a reason to rewrite."""
+        kinds = ["instructions"] * (f"{name}.instructions" in self.task.slots)
+        if len(tool_names(self.task, name)) > 1 and ToolEvidence.of(self.task, name, runs, self.plan.perfect).rows:
+            kinds.append("tools")
+            self.met_tool_faults = True
+        return kinds
 
     def _seen(self, parent: Candidate, runs: Sequence[RowCell]) -> tuple[Any, ...]:
-        """Return the arguments of a component selector behind its state."""
+        """Return the arguments of a component selector behind its state; its trajectories are dicts, as in DSPy."""
         texts = {name: text_of(self.task, parent, f"{name}.instructions") for name in self.task.signatures}
-        return [cell for _, cell in runs], [cell.score for _, cell in runs], list(self.pool).index(parent.digest), texts
+        trajectories = [
+            {
+                "example": self.task.example_of(row),
+                "prediction": Prediction(cell.outputs),
+                "trace": list(cell.trace),
+                "score": cell.score,
+                "feedback": cell.feedback,
+            }
+            for row, cell in runs
+        ]
+        return trajectories, [cell.score for _, cell in runs], list(self.pool).index(parent.digest), texts
 
     def _state(self, turn: int) -> Any:
         """Return the state of a component selector: ``i``, ``program_candidates``, ``list_of_named_predictors``."""
@@ -279,20 +308,18 @@ class Evolution:
     def _merged(
         self, leaders: Sequence[str], strengths: Mapping[str, float]
     ) -> tuple[Candidate, Candidate] | tuple[None, None]:
-        for first in leaders:
-            for second in leaders:
-                one, two = self.pool[first], self.pool[second]
-                above, also = ancestors(one, self.pool), ancestors(two, self.pool)
-                if first >= second or first in also or second in above or (first, second) in self.tried_merges:
-                    continue
-                self.tried_merges.add((first, second))
-                for each in above:
-                    if each not in also or strengths[each] > min(strengths[first], strengths[second]):
-                        continue
-                    better = one if strengths[first] >= strengths[second] else two
-                    child = merged(one, two, self.pool[each], prefers_first=better is one)
-                    if child is not None and child.digest not in self.known:
-                        return child, better
+        for first, second in permutations(leaders, 2):
+            one, two = self.pool[first], self.pool[second]
+            above, also = ancestors(one, self.pool), ancestors(two, self.pool)
+            if first >= second or first in also or second in above or (first, second) in self.tried_merges:
+                continue
+            self.tried_merges.add((first, second))
+            better = one if strengths[first] >= strengths[second] else two
+            least = min(strengths[first], strengths[second])
+            for shared in [each for each in above if each in also and strengths[each] <= least]:
+                child = merged(one, two, self.pool[shared], prefers_first=better is one)
+                if child is not None and child.digest not in self.known:
+                    return child, better
         return None, None
 
     # --- the end
@@ -300,9 +327,16 @@ class Evolution:
     def _best(self) -> Rule:
         if self.is_greedy:
             return self.task.judge.ranked(list(self.pool.values()), self.task.val)[0]
-        finalists = sorted(self.pool.values(), key=lambda each: -self.strength(each))[:FINALISTS]
-        result = yield from race(self.task, finalists, self.task.val, keep=self.task.baseline, block=LOOKS * BLOCK)
+        finalists = sorted(self.pool.values(), key=lambda each: -self.strength(each))[: self.finalists]
+        result = yield from race(self.task, finalists, self.task.val, keep=self.task.baseline, block=self.looks * BLOCK)
         return result.leader
+
+    def _warn_of_runs(self, turn: int) -> RuleSteps[None]:
+        """Report that the runs allow no turn."""
+        if not turn:
+            most = len(self.measured) + self._turn(self.looks, self.finalists)
+            text = f"The search allows {self.plan.runs} runs, and its first turn needs up to {most}: nothing was tried."
+            yield from report(Warned(f"{text} Raise max_metric_calls, or give fewer validation rows."))
 
     def _warn(self) -> RuleSteps[None]:
         """Report why texts of tools were not tuned."""

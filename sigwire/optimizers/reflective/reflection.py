@@ -13,8 +13,8 @@ from sigwire.core.json import JsonObject, dumps
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.operators.texts import fenced
 from sigwire.optimizers.reflective.tool_tuning import transcript
-from sigwire.optimizers.reflective.writing import fenced
 from sigwire.optimizers.task import Task
 
 __all__ = ["RowCell", "RunRecord", "blame", "records_of", "shown_runs", "text_of"]
@@ -67,25 +67,22 @@ def _record(task: Task, predictor: str, row: str, cell: Cell, perfect: float, pa
     failed_here = cell.failure is not None and (cell.failure.path == predictor or not steps)
     if not steps and not (failed_here and parse_failures):
         return None
-    example = task.example(row)
-    inputs = plain_fields(dict(example.inputs().items()))
-    outputs: JsonObject = {}
-    if steps:
-        fields: Any = steps[-1].demo["fields"]
-        signature = task.signatures[predictor]
-        own = {name: fields[name] for name in signature.input_fields if name in fields}
-        hidden = _hidden(signature)
-        inputs = {name: value for name, value in own.items() if name not in hidden} or inputs
-        outputs = {name: fields[name] for name in signature.output_fields if name in fields}
+    fields: Any = steps[-1].demo["fields"] if steps else {}
+    inputs, outputs = _sides(task.signatures[predictor], fields)
+    inputs = inputs or plain_fields(dict(task.example(row).inputs().items()))
     if (calls := transcript(cell, predictor)) is not None:
-        outputs = {"calls": calls}
+        outputs.clear()
+        outputs["calls"] = calls
     score = cell.score or 0.0
     return RunRecord(row, inputs, outputs, feedback_of(task, row, cell, predictor, perfect), score, score < perfect)
 
 
-def _hidden(signature: Any) -> frozenset[str]:
+def _sides(signature: Any, fields: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Return the inputs of a call, without tools and history, and its outputs."""
     spec = signature.spec
-    return frozenset(each.name for each in (spec.tools_field, spec.history_field) if each is not None)
+    hidden = [each.name for each in (spec.tools_field, spec.history_field) if each is not None]
+    inputs = {name: fields[name] for name in signature.input_fields if name in fields and name not in hidden}
+    return inputs, {name: fields[name] for name in signature.output_fields if name in fields}
 
 
 def feedback_of(task: Task, row: str, cell: Cell, predictor: str, perfect: float = 1.0) -> str:

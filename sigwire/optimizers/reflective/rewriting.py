@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
-from sigwire.optimizers.candidate import Candidate, Slot, check_text
-from sigwire.optimizers.events import Proposed, RefusedText
+from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.operators.proposing import fields_of
 from sigwire.optimizers.reflective.reflection import RowCell, RunRecord, records_of, shown_runs, text_of
 from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, proposed_texts, tool_names, tool_slots, tool_texts
 from sigwire.optimizers.reflective.writing import DescribeTools, WriteInstruction
-from sigwire.optimizers.rule import RuleSteps, report, write
+from sigwire.optimizers.rule import RuleSteps, write
 from sigwire.optimizers.task import Task
 
 __all__ = [
-    "MOST_CHARACTERS",
     "MOST_GROUPS",
-    "checked",
     "rewrite_by",
     "rewrite_instruction",
     "rewrite_tools",
     "rewrite_tools_by",
 ]
 
-MOST_CHARACTERS = 20_000
-"""The most characters of an instruction."""
 MOST_GROUPS = 3
 """The most pairs of tools that are rewritten in a turn, each by a request of its own."""
 
@@ -108,7 +103,7 @@ def rewrite_tools_by(
             "components_to_update": list(slots),
         }
         (answer,) = yield from write(proposer, inputs, rows=[record.row for record in records], sample=sample)
-        given = answer if is_mapping(answer) else {}
+        given: Mapping[str, Any] = answer if is_mapping(answer) else {}
         texts |= {slot: str(given[slot]).strip() for slot in slots if given.get(slot)}
     return texts
 
@@ -137,24 +132,5 @@ def rewrite_by(
     }
     rows = dict.fromkeys(record.row for found in records.values() for record in found)
     (answer,) = yield from write(proposer, inputs, rows=tuple(rows), sample=sample)
-    given = answer if is_mapping(answer) else {}
+    given: Mapping[str, Any] = answer if is_mapping(answer) else {}
     return {f"{name}.instructions": str(given[name]).strip() for name in dataset if given.get(name)}
-
-
-def checked(
-    parent: Candidate, texts: Mapping[Slot, str], known: Collection[str], origin: str, *, most: int = MOST_CHARACTERS
-) -> RuleSteps[Candidate | None]:
-    """Return the parent with new texts; ``None``, with an event, if a text cannot be used or the candidate is known."""
-    candidate = parent
-    for slot, text in texts.items():
-        why = check_text(slot, text) or (f"the text has more than {most} characters" if len(text) > most else None)
-        if why is None:
-            candidate = candidate.with_text(slot, text, parent.digest)
-        else:
-            yield from report(RefusedText(slot, text, why))
-    if candidate.digest in known:
-        if texts:
-            yield from report(RefusedText(", ".join(texts), "", "the candidate is known"))
-        return None
-    yield from report(Proposed(candidate, origin, tuple(texts)))
-    return candidate

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from sigwire.optimizers.candidate import Candidate, Slot
-from sigwire.optimizers.reflective.rewriting import checked, rewrite_tools
+from sigwire.optimizers.operators.texts import checked
+from sigwire.optimizers.reflective.rewriting import rewrite_tools
 from sigwire.optimizers.reflective.tool_tuning import tool_names
 from sigwire.optimizers.rule import RuleSteps, measure
 from sigwire.optimizers.task import Task

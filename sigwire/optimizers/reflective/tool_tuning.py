@@ -8,6 +8,7 @@ B". Texts of arguments are rewritten only if calls got them wrong.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -54,20 +55,14 @@ class ToolUse:
 
 def tool_uses(cell: Cell, predictor: str) -> list[ToolUse] | None:
     """Return the calls of a predictor in a run, ``None`` if it made none and has no output for calls."""
-    found: list[Mapping[str, Any]] = []
-    offers = False
-    for step in cell.trace:
-        if step.path == predictor:
-            fields: Any = step.demo["fields"]
-            values = [value["tool_calls"] for value in fields.values() if is_mapping(value) and "tool_calls" in value]
-            offers = offers or bool(values)
-            found += [call for value in values for call in value]
-    if not offers:
+    steps: list[Any] = [step.demo["fields"] for step in cell.trace if step.path == predictor]
+    values = [value for fields in steps for value in fields.values() if is_mapping(value) and "tool_calls" in value]
+    if not values:
         return None
     results = _results(cell)
     uses: list[ToolUse] = []
     seen: set[str] = set()
-    for call in found:
+    for call in [call for value in values for call in value["tool_calls"]]:
         name, arguments = str(call["name"]), cast(JsonObject, call.get("arguments") or {})
         key = dumps([name, arguments])
         error = _error_of(call) or results.get(str(call.get("id")), "")
@@ -134,42 +129,43 @@ class ToolEvidence:
     def of(cls, task: Task, predictor: str, runs: Sequence[tuple[str, Cell]], perfect: float = 1.0) -> ToolEvidence:
         """Return the evidence of the failing ones of some traced runs on training rows."""
         evidence, names = cls(), tool_names(task, predictor)
+        arguments: dict[str, list[str]] = defaultdict(list)
+        for tool, part in tool_slots(task, predictor).values():
+            arguments[tool] += [part.removeprefix("args.")] * part.startswith("args.")
         for row, cell in runs:
             uses = tool_uses(cell, predictor)
             if uses is None or cell.score is None or cell.score >= perfect:
                 continue
-            before = evidence._count()
-            touched = evidence._add(uses, expected_calls(task, row, names))
-            if evidence._count() > before:
+            made = [use for use in uses if use.name in names or use.error]
+            touched = {use.name for use in made if evidence._add_fault(use, arguments[use.name])}
+            if (expected := expected_calls(task, row, names)) is not None:
+                for wanted, use in zip_longest(expected, made):
+                    touched |= evidence._add_difference(wanted, use)
+            if touched:
                 evidence.rows[row] = frozenset(touched)
         return evidence
 
-    def _count(self) -> int:
-        return sum(self.confused.values()) + sum(self.arguments.values()) + sum(self.faults.values())
+    def _add_fault(self, use: ToolUse, arguments: Iterable[str]) -> bool:
+        """Count a call that was refused, failed or repeated, and the arguments that its error names."""
+        if not (use.error or use.is_repeated):
+            return False
+        _increment(self.faults, use.name)
+        for name in arguments:
+            if re.search(rf"\b{re.escape(name)}\b", use.error):
+                _increment(self.arguments, (use.name, name))
+        return True
 
-    def _add(self, uses: Sequence[ToolUse], expected: Sequence[tuple[str, JsonObject]] | None) -> set[str]:
-        touched: set[str] = set()
-        for use in uses:
-            if use.error or use.is_repeated:
-                touched.add(use.name)
-                _increment(self.faults, use.name)
-                for name in use.arguments:
-                    if re.search(rf"\b{re.escape(name)}\b", use.error):
-                        _increment(self.arguments, (use.name, name))
-        for wanted, use in zip_longest(expected or (), uses if expected is not None else ()):
-            name = wanted[0] if wanted else NONE
-            called = use.name if use else NONE
-            if name != called:
-                touched |= {name, called} - {NONE}
-                _increment(self.confused, (name, called))
-            elif wanted and use:
-                wrong = [
-                    each for each in (*wanted[1], *use.arguments) if wanted[1].get(each) != use.arguments.get(each)
-                ]
-                for argument in dict.fromkeys(wrong):
-                    touched.add(name)
-                    _increment(self.arguments, (name, argument))
-        return touched
+    def _add_difference(self, wanted: tuple[str, JsonObject] | None, use: ToolUse | None) -> set[str]:
+        """Count the difference between an expected call and the call in its place; return the tools."""
+        name, expected = wanted or (NONE, {})
+        called, given = (use.name, use.arguments) if use else (NONE, {})
+        if name != called:
+            _increment(self.confused, (name, called))
+            return {name, called} - {NONE}
+        wrong = [each for each in dict.fromkeys((*expected, *given)) if expected.get(each) != given.get(each)]
+        for argument in wrong:
+            _increment(self.arguments, (name, argument))
+        return {name} if wrong else set()
 
     def groups(self, source: Random, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
         """Return the tools to rewrite together: confused pairs and tools that are called wrongly, drawn by the number of
@@ -247,11 +243,11 @@ def proposed_texts(
     Other tools than those asked for, arguments that no call got wrong, and texts that are as before are left out; a text equal
     to that of the student is no proposal.
     """
-    given = answer if is_mapping(answer) else {}
+    given: dict[str, Any] = dict(answer) if is_mapping(answer) else {}
     wrong = frozenset(wrong)
     texts: dict[Slot, str] = {}
     for slot, (tool, part) in tool_slots(task, predictor).items():
-        proposal = given.get(tool)
+        proposal: object = given.get(tool)
         if tool not in tools or not is_mapping(proposal):
             continue
         if part.startswith("args."):
@@ -262,4 +258,19 @@ def proposed_texts(
             text = proposal.get("description" if part == "desc" else part)
         if isinstance(text, str) and text not in (task.slots[slot], candidate.texts.get(slot)):
             texts[slot] = text.strip()
-    return texts
+    return _without_clashes(task, candidate, predictor, texts)
+
+
+def _without_clashes(task: Task, candidate: Candidate, predictor: str, texts: Mapping[Slot, str]) -> dict[Slot, str]:
+    """Return the texts without an alias that is the name or alias of another tool: a request with it would fail."""
+    taken = {slot: {tool.casefold()} for slot, (tool, part) in tool_slots(task, predictor).items() if part == "alias"}
+    kept: dict[Slot, str] = {}
+    for slot, text in texts.items():
+        others = {name for other, names in taken.items() if other != slot for name in names}
+        others |= {candidate.texts.get(other, task.slots[other]).casefold() for other in taken if other != slot}
+        if slot in taken and text.casefold() in others:
+            continue
+        if slot in taken:
+            taken[slot].add(text.casefold())
+        kept[slot] = text
+    return kept

@@ -1,1 +1,5 @@
-"""Reports of searches: their data and cards, plots, and word diffs of texts."""
+"""Reports of searches.
+
+report     OptimizationReport, its estimate and trials    plots      scores, costs and rows as SVG
+programs   the candidates as programs, made on access     text_diff  word by word
+"""

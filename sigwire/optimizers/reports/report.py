@@ -100,7 +100,7 @@ class Estimate(Value):
             return text if ends is None else f"{text} [{ends.low:+.3f}, {ends.high:+.3f}]"
         if self.selection is not None and self.baseline is not None:
             return f"{self.baseline:.3f} → {self.selection:.3f} on the {self.rows} rows on which it was chosen"
-        return "not measured"
+        return "not measured (compile(..., testset=) measures it)"
 
 
 def _known(mean: float) -> float | None:
@@ -135,9 +135,10 @@ class SearchTrial:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchTrial:
         """Decode the result of ``to_json``."""
+        spent = None if data["spent"] is None else Spent.from_json(data["spent"])
         made: dict[str, Any] = {"candidate": Candidate.from_json(data["candidate"]), "changes": tuple(data["changes"])}
-        spent = data["spent"]
-        return cls(**{**data, **made, "spent": None if spent is None else Spent.from_json(spent)})
+        made["spent"] = spent
+        return cls(**{**data, **made})
 
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:
@@ -219,21 +220,21 @@ class OptimizationReport(HasCard):
         return f"The student is kept ({self.kept_student}); the best candidate: {gain}" if self.kept_student else gain
 
     def _card(self) -> Card:
-        found = self.estimate
-        rows = [("result", [self.headline])]
-        if found.selection is not None and self.found != self.baseline:
+        found, rows = self.estimate, list[tuple[str, list[str]]]()
+        is_new = self.found != self.baseline
+        if found.selection is not None and is_new:
             rows.append(
                 ("chosen at", [f"{number(found.selection)} ({found.rows} rows); the choice flatters this number"])
             )
-        if found.corrected is not None:
+        if found.corrected is not None and is_new:
             rows.append(("corrected", [f"{number(found.corrected)}, without the optimism of the choice"]))
         if found.test is None:
             rows.append(("held out", ["no test set was given"]))
         money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"
-        rows.append(
-            ("cost", [f"{self.spent.calls:,} calls ({self.spent.writing_calls:,} of them written texts) · $ {money}"])
-        )
-        rows.append(("stopped", [f"{self.reason.value}, {len(self.trials)} trials, {len(self.refused)} texts refused"]))
+        written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
+        rows.append(("cost", [f"{self.spent.calls:,} calls{written} · $ {money}"]))
+        refused = f", {len(self.refused)} texts refused" if self.refused else ""
+        rows.append(("stopped", [f"{self.reason.value}, {len(self.trials)} trials{refused}"]))
         rows += [("warning", [each]) for each in self.warnings]
         table = [["trial", "score", "rows", "how", "fate"]]
         table += [

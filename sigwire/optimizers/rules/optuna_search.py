@@ -11,12 +11,12 @@ from sigwire.optimizers.candidate import Candidate, Demo
 from sigwire.optimizers.events import Measured, Proposed
 from sigwire.optimizers.operators.demos import Success, collect_successes, demos_of, labelled, taught
 from sigwire.optimizers.operators.racing import race
-from sigwire.optimizers.operators.sampling import Choice
 from sigwire.optimizers.optimizer import SearchOptions
 from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Measure, Rule, RuleSteps, RunKey, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
+from sigwire.optimizers.sampling import Choice
 from sigwire.optimizers.task import Task
 
 __all__ = ["BootstrapFewShotWithOptuna"]

@@ -82,7 +82,7 @@ class BootstrapFewShotWithRandomSearch(Bootstrapping):
             size = len(candidates) if self.stop_at_score is None else _GROUP
             for at in range(0, len(candidates), size or 1):
                 entered = [*([] if leader == task.baseline else [leader]), *candidates[at : at + size]]
-                result = yield from race(task, entered, task.val, keep=task.baseline, block=_RACE_BLOCK, survivors=2)
+                result = yield from race(task, entered, task.val, keep=task.baseline, block=_RACE_BLOCK)
                 best = task.judge.ranked([leader, result.leader], task.val)[0]
                 if best != leader:
                     leader = best

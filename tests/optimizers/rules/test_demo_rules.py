@@ -15,7 +15,6 @@ from sigwire.lm.fake import FakeLM
 from sigwire.modules.module import Module
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.predict import Predict
-from sigwire.optimizers.operators.sampling import Choices, RandomChoices
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.ensemble import Ensemble, majority
@@ -23,6 +22,7 @@ from sigwire.optimizers.rules.knn import KNNFewShot
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
+from sigwire.optimizers.sampling import Choices, RandomChoices
 from sigwire.settings import context
 from tests.optimizers.stub import Stub, exact, rows, scores
 from tests.optimizers.table import TRAIN, VAL, student

@@ -12,16 +12,23 @@ import pytest
 from sigwire.core.example import Example, Prediction
 from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.core.tools.tool import Tool
-from sigwire.errors import ConfigurationError
+from sigwire.effects.steps import run
+from sigwire.errors import ConfigurationError, ToolWarning
+from sigwire.evaluate.cell import cell_steps
+from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.lm.fake import FakeLM
-from sigwire.modules.module import Module
+from sigwire.modules.agents.react import ReAct
 from sigwire.modules.predict import Predict
+from sigwire.optimizers.engine.search import Rows
+from sigwire.optimizers.judge import ScoreTable
 from sigwire.optimizers.optimizer import Optimizer
+from sigwire.optimizers.reflective.reflection import records_of
+from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, proposed_texts, tool_uses
 from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.simba import SIMBA
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from tests.optimizers.stub import HINT, Stub, exact, rows, scores
+from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, rows, scores
 from tests.optimizers.writer import Writer
 
 TRAIN, VAL, TEST = rows(24), rows(48, 100), rows(200, 500)
@@ -102,19 +109,6 @@ def test_search_resumes_from_its_journal_without_new_calls(make: Make, tmp_path:
     assert again.found == first.found
     assert lm.requests == []
     assert optimizer.prompt_model.asked == []
-
-
-class TwoSteps(Module):
-    """Names a colour by two predictors of equal signatures; the second one decides."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.name = Predict("question -> answer", lm=Stub())
-        self.check = Predict("question -> answer", lm=Stub())
-
-    def forward(self, question: str) -> Any:
-        self.name(question=question)
-        return self.check(question=question)
 
 
 def test_feedback_for_one_predictor_reaches_its_reflection_only() -> None:
@@ -284,3 +278,53 @@ def test_texts_of_a_single_tool_are_not_tuned_and_the_report_has_the_reason() ->
     )
     assert program.tool_texts == {}
     assert any("no second tool" in warning for warning in program.optimization.warnings)
+
+
+def test_evidence_of_an_agent_has_refused_and_failed_calls() -> None:
+    def divide(number: int) -> int:
+        """Divide."""
+        raise ValueError("number must be even")
+
+    script = [
+        ToolCall("a", "divide", {"number": 3}),
+        ToolCall("b", "divide", {"number": 3}),
+        ToolCall("c", "find", {"text": "x"}),
+        ToolCall("d", "submit", {"answer": "no"}),
+    ]
+    agent = ReAct("question -> answer", tools=[divide, find])
+    agent.set_lm(FakeLM(script))
+    example = Example(question="4/2?", answer="2").with_inputs("question")
+    optimizer = gepa()
+    with pytest.warns(ToolWarning):
+        cell = run(cell_steps(agent, example, MetricPlan(exact), traced=True))
+    set_of_rows = Rows.of([example, *TRAIN], [], [])
+    task = optimizer._task(agent, agent, set_of_rows, ScoreTable())
+    row = next(row for row in set_of_rows.train if set_of_rows.examples[row] is example)
+    task = task.with_rows((row,), task.val)
+    uses = tool_uses(cell, "react")
+    assert uses is not None
+    assert [(use.name, bool(use.error), use.is_repeated) for use in uses] == [
+        ("divide", True, False), ("divide", True, True), ("find", True, False), ("submit", False, False),
+    ]  # fmt: skip
+    evidence = ToolEvidence.of(task, "react", [(row, cell)])
+    assert evidence.faults == {"divide": 2, "find": 1}
+    assert evidence.arguments[("divide", "number")] == 2
+    assert ("find", "word") in evidence.arguments
+    assert evidence.confused == {}
+    record = str(records_of(task, "react", [(row, cell)])[0])
+    assert "number must be even" in record
+    assert "the same call as before" in record
+    assert "answer = 2" in record
+
+
+def test_alias_of_another_tool_is_no_proposal() -> None:
+    optimizer = GEPA(same_tool, auto="light", tune={"tools", "tool_names"})
+    student = Predict(Call, lm=caller())
+    task = optimizer._task(student, student, Rows.of(tool_rows(4, [Tool(find), Tool(look)]), [], []), ScoreTable())
+    answer = {"find": {"alias": "look"}, "look": {"alias": "seek"}}
+    texts = proposed_texts(task, task.baseline, "self", ["find", "look"], answer, [])
+    assert texts == {"self.tools.look.alias": "seek"}
+    answer = {"find": {"alias": "seek"}, "look": {"alias": "Seek"}}
+    assert proposed_texts(task, task.baseline, "self", ["find", "look"], answer, []) == {
+        "self.tools.find.alias": "seek"
+    }

@@ -78,7 +78,6 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "object": lambda value: isinstance(value, dict),
 }
 _MAX_DEPTH = 8
-_ALL = ("string", *_CHECKS)
 
 
 def _types_of(schema: object, root: object, depth: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ from sigwire.lm.policy.money.ledger import Ledger, Reserved
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 from sigwire.lm.policy.waiting import claim
 
-__all__ = ["BudgetAccount", "Held", "reserve", "withdraw"]
+__all__ = ["BudgetAccount", "Held", "is_awaited", "reserve", "withdraw"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +101,11 @@ def _reserve(
     future: Future[Held] = Future()
     _state.queues.setdefault(accounts, deque()).append(_Waiter(_state.numbers, need, own, future))
     return future
+
+
+def is_awaited(accounts: tuple[BudgetAccount, ...]) -> bool:
+    """Return True if a call waits for a reservation in these accounts."""
+    return accounts in _state.queues
 
 
 def withdraw(future: Future[Held]) -> None:

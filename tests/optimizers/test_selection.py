@@ -1,0 +1,26 @@
+"""The statistics of choosing the best of many candidates."""
+
+from __future__ import annotations
+
+import random
+
+from sigwire.optimizers.selection import optimism
+
+
+def world(seed: int, *skills: float) -> list[dict[str, float]]:
+    source = random.Random(seed)
+    return [{str(row): float(source.random() < skill) for row in range(40)} for skill in skills]
+
+
+def test_optimism_is_never_below_zero_when_one_candidate_is_far_ahead() -> None:
+    found = [optimism(world(seed, 0.3, 0.5, 0.85), seed=seed) for seed in range(20)]
+    assert min(found) >= 0
+
+
+def test_optimism_of_equal_candidates_is_what_their_best_mean_exceeds() -> None:
+    excess, found = list[float](), list[float]()
+    for seed in range(40):
+        candidates = world(seed, *[0.5] * 8)
+        excess.append(max(sum(each.values()) / len(each) for each in candidates) - 0.5)
+        found.append(optimism(candidates, seed=seed))
+    assert abs(sum(found) / 40 - sum(excess) / 40) < 0.03
