@@ -123,7 +123,11 @@ class Evaluate(EvaluationOptions):
         with watched_call("evaluate", options, inputs) as end:
             result = yield from EvaluationRun(program, options, options.plan).steps()
             end(result)
-        _save(result, options)
+        try:
+            _save(result, options)
+        except OSError as error:
+            vars(error)["result"] = result  # it is paid for
+            raise
         return result
 
     def _changed(self, changes: Mapping[str, Any]) -> Evaluate:

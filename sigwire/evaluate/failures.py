@@ -107,12 +107,19 @@ def failure_of(error: Exception, *, in_metric: bool = False) -> Failure:
     return Failure(
         kind=kind,
         type=type(error).__name__,
-        message=_shortened(str(error)),
+        message=_shortened(_message(error)),
         path="" if where is None or where.path == "self" else where.path,
         turn=None if where is None else where.turn,
         traceback=_shortened(_traceback(error)) if is_bug else "",
         is_bug=is_bug,
     )
+
+
+def _message(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # ``__str__`` of a user's class may raise anything
+        return f"<{type(error).__name__} without a text>"
 
 
 def _where(error: Exception) -> Where | None:

@@ -52,7 +52,8 @@ class MetricPlan:
     def __init__(self, metric: Metric) -> None:
         if isinstance(metric, type) or not callable(metric):
             raise ConfigurationError(
-                f"A metric is a function or a module, not {metric!r:.80}. Write def metric(example, prediction, trace=None)."
+                f"A metric is a function or a module, not {metric!r:.80}. Write def metric(example, prediction, trace=None); "
+                "for several scores it returns a dict of them."
             )
         self.name = type(metric).__name__ if isinstance(metric, Module) else function_name(metric)
         if getattr(metric, "__annotations__", {}).get("return") == "ScoreMetric":

@@ -568,3 +568,21 @@ def test_evaluation_without_seconds_left_starts_no_example() -> None:
 
     result = Evaluate(devset=DEVSET, metric=exact, budget=Budget(seconds=0), display_progress=False)(program)
     assert (result.status, started) == ("budget", [])
+
+
+def test_result_is_kept_when_its_csv_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="directory") as caught:
+        Evaluate(devset=DEVSET, metric=exact, save_as_csv=tmp_path, display_progress=False)(program_of())
+    assert vars(caught.value)["result"].status == "complete"
+
+
+def test_error_of_the_program_without_a_text_is_a_failure_of_the_program() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def program(question: str) -> Prediction:
+        raise Mute
+
+    result = Evaluate(devset=DEVSET, metric=exact, display_progress=False)(program)
+    assert (result.mean, dict(result.failures)) == (0.0, {"Mute": 5})
