@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import pickle
 from collections.abc import Mapping
@@ -310,3 +311,24 @@ def test_majority_compares_normalized_texts_and_returns_a_prediction() -> None:
     assert [chosen("A", "b", " B."), chosen("a", "the cat", "Cat!"), chosen("A", "A", "B")] == ["b", "the cat", "A"]
     assert dspy.majority([{"answer": "x"}]) == dspy.Prediction(answer="x")
     assert dspy.majority([{"answer": ""}]) == dspy.Prediction(answer="")
+
+
+def test_gepa_makes_no_more_runs_than_max_metric_calls_if_a_child_joins_late() -> None:
+    texts = iter(range(1000))
+
+    def propose(candidate: Any, reflective_dataset: Any, components_to_update: Any) -> dict[str, str]:
+        return {name: f"text {next(texts) + 1}" for name in components_to_update}
+
+    def drawn(gold: Any, pred: Any, trace: Any = None) -> bool:
+        better = 110 + 3 * int(pred.answer.removeprefix("text ") if pred.answer.startswith("text ") else 0)
+        return hashlib.sha256((gold.question + pred.answer).encode()).digest()[0] < better
+
+    valset = [dspy.Example(question=f"v{n}").with_inputs("question") for n in range(40)]
+    trainset = [dspy.Example(question=f"t{n}").with_inputs("question") for n in range(12)]
+    for seed in range(3):
+        lm = dspy.FakeLM(lambda request: {"answer": request.messages[0].text.splitlines()[-1]})
+        optimizer = dspy.GEPA(
+            drawn, max_metric_calls=150, reflection_lm=lm, instruction_proposer=propose, seed=seed, num_threads=1
+        )
+        program: Any = optimizer.compile(dspy.Predict("question -> answer", lm=lm), trainset=trainset, valset=valset)
+        assert 40 < program.optimization.spent.runs <= 150

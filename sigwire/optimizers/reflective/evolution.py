@@ -88,7 +88,7 @@ class Evolution:
             yield from self._run(baseline, self.val)
             joined = False
             for turn in range(self.plan.turns):
-                if not self._fits(turn):
+                if not self._fits():
                     yield from self._warn_of_runs(turn)
                     break
                 joined = (joined and (yield from self._merge(turn))) or (yield from self._mutate(turn))
@@ -98,31 +98,19 @@ class Evolution:
             return max(self.pool.values(), key=self.strength)
 
     @property
-    def is_short(self) -> bool:
-        """Whether the runs allow no turn with ``LOOKS`` blocks and a race of ``FINALISTS``: then it is one of each."""
-        return len(self.task.val) + self._turn(LOOKS, FINALISTS) > self.plan.runs
-
-    @property
     def looks(self) -> int:
-        """The most blocks of validation rows before a child joins the pool."""
-        return 1 if self.is_short else LOOKS
+        """The most blocks of validation rows before a child joins the pool; 1 if the runs allow no turn with more."""
+        return 1 if len(self.task.val) + self._turn(LOOKS, 1) > self.plan.runs else LOOKS
 
-    @property
-    def finalists(self) -> int:
-        """The number of candidates in the race at the end."""
-        return 1 if self.is_short else FINALISTS
-
-    def _turn(self, looks: int, finalists: int, *, races: bool = True) -> int:
-        """Return the most runs of a turn, and of the race at the end."""
+    def _turn(self, looks: int, finalists: int) -> int:
+        """Return the most runs of a turn, and of the race of candidates that the end may need then."""
         val = len(self.task.val)
-        seen, first = min(looks * BLOCK, val), min(BLOCK, val)
-        end = min(val + 2 * looks * BLOCK, finalists * (val - first)) if races else 0
-        return 2 * self.plan.minibatch + (val if self.is_greedy else 2 * seen + end)
+        end = min(val + 2 * LOOKS * BLOCK, finalists * (val - min(BLOCK, val)))
+        return 2 * self.plan.minibatch + (val if self.is_greedy else 2 * min(looks * BLOCK, val) + end)
 
-    def _fits(self, turn: int) -> bool:
+    def _fits(self) -> bool:
         """Return True if the runs of one more turn and of the end are allowed."""
-        races = len(self.pool) > 1 or not turn
-        return len(self.measured) + self._turn(self.looks, self.finalists, races=races) <= self.plan.runs
+        return len(self.measured) + self._turn(self.looks, min(FINALISTS, len(self.pool))) <= self.plan.runs
 
     def _run(self, candidate: Candidate, rows: Sequence[str], traced: bool = False) -> RuleSteps[list[Cell]]:
         cells = yield from measure(candidate, rows, traced=traced)
@@ -327,14 +315,14 @@ class Evolution:
     def _best(self) -> Rule:
         if self.is_greedy:
             return self.task.judge.ranked(list(self.pool.values()), self.task.val)[0]
-        finalists = sorted(self.pool.values(), key=lambda each: -self.strength(each))[: self.finalists]
+        finalists = sorted(self.pool.values(), key=lambda each: -self.strength(each))[:FINALISTS]
         result = yield from race(self.task, finalists, self.task.val, keep=self.task.baseline, block=self.looks * BLOCK)
         return result.leader
 
     def _warn_of_runs(self, turn: int) -> RuleSteps[None]:
         """Report that the runs allow no turn."""
         if not turn:
-            most = len(self.measured) + self._turn(self.looks, self.finalists)
+            most = len(self.measured) + self._turn(self.looks, 1)
             text = f"The search allows {self.plan.runs} runs, and its first turn needs up to {most}: nothing was tried."
             yield from report(Warned(f"{text} Raise max_metric_calls, or give fewer validation rows."))
 
