@@ -211,7 +211,7 @@ _NAMES_BY_MODULE = {
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _DSPY_ONLY = frozenset(
     "DummyLM SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
-    "streaming streaming_response sync_send_to_stream teleprompt".split()
+    "streaming streaming_response sync_send_to_stream teleprompt Teleprompter".split()
 )
 
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         streaming_response,
         sync_send_to_stream,
     )
+    from sigwire.dspy.teleprompt import Teleprompter
     from sigwire.dspy.tools import Tool, ToolCalls
 
 __all__ = [
@@ -189,6 +190,7 @@ __all__ = [
     "StreamCancelled",
     "StreamListener",
     "StreamResponse",
+    "Teleprompter",
     "TextDelta",
     "Timeout",
     "Tool",
@@ -269,6 +271,7 @@ _MODULES = {
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
+    "sigwire.dspy.teleprompt": "Teleprompter",
     "sigwire.dspy.tools": "Tool ToolCalls",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}

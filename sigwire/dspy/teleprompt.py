@@ -1,25 +1,40 @@
-"""The names of ``dspy.teleprompt``: the optimizers."""
+"""The names of ``dspy.teleprompt``: the optimizers, and ``Teleprompter``, the base for an optimizer of your own.
+
+DSPy's modules below it (``dspy.teleprompt.random_search``, ``dspy.teleprompt.gepa.gepa_utils``) are this module.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+from sigwire.core.example import Prediction as ScoreWithFeedback
 from sigwire.errors import ConfigurationError
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.ensemble import Ensemble
 from sigwire.optimizers.rules.gepa import GEPA
+from sigwire.optimizers.rules.infer_rules import InferRules
 from sigwire.optimizers.rules.knn import KNNFewShot
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
+from sigwire.optimizers.rules.miprov2 import MIPROv2
 from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
 from sigwire.optimizers.rules.simba import SIMBA
+from sigwire.optimizers.teleprompter import Teleprompter
 
 __all__ = [
-    "GEPA", "SIMBA", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch",
-    "BootstrapRS", "Ensemble", "KNNFewShot", "LabeledFewShot",
+    "COPRO", "GEPA", "SIMBA", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
+    "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Ensemble", "InferRules", "KNNFewShot", "LabeledFewShot",
+    "MIPROv2", "ScoreWithFeedback", "Teleprompter",
 ]  # fmt: skip
 
+_FILES = (
+    "bettertogether bootstrap copro_optimizer ensemble gepa gepa.gepa gepa.gepa_utils infer_rules knn_fewshot "
+    "mipro_optimizer_v2 random_search simba teleprompt teleprompt_optuna vanilla"
+)
+sys.modules.update({f"{__name__}.{name}": sys.modules[__name__] for name in _FILES.split()})
 
 _WEIGHTS = "it trains weights, and sigwire sends requests only. GEPA, MIPROv2 and SIMBA tune prompts."
 OUT_OF_SCOPE = {

@@ -18,6 +18,7 @@ from sigwire.core.example import Example
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, suggest
+from sigwire.evaluate.figures import exports
 from sigwire.evaluate.metric_plan import Metric
 from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
 from sigwire.evaluate.result import EvaluationResult
@@ -65,10 +66,27 @@ class Evaluate(EvaluationOptions):
         metric: Metric | None = None,
         devset: Sequence[Example] | None = None,
         num_threads: int | None = None,
+        display_progress: bool | None = None,
+        display_table: bool | int | None = None,
+        callback_metadata: Mapping[str, object] | None = None,
+        save_as_csv: FilePath | None = None,
+        save_as_json: FilePath | None = None,
         **changes: Any,
     ) -> EvaluationResult:
-        """Evaluate a program, blocking."""
-        return run(self.steps(program, metric, devset, num_threads, **changes))
+        """Evaluate a program, blocking. ``None`` keeps the option of the constructor, as in DSPy."""
+        steps = self.steps(
+            program,
+            metric=metric,
+            devset=devset,
+            num_threads=num_threads,
+            display_progress=display_progress,
+            display_table=display_table,
+            callback_metadata=callback_metadata,
+            save_as_csv=save_as_csv,
+            save_as_json=save_as_json,
+            **changes,
+        )
+        return run(steps)
 
     async def acall(
         self,
@@ -79,7 +97,8 @@ class Evaluate(EvaluationOptions):
         **changes: Any,
     ) -> EvaluationResult:
         """Evaluate a program, awaited. Cancelling keeps what is finished: the ``CancelledError`` has a ``result``."""
-        return await arun(self.steps(program, metric, devset, num_threads, **changes))
+        given = {"metric": metric, "devset": devset, "num_threads": num_threads}
+        return await arun(self.steps(program, **given, **changes))
 
     def stream(self, program: object, **changes: Any) -> Generator[ExampleDone | Finished, None, EvaluationResult]:
         """Evaluate, blocking, and yield ``ExampleDone`` events in the order of completion; the last event is ``Finished``."""
@@ -93,22 +112,14 @@ class Evaluate(EvaluationOptions):
             async for event in events:
                 yield Finished(cast("Returned[object]", event).value) if type(event) is Returned else event
 
-    def steps(
-        self,
-        program: object,
-        metric: Metric | None = None,
-        devset: Sequence[Example] | None = None,
-        num_threads: int | None = None,
-        **changes: Any,
-    ) -> Steps[EvaluationResult]:
+    def steps(self, program: object, **changes: Any) -> Steps[EvaluationResult]:
         """Return the steps of one evaluation, which emit ``ExampleDone`` events."""
-        given = {"metric": metric, "devset": devset, "num_threads": num_threads}
-        changes |= {name: value for name, value in given.items() if value is not None}
-        options = self._changed(changes)
+        options = self._changed(
+            {name: value for name, value in changes.items() if not (value is None and name in _OF_DSPY)}
+        )
         if options.plan is None:
             raise ConfigurationError("An evaluation needs a metric (starting it). Write Evaluate(..., metric=exact).")
-        inputs = {"program": program, "devset": options.devset, "metric": options.metric}
-        inputs |= {"callback_metadata": options.callback_metadata, "num_threads": options.num_threads}
+        inputs = {"program": program, **{name: getattr(options, name) for name in _OF_DSPY}}
         with watched_call("evaluate", options, inputs) as end:
             result = yield from EvaluationRun(program, options, options.plan).steps()
             end(result)
@@ -128,6 +139,12 @@ class Evaluate(EvaluationOptions):
     def __repr__(self) -> str:
         name = None if self.plan is None else self.plan.name
         return f"Evaluate({len(self.devset)} examples, metric={name})"
+
+
+_OF_DSPY = (
+    "metric", "devset", "num_threads", "display_progress", "display_table", "callback_metadata", "save_as_csv",
+    "save_as_json",
+)  # fmt: skip
 
 
 def load_records(path: FilePath) -> EvaluationResult:
@@ -168,7 +185,7 @@ def _save(result: EvaluationResult, options: EvaluationOptions) -> None:
     if options.save_as_json is not None:
         result.save_as_json(options.save_as_json)
     if options.display_table:
-        rows = list(result.rows())
+        rows = exports.dspy_rows(result.run)
         shown = rows if options.display_table is True else rows[: options.display_table]
         sys.stdout.write(_table(shown, len(rows) - len(shown)))
 

@@ -18,7 +18,7 @@ from sigwire.evaluate.plain import plain_fields
 from sigwire.modules.module import Module
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["check_devset", "content_digest", "example_ids"]
+__all__ = ["check_devset", "check_program", "content_digest", "example_ids"]
 
 
 def example_ids(examples: Sequence[Example]) -> tuple[str, ...]:
@@ -52,9 +52,23 @@ def content_digest(example: Mapping[str, object] | Example) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def check_devset(examples: Sequence[object], program: object = None) -> tuple[Example, ...]:
+def check_program(program: object) -> None:
+    """Raise ``InputError`` for a program that cannot be called, and for a class.
+
+    >>> check_program(None)
+    Traceback (most recent call last):
+    sigwire.errors.InputError: A program is a module or a function, not None (starting the evaluation). ...
+    """
+    if isinstance(program, type) or not callable(program):
+        hint = f"an instance: {program.__name__}(...)" if isinstance(program, type) else 'Predict("question -> answer")'
+        raise InputError(
+            f"A program is a module or a function, not {program!r:.80} (starting the evaluation). Pass {hint}."
+        )
+
+
+def check_devset(examples: Sequence[object], program: object = None, name: str = "devset") -> tuple[Example, ...]:
     """Return the examples of a devset. Raises ``InputError``, before any call, for an empty devset, for an example without
-    declared inputs or without a value for one, and for inputs that ``program`` does not take.
+    declared inputs or without a value for one, and for inputs that ``program`` does not take. ``name``: of the set, for errors.
 
     >>> check_devset([Example(question="2+2?")])
     Traceback (most recent call last):
@@ -62,39 +76,39 @@ def check_devset(examples: Sequence[object], program: object = None) -> tuple[Ex
     """
     if isinstance(examples, (str, Mapping)) or not examples:
         raise InputError(
-            "The devset is empty or no list of Examples (reading the devset). Pass devset=[Example(...), ...]."
+            f"The {name} is empty or no list of Examples (reading the {name}). Pass {name}=[Example(...), ...]."
         )
     checked: list[Example] = []
     known: set[frozenset[str]] = set()
     for index, example in enumerate(examples):
-        names = _input_names(index, example)
+        names = _input_names(index, example, name)
         checked.append(cast(Example, example))
         if program is not None and names not in known:
             known.add(names)
-            _check_inputs(index, names, program)
+            _check_inputs(index, names, program, name)
     return tuple(checked)
 
 
-def _input_names(index: int, example: object) -> frozenset[str]:
+def _input_names(index: int, example: object, part: str) -> frozenset[str]:
     if not isinstance(example, Example):
         raise InputError(
-            f"Example {index} of the devset is a {type(example).__name__} (reading the devset). Write "
+            f"Example {index} of the {part} is a {type(example).__name__} (reading the {part}). Write "
             'Example(question="...", answer="...").with_inputs("question").'
         )
     names = example._input_keys  # pyright: ignore[reportPrivateUsage]
     if names is None:
         raise InputError(
-            f"Example {index} of the devset declares no inputs (reading the devset). Write example.with_inputs('question')."
+            f"Example {index} of the {part} declares no inputs (reading the {part}). Write example.with_inputs('question')."
         )
     if missing := sorted(names - example.__dict__.keys()):
         raise InputError(
-            f"Example {index} of the devset has no value for its input {missing[0]!r} (reading the devset). "
+            f"Example {index} of the {part} has no value for its input {missing[0]!r} (reading the {part}). "
             f"{suggest(missing[0], example.__dict__)}It has {', '.join(example.__dict__) or 'no fields'}."
         )
     return names
 
 
-def _check_inputs(index: int, names: frozenset[str], program: object) -> None:
+def _check_inputs(index: int, names: frozenset[str], program: object, part: str) -> None:
     """Compare the inputs of an example with those of a signature, or with the parameters of the user's function."""
     if isinstance(program, type):
         raise InputError(
@@ -104,7 +118,7 @@ def _check_inputs(index: int, names: frozenset[str], program: object) -> None:
     spec = getattr(getattr(program, "signature", None), "spec", None)
     problem = _parameter_problem(names, program) if spec is None else _signature_problem(names, spec)
     if problem is not None:
-        raise InputError(f"Example {index} of the devset does not fit {name}: {problem} (reading the devset).")
+        raise InputError(f"Example {index} of the {part} does not fit {name}: {problem} (reading the {part}).")
 
 
 def _signature_problem(names: frozenset[str], spec: SignatureSpec) -> str | None:

@@ -128,11 +128,21 @@ class RecordFile:
         with self._lock:
             if self._descriptor < 0:
                 return
-            while line:
-                line = line[os.write(self._descriptor, line) :]
+            self._write(line)
             if time.monotonic() - self._synced >= 1.0:
                 os.fsync(self._descriptor)
                 self._synced = time.monotonic()
+
+    def _write(self, line: bytes) -> None:
+        """Write a whole line, or, if the disk is full, nothing of it."""
+        rest = line
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            if written := len(line) - len(rest):
+                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def close(self) -> None:
         """Sync and close the file."""

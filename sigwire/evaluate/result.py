@@ -18,7 +18,7 @@ from sigwire.core.response import Usage
 from sigwire.effects.steps import run
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cards import Card, HasCard, inline, number
-from sigwire.evaluate.cell import score_steps
+from sigwire.evaluate.cell import Cell, score_steps
 from sigwire.evaluate.comparison import Comparison, compare
 from sigwire.evaluate.figures import exports
 from sigwire.evaluate.figures.run_card import run_card
@@ -27,7 +27,7 @@ from sigwire.evaluate.metric_plan import Metric, MetricPlan
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
 
-__all__ = ["EvaluationResult"]
+__all__ = ["EvaluationResult", "ResultScore"]
 
 ResultTriple: TypeAlias = tuple[Example, FieldValue, float]
 
@@ -39,12 +39,24 @@ class _ResultMeta(Meta):
     run: ScoredRun | None = None
 
 
+class ResultScore(float):
+    """The score of an example in ``results``; ``feedback`` and ``subscores`` are those of the metric."""
+
+    feedback: str = ""
+    subscores: Mapping[str, float] = {}
+
+    @property
+    def score(self) -> float:
+        """The number."""
+        return float(self)
+
+
 class EvaluationResult(Prediction, HasCard):
     """The outcome of an evaluation. ``Evaluate`` makes it.
 
     ``score``: percent of all examples, every failure at ``failure_score``, as in DSPy. ``results``: (example, prediction,
-    score) in the order of the devset. ``mean`` and ``interval`` leave out what was not scored, so they may differ from
-    ``score``. In ``show()`` and in notebooks it is a card.
+    score) in the order of the devset; ``score.feedback`` is that of the metric, if it gave any. ``mean`` and ``interval``
+    leave out what was not scored, so they may differ from ``score``. In ``show()`` and in notebooks it is a card.
 
     >>> from sigwire.evaluate.evaluation import Evaluate
     >>> devset = [Example(number=n, even=n % 2 == 0).with_inputs("number") for n in range(10)]
@@ -60,6 +72,10 @@ class EvaluationResult(Prediction, HasCard):
     if TYPE_CHECKING:
         score: float
         results: list[ResultTriple]
+
+    def __init__(self, score: float, results: Sequence[ResultTriple] = ()) -> None:
+        """Make a result of DSPy's two fields, without records: a test double."""
+        super().__init__(score=score, results=results)
 
     @classmethod
     def make(  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -266,6 +282,8 @@ class EvaluationResult(Prediction, HasCard):
     # --- shown
 
     def __repr__(self) -> str:
+        if not isinstance(self._meta, _ResultMeta):
+            return f"EvaluationResult(score={self.score}, results=<list of {len(self.results)} results>)"
         run = self.run
         name = inline(run.metric_name, 60)
         counts = {"n": self.n, "failed": len(run.failed), "unscored": self.unscored}
@@ -278,5 +296,14 @@ class EvaluationResult(Prediction, HasCard):
 
 
 def _triples(run: ScoredRun) -> list[ResultTriple]:
-    scores = [run.failure_score if (score := each.cell.score) is None else score for each in run.records]
+    scores = [_score(each.cell, run.failure_score) for each in run.records]
     return list(zip(run.examples, run.predictions, scores, strict=True))
+
+
+def _score(cell: Cell, failure_score: float) -> float:
+    number = failure_score if cell.score is None else cell.score
+    if not cell.feedback and not cell.subscores:
+        return number
+    score = ResultScore(number)
+    score.feedback, score.subscores = cell.feedback, cell.subscores
+    return score

@@ -85,6 +85,12 @@ class BaseCallback:
     def on_evaluate_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         """An evaluation ended; ``outputs`` is its result."""
 
+    def on_compile_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
+        """A compilation starts. ``inputs`` has the arguments of ``compile``."""
+
+    def on_compile_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        """A compilation ended; ``outputs`` is the program."""
+
 
 CallHook: TypeAlias = "AbstractContextManager[Callable[[object], None], None]"
 """The context manager of ``watched_call``. Its value is called with the outputs."""
@@ -104,7 +110,7 @@ def listen_to(source: ListenerSource) -> ListenerSource:
 
 
 def watched_call(kind: str, instance: object, inputs: FieldValues | Callable[[], FieldValues]) -> CallHook:
-    """Watch a call of a kind: "module", "lm", "adapter_format", "adapter_parse", "tool" or "evaluate".
+    """Watch a call of a kind: "module", "lm", "adapter_format", "adapter_parse", "tool", "evaluate" or "compile".
 
     ``inputs`` may be a function that returns them; it is called only if there are listeners.
     """

@@ -10,6 +10,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
 
@@ -24,7 +25,6 @@ from sigwire.journal.packing import digest_of
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
-from sigwire.observe.callbacks import watched_call
 from sigwire.optimizers.candidate import applied, candidate_of, slots
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
 from sigwire.optimizers.engine.plan import Forecast, forecast
@@ -37,6 +37,7 @@ from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
+from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
 __all__ = ["Optimizer", "SearchOptions"]
@@ -84,7 +85,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-class Optimizer(ChecksKeywords):
+class Optimizer(Teleprompter, ChecksKeywords):
     """Base of all optimizers: ``compile`` returns a copy of a program with better texts, demos or options.
 
     ``metric(example, prediction, trace=None)`` returns a number, a bool or a ``Score``, sync or async, or is a module that
@@ -102,6 +103,7 @@ class Optimizer(ChecksKeywords):
     _needs_metric: ClassVar[bool] = True
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
+    _refused: ClassVar[Mapping[str, str]] = {}  # options of DSPy that are refused, unless they are off, and the reason
 
     def __init__(
         self,
@@ -116,6 +118,7 @@ class Optimizer(ChecksKeywords):
         **search: Unpack[SearchOptions],
     ) -> None:
         name = type(self).__name__
+        search = _without_refused(name, self._refused, search)
         for option, given in search.items():
             if option not in SearchOptions.__annotations__:
                 own = inspect.signature(type(self).__init__).parameters.keys() - {"self", "search"}
@@ -125,7 +128,7 @@ class Optimizer(ChecksKeywords):
                     f"of every optimizer: {', '.join(sorted(known))}."
                 )
             fits, wanted = _CHECKS.get(option, (_anything, ""))
-            if not fits(given):
+            if not _fits(fits, given):
                 raise ConfigurationError(f"{option} is {wanted}, not {given!r:.80} (making {name}).")
         if metric is None and self._needs_metric:
             raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
@@ -149,10 +152,6 @@ class Optimizer(ChecksKeywords):
         """Return the rule of a search. ``options`` are those of ``compile``."""
         raise NotImplementedError
 
-    def get_params(self) -> dict[str, Any]:
-        """Return the options by name."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
     # --- compile
 
     def compile(
@@ -170,7 +169,8 @@ class Optimizer(ChecksKeywords):
         ``valset``: rows on which candidates are chosen; without it half of ``trainset`` is set apart, if the optimizer chooses.
         ``testset``: rows that the search does not see; student and winner are run on them at the end. Raises ``MetricError``
         at the first metric that gives no score, ``SearchPaused`` if the provider fails for long, and
-        ``OptimizationInterrupted`` for Ctrl-C, with the best program until then.
+        ``OptimizationInterrupted`` for Ctrl-C. Each error of a search has the best program until then as ``program``, and its
+        ``report``.
         """
         return run(self.compile_steps(student, trainset, teacher, valset, testset, options))
 
@@ -184,7 +184,7 @@ class Optimizer(ChecksKeywords):
         testset: Iterable[Example] | None = None,
         **options: Any,
     ) -> M:
-        """``compile``, awaited."""
+        """``compile``, awaited. If it is cancelled, the ``CancelledError`` has ``program`` and ``report``."""
         return await arun(self.compile_steps(student, trainset, teacher, valset, testset, options))
 
     def compile_steps(
@@ -202,14 +202,10 @@ class Optimizer(ChecksKeywords):
         if testset and self.metric is None:
             name = type(self).__name__
             raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
-        rows = Rows.of(train, list(valset or ()), testset)
+        rows = Rows.of(train, list(valset or ()), testset, student)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
-        inputs = {"student": student, "trainset": train, "teacher": teacher, "valset": valset}
-        with watched_call("compile", self, inputs) as end:
-            program = yield from self._searched(student, teacher or student, rows, given)
-            end(program)
-        return program
+        return (yield from self._searched(student, teacher or student, rows, given))
 
     def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         name = type(self).__name__
@@ -235,7 +231,7 @@ class Optimizer(ChecksKeywords):
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
         given = self._checked(student, options)
-        rows = Rows.of(list(trainset), list(valset or ()), list(testset or ()))
+        rows = Rows.of(list(trainset), list(valset or ()), list(testset or ()), student)
         task = self._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:
@@ -268,10 +264,14 @@ class Optimizer(ChecksKeywords):
                     chooses=self._chooses,
                     keeps_student=self.search.get("if_worse", "keep_student") == "keep_student",
                 )
-            except KeyboardInterrupt as interrupt:
+            except BaseException as error:
                 report = self._report(task, rows, _best_until_now(task, engine), engine, store, events)
                 program = self._program(student, report)
-                raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from interrupt
+                if isinstance(error, KeyboardInterrupt):
+                    raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from error
+                with suppress(Exception):  # a user's exception class may refuse attributes
+                    vars(error).update(program=program, report=report)
+                raise
             report = self._report(task, rows, verdict, engine, store, events)
             store.note({"type": "end", "report": report.to_json()})
             return self._program(student, report)
@@ -279,6 +279,9 @@ class Optimizer(ChecksKeywords):
             store.close()
 
     def _task(self, student: Module, teacher: Module, rows: Rows, table: ScoreTable) -> Task:
+        if not isinstance(teacher, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
+            name = type(self).__name__
+            raise InputError(f"A teacher of {name} is a module of sigwire, not {type(teacher).__name__} (compiling).")
         search = self.search
         seed = search.get("seed", 0)
         tunes = frozenset(search.get("tune", _TUNES)) & (self._fixed_tunes | {"tool_names"})
@@ -333,8 +336,8 @@ class Optimizer(ChecksKeywords):
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
         """Return what identifies a search in its journal."""
-        models = [getattr(predictor.lm, "model", None) for predictor in student.predictors()]
-        common = getattr(current().lm, "model", None)
+        models = [self.task_model or predictor.lm or current().lm for predictor in student.predictors()]
+        others = {"prompt_model": self.prompt_model, "teacher_lm": self.teacher_settings.get("lm")}
         return {
             "optimizer": type(self).__name__,
             "options": digest_of(_plain_options({**self.get_params(), **options})),
@@ -342,7 +345,8 @@ class Optimizer(ChecksKeywords):
             "student": _state_digest(student),
             "teacher": _state_digest(teacher),
             "metric": "" if self._plan is None else self._plan.name,
-            "models": [str(model or common) for model in models],
+            "models": [_model_name(lm) for lm in models],
+            **{name: _model_name(lm) for name, lm in others.items()},
             "rows": digest_of([list(rows.train), list(rows.val), list(rows.test)]),
             "sigwire": version(),
         }
@@ -363,7 +367,11 @@ class Optimizer(ChecksKeywords):
             scores=task.judge.table.by_candidate(task.val),
             costs=dict(engine.costs),
             texts=task.slots,
-            warnings=(*rows.warnings(), *(event.text for event, _ in events.seen if isinstance(event, Warned))),
+            warnings=(
+                *rows.warnings(),
+                *engine.warnings(),
+                *(event.text for event, _ in events.seen if isinstance(event, Warned)),
+            ),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
         )
@@ -399,8 +407,27 @@ def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
     return SearchEnd(best, best, StopReason.INTERRUPTED, estimate)
 
 
+def _without_refused(owner: str, refused: Mapping[str, str], given: SearchOptions) -> SearchOptions:
+    """Return the options that are not DSPy's alone. Raises ``ConfigurationError`` for one of these that asks for something."""
+    for option, value in given.items():
+        if value and option in refused:
+            raise ConfigurationError(f"{owner} does not take {option} (making it): {refused[option]}.")
+    return cast(SearchOptions, {option: value for option, value in given.items() if option not in refused})
+
+
 def _anything(given: object) -> bool:
     return True
+
+
+def _fits(check: Callable[[Any], bool], given: object) -> bool:
+    try:
+        return check(given)
+    except TypeError:  # not comparable with a number
+        return False
+
+
+def _model_name(lm: object) -> str | None:
+    return None if lm is None else str(getattr(lm, "model", type(lm).__name__))
 
 
 def _state_digest(program: Module) -> str:

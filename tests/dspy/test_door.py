@@ -66,8 +66,29 @@ def test_submodules_do_not_hide_the_objects_of_their_name() -> None:
 
 
 def test_optimizers_are_in_the_module_of_dspy_and_at_its_top() -> None:
-    for name in dspy.teleprompt.__all__:
+    for name in {*dspy.teleprompt.__all__} - {"ScoreWithFeedback", "Teleprompter"}:
         assert getattr(dspy.teleprompt, name) is getattr(dspy, name) is getattr(sigwire, name)
+    assert dspy.teleprompt.Teleprompter is dspy.Teleprompter
+    optimizers = {name for name in sigwire.__all__ if issubclass_of(getattr(sigwire, name), dspy.Teleprompter)}
+    assert optimizers - {"Optimizer"} == {*dspy.teleprompt.__all__} - {"ScoreWithFeedback", "Teleprompter"}
+
+
+def issubclass_of(value: Any, base: type) -> bool:
+    return isinstance(value, type) and issubclass(value, base)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("evaluate.auto_evaluation", "SemanticF1"),
+        ("evaluate.evaluate", "Evaluate"),
+        ("teleprompt.gepa.gepa_utils", "ScoreWithFeedback"),
+        ("teleprompt.random_search", "BootstrapFewShotWithRandomSearch"),
+        ("teleprompt.teleprompt", "Teleprompter"),
+    ],
+)
+def test_modules_that_scripts_import_by_their_path_have_the_names_of_dspy(module: str, name: str) -> None:
+    assert getattr(importlib.import_module(f"sigwire.dspy.{module}"), name) is not None
 
 
 @pytest.mark.parametrize("name", ["AvatarOptimizer", "BootstrapFinetune", "GRPO"])

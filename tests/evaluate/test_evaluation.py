@@ -538,3 +538,9 @@ def test_provider_failure_over_http_is_unscored_after_its_retries() -> None:
     assert cell.failure is not None
     assert cell.failure.kind == "provider"
     assert cell.requests == 2
+
+
+@pytest.mark.parametrize("program", [None, Predict, "question -> answer"])
+def test_program_that_is_no_module_is_refused_before_any_call(program: Any) -> None:
+    with pytest.raises(InputError, match=r"A program is a module or a function, not .* Pass "):
+        Evaluate(devset=DEVSET, metric=exact)(program)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -216,3 +218,24 @@ def test_lines_of_many_threads_are_whole(tmp_path: Path) -> None:
     file.close()
     file.append({"type": "late"})
     assert len(RecordFile.read(tmp_path / "log.jsonl")) == 160
+
+
+def test_failed_evaluation_frees_its_log_when_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write, room = tmp_path / "log.jsonl", os.write, [3_000]
+
+    def write_in_room(descriptor: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = write(descriptor, data[: room[0]])
+        room[0] -= written
+        return written
+
+    monkeypatch.setattr(os, "write", write_in_room)
+    evaluate = Evaluate(devset=devset(40), metric=exact, log=path, num_threads=1, display_progress=False)
+    with pytest.raises(OSError, match=r"No space left on device: .*log.jsonl") as caught:
+        evaluate(program())
+    monkeypatch.undo()
+    kept = load_records(path).records
+    assert path.read_bytes().endswith(b"\n")
+    assert len(vars(caught.value)["result"].records) >= len(kept) > 0
+    assert evaluate(program()).status == "complete"

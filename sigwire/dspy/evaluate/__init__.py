@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigwire.dspy.evaluate import metrics
+from sigwire.dspy.evaluate import auto_evaluation, metrics
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.evaluate.metrics import (
     EM,
@@ -16,5 +16,5 @@ from sigwire.evaluate.result import EvaluationResult
 
 __all__ = [
     "EM", "CompleteAndGrounded", "Evaluate", "EvaluationResult", "SemanticF1", "answer_exact_match",
-    "answer_passage_match", "metrics", "normalize_text",
+    "answer_passage_match", "auto_evaluation", "metrics", "normalize_text",
 ]  # fmt: skip

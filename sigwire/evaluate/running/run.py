@@ -22,7 +22,7 @@ from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
-from sigwire.evaluate.examples import check_devset, example_ids
+from sigwire.evaluate.examples import check_devset, check_program, example_ids
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.plain import plain_fields
@@ -77,6 +77,7 @@ class EvaluationRun:
 
     def __init__(self, program: object, options: EvaluationOptions, plan: MetricPlan) -> None:
         self._program, self._options, self._plan = program, options, plan
+        check_program(program)
         self._examples = check_devset(options.devset, program)
         self._ids = example_ids(self._examples)
         self._header = self._make_header()
@@ -297,8 +298,15 @@ class EvaluationRun:
         with self._lock:
             self._is_closed = True
             if self._log is not None:
-                self._log.append({"type": "end", "status": status, "records": len(self._records), "seconds": seconds})
-                self._log.close()
+                try:
+                    self._log.append(
+                        {"type": "end", "status": status, "records": len(self._records), "seconds": seconds}
+                    )
+                except OSError:  # the disk is full; an error that is already raised keeps its result
+                    if status == "complete":
+                        raise
+                finally:
+                    self._log.close()
         places = sorted(self._records)
         options = self._options
         result = EvaluationResult.make(

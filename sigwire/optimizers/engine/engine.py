@@ -13,7 +13,7 @@ program stops the search with its traceback, unless ``errors="score"``.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -92,6 +92,7 @@ class Engine:
         self.candidates: dict[str, Candidate] = {}
         self.costs: dict[str, Spent] = {}  # of all runs, by candidate
         self.is_spent = False
+        self._failed: Counter[str] = Counter()  # runs of candidates, by the class of the error
 
     def steps(self, rule: Rule) -> Steps[Candidate]:
         """Run a rule to its end; return its candidate."""
@@ -112,6 +113,12 @@ class Engine:
                 advance = partial(rule.throw, spent)
             else:
                 advance = partial(rule.send, value)
+
+    def warnings(self) -> list[str]:
+        """Return what failed, in sentences."""
+        runs = sum(spent.runs for spent in self.costs.values())
+        errors = ", ".join(f"{count} {name}" for name, count in self._failed.most_common(4))
+        return [f"{self._failed.total()} of {runs} runs of the program failed: {errors}."] if errors else []
 
     def _perform(self, effect: RuleEffect) -> Steps[object]:
         if isinstance(effect, Measure):
@@ -171,6 +178,7 @@ class Engine:
             if effect.by == "student":
                 self.costs[run.candidate.digest] = self.costs.get(run.candidate.digest, Spent()).plus(cost)
                 self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
+                self._failed.update([] if cell.failure is None else [cell.failure.type])
 
     def _run_all(
         self,

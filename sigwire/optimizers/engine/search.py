@@ -15,6 +15,7 @@ from sigwire.core.example import Example
 from sigwire.core.json import dumps
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError
+from sigwire.evaluate.examples import check_devset
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.engine import Engine
 from sigwire.optimizers.reports.report import Estimate, StopReason
@@ -38,9 +39,14 @@ class Rows:
     test: tuple[str, ...]
 
     @classmethod
-    def of(cls, train: Sequence[Example], val: Sequence[Example], test: Sequence[Example]) -> Rows:
-        """Name examples by their content. Raises ``InputError`` for an example without declared inputs."""
+    def of(
+        cls, train: Sequence[Example], val: Sequence[Example], test: Sequence[Example], student: object = None
+    ) -> Rows:
+        """Name examples by their content. Raises ``InputError`` for an example whose inputs are not those of the student."""
         examples: dict[str, Example] = {}
+        for name, part in (("trainset", train), ("valset", val), ("testset", test)):
+            if part:
+                check_devset(part, student, name)
         named = [tuple(dict.fromkeys(_named(each, examples) for each in part)) for part in (train, val, test)]
         return cls(examples, *named)
 
@@ -59,11 +65,8 @@ class Rows:
 
 
 def _named(example: Example, examples: dict[str, Example]) -> str:
-    if not isinstance(example, Example):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
-        raise InputError(f"A set of examples has a {type(example).__name__}: write Example(...).with_inputs(...).")
     try:
         data = example.to_json()
-        example.inputs()
     except ValueError as error:
         raise InputError(f"An example cannot be used: {error} ({example!r:.120}).") from error
     name = sha256(dumps(data).encode(errors="surrogatepass")).hexdigest()[:12]

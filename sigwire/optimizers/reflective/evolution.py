@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, cast
 
+from sigwire.core.example import Prediction
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Slot
@@ -88,6 +89,7 @@ class Evolution:
             joined = False
             for turn in range(self.plan.turns):
                 if not self._fits(turn):
+                    yield from self._warn_of_runs(turn)
                     break
                 joined = (joined and (yield from self._merge(turn))) or (yield from self._mutate(turn))
             yield from self._warn()
@@ -95,13 +97,32 @@ class Evolution:
         except BudgetSpent:
             return max(self.pool.values(), key=self.strength)
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the runs allow no turn with ``LOOKS`` blocks and a race of ``FINALISTS``: then it is one of each."""
+        return len(self.task.val) + self._turn(LOOKS, FINALISTS) > self.plan.runs
+
+    @property
+    def looks(self) -> int:
+        """The most blocks of validation rows before a child joins the pool."""
+        return 1 if self.is_short else LOOKS
+
+    @property
+    def finalists(self) -> int:
+        """The number of candidates in the race at the end."""
+        return 1 if self.is_short else FINALISTS
+
+    def _turn(self, looks: int, finalists: int, *, races: bool = True) -> int:
+        """Return the most runs of a turn, and of the race at the end."""
+        val = len(self.task.val)
+        seen, first = min(looks * BLOCK, val), min(BLOCK, val)
+        end = min(val + 2 * looks * BLOCK, finalists * (val - first)) if races else 0
+        return 2 * self.plan.minibatch + (val if self.is_greedy else 2 * seen + end)
+
     def _fits(self, turn: int) -> bool:
         """Return True if the runs of one more turn and of the end are allowed."""
-        val, looks = len(self.task.val), LOOKS * BLOCK
-        rest = (
-            val if self.is_greedy else 2 * min(looks, val) + (val + 2 * looks if len(self.pool) > 1 or not turn else 0)
-        )
-        return len(self.measured) + 2 * self.plan.minibatch + rest <= self.plan.runs
+        races = len(self.pool) > 1 or not turn
+        return len(self.measured) + self._turn(self.looks, self.finalists, races=races) <= self.plan.runs
 
     def _run(self, candidate: Candidate, rows: Sequence[str], traced: bool = False) -> RuleSteps[list[Cell]]:
         cells = yield from measure(candidate, rows, traced=traced)
@@ -156,7 +177,7 @@ class Evolution:
     def _joins(self, child: Candidate, parent: Candidate) -> RuleSteps[bool]:
         judge, val = self.task.judge, self.val
         seen = list[str]()
-        for look in [len(val)] if self.is_greedy else range(BLOCK, LOOKS * BLOCK + 1, BLOCK):
+        for look in [len(val)] if self.is_greedy else range(BLOCK, self.looks * BLOCK + 1, BLOCK):
             seen = val[:look]
             for each in (parent, child):
                 yield from self._run(each, seen)
@@ -238,9 +259,19 @@ class Evolution:
         return kinds
 
     def _seen(self, parent: Candidate, runs: Sequence[RowCell]) -> tuple[Any, ...]:
-        """Return the arguments of a component selector behind its state."""
+        """Return the arguments of a component selector behind its state; its trajectories are dicts, as in DSPy."""
         texts = {name: text_of(self.task, parent, f"{name}.instructions") for name in self.task.signatures}
-        return [cell for _, cell in runs], [cell.score for _, cell in runs], list(self.pool).index(parent.digest), texts
+        trajectories = [
+            {
+                "example": self.task.example_of(row),
+                "prediction": Prediction(cell.outputs),
+                "trace": list(cell.trace),
+                "score": cell.score,
+                "feedback": cell.feedback,
+            }
+            for row, cell in runs
+        ]
+        return trajectories, [cell.score for _, cell in runs], list(self.pool).index(parent.digest), texts
 
     def _state(self, turn: int) -> Any:
         """Return the state of a component selector: ``i``, ``program_candidates``, ``list_of_named_predictors``."""
@@ -296,9 +327,16 @@ class Evolution:
     def _best(self) -> Rule:
         if self.is_greedy:
             return self.task.judge.ranked(list(self.pool.values()), self.task.val)[0]
-        finalists = sorted(self.pool.values(), key=lambda each: -self.strength(each))[:FINALISTS]
-        result = yield from race(self.task, finalists, self.task.val, keep=self.task.baseline, block=LOOKS * BLOCK)
+        finalists = sorted(self.pool.values(), key=lambda each: -self.strength(each))[: self.finalists]
+        result = yield from race(self.task, finalists, self.task.val, keep=self.task.baseline, block=self.looks * BLOCK)
         return result.leader
+
+    def _warn_of_runs(self, turn: int) -> RuleSteps[None]:
+        """Report that the runs allow no turn."""
+        if not turn:
+            most = len(self.measured) + self._turn(self.looks, self.finalists)
+            text = f"The search allows {self.plan.runs} runs, and its first turn needs up to {most}: nothing was tried."
+            yield from report(Warned(f"{text} Raise max_metric_calls, or give fewer validation rows."))
 
     def _warn(self) -> RuleSteps[None]:
         """Report why texts of tools were not tuned."""

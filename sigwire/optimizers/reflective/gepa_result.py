@@ -15,7 +15,12 @@ __all__ = ["GEPAResult"]
 
 
 class GEPAResult:
-    """The candidates that ran on validation rows, the student first, and their scores. Programs are made on access."""
+    """The candidates that ran on validation rows, the student first, and their scores. Programs are made on access.
+
+    ``best_outputs_valset`` is ``None``, as in DSPy without ``track_best_outputs``: outputs are not kept.
+    """
+
+    best_outputs_valset = None
 
     def __init__(self, student: Module, report: OptimizationReport) -> None:
         self._student, self._report = student, report

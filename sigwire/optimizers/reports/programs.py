@@ -13,7 +13,7 @@ from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, applied
 from sigwire.optimizers.reports.report import OptimizationReport
 
-__all__ = ["CandidatePrograms", "percent", "scored_programs"]
+__all__ = ["CandidatePrograms", "percent", "scored_programs", "trial_logs"]
 
 
 class CandidatePrograms(Sequence[Mapping[str, Any]]):
@@ -75,3 +75,22 @@ def scored_programs(
         rows.append((len(found), mean, entry, candidate))
     rows.sort(key=lambda each: (-each[0], -each[1]))
     return CandidatePrograms(student, [(entry, candidate) for _, _, entry, candidate in rows])
+
+
+def trial_logs(report: OptimizationReport) -> dict[int, JsonObject]:
+    """Return the trials that have scores by number from 1, as DSPy's MIPROv2; the first is the student.
+
+    The score, in percent, is ``full_eval_score``, or ``mb_score`` if the candidate ran on some of the validation rows.
+    """
+    spent = {trial.candidate.digest: trial.spent.runs for trial in report.trials if trial.spent is not None}
+    scores = report.scores or {}
+    tried = dict.fromkeys([report.baseline.digest, *(trial.candidate.digest for trial in report.trials)])
+    scored = {digest: list(scores[digest].values()) for digest in tried if scores.get(digest)}
+    most = max(map(len, scored.values()), default=0)
+    return {
+        number: {
+            "full_eval_score" if len(found) == most else "mb_score": percent(sum(found) / len(found)),
+            "total_eval_calls_so_far": spent.get(digest, most),
+        }
+        for number, (digest, found) in enumerate(scored.items(), 1)
+    }

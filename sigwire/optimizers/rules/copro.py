@@ -25,7 +25,7 @@ class COPRO(Optimizer):
 
     ``depth`` times, for each predictor in turn: ``breadth - 1`` new instructions, from rows with feedback and from the
     instructions tried before with their scores; they race against the leader on the validation rows. ``init_temperature`` is
-    that of the writing model.
+    that of the writing model. ``compile(..., eval_kwargs=)`` is accepted without effect: ``num_threads`` is an option here.
     Cost, for P predictors: depth · P times 12 runs on training rows, breadth - 1 writing calls, and a race of about
     2 · breadth · 8 runs.
     """
@@ -70,9 +70,10 @@ class COPRO(Optimizer):
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``, best first, and ``total_calls``."""
+        first = next(iter(report.texts.values()), "")
         known: dict[str, JsonObject] = {
-            trial.candidate.digest: {"instruction": next(iter(trial.candidate.texts.values()), ""), "prefix": ""}
-            for trial in report.trials
+            each.digest: {"instruction": next(iter(each.texts.values()), first), "prefix": ""}
+            for each in (report.baseline, *(trial.candidate for trial in report.trials))
         }
         program.candidate_programs = scored_programs(student, report, known)
         program.total_calls = report.spent.runs

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
@@ -15,8 +15,10 @@ from sigwire.effects.emitting import stream_queue
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
+from sigwire.evaluate.metrics.text import normalize_text
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.module import Module, StepsModule
+from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
 __all__ = ["Ensemble", "EnsembledProgram", "majority"]
@@ -24,7 +26,7 @@ __all__ = ["Ensemble", "EnsembledProgram", "majority"]
 ReduceFunction = Callable[[list[Any]], Any]
 
 
-class Ensemble(ChecksKeywords):
+class Ensemble(Teleprompter, ChecksKeywords):
     """Make one program of several: each call asks all of them, or ``size`` of them, and ``reduce_fn`` makes one answer.
 
     Without ``reduce_fn`` the answers are returned as a list. The members of a call depend on its inputs only, so equal calls
@@ -46,7 +48,7 @@ class Ensemble(ChecksKeywords):
             raise ConfigurationError(f"size is a number of programs, above 0, not {size} (making an Ensemble).")
         self.reduce_fn, self.size, self.deterministic = reduce_fn, size, deterministic
 
-    def compile(self, programs: Sequence[Module]) -> EnsembledProgram:
+    def compile(self, programs: Sequence[Module]) -> EnsembledProgram:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the program. Raises ``InputError`` for fewer programs than ``size``."""
         if not programs or len(programs) < (self.size or 0):
             raise InputError(f"Ensemble needs {self.size or 'one'} or more programs, not {len(programs)} (compiling).")
@@ -89,9 +91,9 @@ def majority(
     """Return the prediction with the most frequent value of a field, by default the last; the first one of equally frequent.
 
     ``predictions``: a list of them, or one prediction with several completions. ``normalize`` makes values comparable, by
-    default without case and surrounding space; a value for which it returns ``None`` or "" does not count.
+    default by ``normalize_text``; a value for which it returns ``None`` or "" does not count.
 
-    >>> majority([Prediction(answer="a"), Prediction(answer="b"), Prediction(answer="B ")]).answer
+    >>> majority([Prediction(answer="a"), Prediction(answer="b"), Prediction(answer="The B.")]).answer
     'b'
     """
     found: list[Any] = list(predictions.completions if isinstance(predictions, Prediction) else predictions)
@@ -101,11 +103,10 @@ def majority(
     clean: Callable[[str], str | None] = normalize or _plain
     values = [clean(value if isinstance(value := each[name], str) else dumps(to_plain(value))) for each in found]
     counts = Counter(value for value in values if value)
-    if not counts:
-        return cast(Prediction, found[0])
-    best = counts.most_common(1)[0][0]  # of equally frequent ones that which was counted first
-    return cast(Prediction, found[values.index(best)])
+    best = counts.most_common(1)[0][0] if counts else values[0]  # of equally frequent ones that which was counted first
+    chosen = found[values.index(best)]
+    return chosen if isinstance(chosen, Prediction) else Prediction(chosen)
 
 
 def _plain(text: str) -> str:
-    return text.strip().lower()
+    return normalize_text(text) or text.strip().lower()  # "A" may be a choice, and not an article

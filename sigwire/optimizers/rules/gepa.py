@@ -22,6 +22,13 @@ __all__ = ["GEPA"]
 _TURNS = {"light": 26, "medium": 52, "heavy": 104}
 _SELECTIONS = ("pareto", "current_best", "epsilon_greedy")
 _SELECTORS = ("blame", "round_robin", "all")
+_TRACKING = "no service is called; on_event gets each event of the search, and the program's report has them all"
+_REFUSED = {
+    **dict.fromkeys(("use_wandb", "wandb_api_key", "wandb_init_kwargs", "use_mlflow"), _TRACKING),
+    "track_best_outputs": "outputs are not kept; Evaluate(devset=valset, metric=...)(program) has those of the result",
+    "code_proposer": "texts are tuned, code is not",
+    "gepa_kwargs": "the search is not that of the gepa package; its options are those of GEPA",
+}
 
 
 class GEPA(Optimizer):
@@ -37,7 +44,8 @@ class GEPA(Optimizer):
     ``pred_name`` and ``pred_trace`` and give each predictor its own. ``component_selector``: "blame" (the predictors that
     failing runs passed), "round_robin", "all", or a function as in the ``gepa`` package. ``instruction_proposer(candidate,
     reflective_dataset, components_to_update)`` replaces the writing model: it returns texts by component, which is the name of
-    a predictor for its instruction and a slot such as ``answer.tools.search.desc`` for the text of a tool.
+    a predictor for its instruction and a slot such as ``answer.tools.search.desc`` for the text of a tool. ``log_dir`` has the
+    journal. ``warn_on_score_mismatch`` is accepted: the score of a run is that of one call of the metric.
 
     Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of the confused pair are rewritten
     together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.
@@ -46,6 +54,7 @@ class GEPA(Optimizer):
 
     _fixed_tunes = frozenset({"instructions", "tools"})
     _explains = True
+    _refused = _REFUSED
 
     def __init__(
         self,
@@ -67,11 +76,16 @@ class GEPA(Optimizer):
         failure_score: float = 0.0,
         perfect_score: float = 1.0,
         track_stats: bool = False,
+        log_dir: str | None = None,
+        warn_on_score_mismatch: bool = True,
         prompt_model: Any = None,
         **search: Unpack[SearchOptions],
     ) -> None:
         if max_metric_calls is not None and search.get("budget") is None and max_metric_calls < 1:
             raise ConfigurationError(f"max_metric_calls is above 0, not {max_metric_calls} (making GEPA).")
+        search["seed"] = search.get("seed") or 0  # DSPy allows None
+        if log_dir is not None:
+            search.setdefault("journal", f"{log_dir}/search.jsonl")
         super().__init__(
             metric,
             prompt_model=reflection_lm or prompt_model,

@@ -32,12 +32,12 @@ class InferRules(Optimizer):
 
     def __init__(
         self,
-        metric: Any = None,
         num_candidates: int = 10,
         num_rules: int = 10,
         num_threads: int | None = None,
         teacher_settings: Mapping[str, Any] | None = None,
         *,
+        metric: Any = None,
         max_bootstrapped_demos: int = 4,
         max_labeled_demos: int = 16,
         max_rounds: int = 1,

@@ -16,7 +16,7 @@ from sigwire.optimizers.operators.proposing import TIPS, evidence, proposed, sum
 from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.reflective.tool_options import tool_options
-from sigwire.optimizers.reports.programs import percent, scored_programs
+from sigwire.optimizers.reports.programs import percent, scored_programs, trial_logs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule, RuleSteps, report
 from sigwire.optimizers.task import Task
@@ -66,6 +66,7 @@ class MIPROv2(Optimizer):
         num_candidates: int | None = None,
         num_threads: int | None = None,
         max_errors: int | None = None,
+        *,
         init_temperature: float = 1.0,
         verbose: bool = False,
         track_stats: bool = True,
@@ -173,11 +174,7 @@ class MIPROv2(Optimizer):
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``, ``trial_logs``, ``score`` and ``total_calls``."""
         program.candidate_programs = scored_programs(student, report)
-        program.trial_logs = {
-            trial.number + 1: {"full_eval_score": percent(trial.mean), "total_eval_calls_so_far": trial.spent.runs}
-            for trial in report.trials
-            if trial.mean is not None and trial.spent is not None
-        }
+        program.trial_logs = trial_logs(report)
         program.score = percent(report.estimate.selection)
         program.total_calls, program.prompt_model_total_calls = report.spent.runs, report.spent.writing_calls
 

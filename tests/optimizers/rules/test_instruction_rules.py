@@ -138,7 +138,7 @@ def test_proposal_request_escapes_closing_tags_in_the_instruction() -> None:
 
 def test_rules_are_items_without_repetitions() -> None:
     writer = Writer((HINT,))
-    program = InferRules(exact, 2, prompt_model=writer, if_worse="return").compile(
+    program = InferRules(2, metric=exact, prompt_model=writer, if_worse="return").compile(
         student(), trainset=TRAIN, valset=VAL
     )
     texts = [text for trial in program.optimization.trials for text in trial.candidate.texts.values()]
