@@ -17,7 +17,7 @@ def test_optimism_is_never_below_zero_when_one_candidate_is_far_ahead() -> None:
     assert min(found) >= 0
 
 
-def test_optimism_grows_with_the_number_of_equal_candidates() -> None:
+def test_optimism_is_larger_with_more_equal_candidates() -> None:
     few, many = (
         sum(optimism(world(seed, *[0.5] * count), draws=20, seed=seed) for seed in range(20)) / 20 for count in (2, 8)
     )
