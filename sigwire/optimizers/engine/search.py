@@ -54,7 +54,7 @@ class Rows:
         """Return what is wrong with the sets, in sentences."""
         shared = len(frozenset(self.train) & frozenset(self.val))
         leaked = len(frozenset((*self.train, *self.val)) & frozenset(self.test))
-        found = []
+        found: list[str] = []
         if shared:
             found.append(
                 f"{shared} of {len(self.val)} validation rows are training rows too: the choice flatters itself."

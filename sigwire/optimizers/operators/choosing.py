@@ -54,6 +54,7 @@ def joined(
             candidate = candidate.with_text(f"{name}.instructions", text, task.baseline.digest)
         if name in demos and (chosen := demos[name][choice.get(f"demos/{name}", 0)]) is not None:
             candidate = candidate.with_demos(name, chosen, task.baseline.digest)
-        for slot, text in (tools[name][choice.get(f"tools/{name}", 0)] if name in tools else {}).items():
-            candidate = candidate.with_text(slot, text, task.baseline.digest)
+        if name in tools:
+            for slot, changed in tools[name][choice.get(f"tools/{name}", 0)].items():
+                candidate = candidate.with_text(slot, changed, task.baseline.digest)
     return candidate
