@@ -74,16 +74,17 @@ def _source() -> str:
 
 
 def _genai_cost(provider: str, name: str, usage: Usage) -> Cost | None:
+    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
+    return None if load() is None else _genai_cost_of(provider, name, counts)
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+@functools.lru_cache(4096)  # the package takes 70 µs, and calls of one program have similar counts
+def _genai_cost_of(provider: str, name: str, counts: tuple[int | None, ...]) -> Cost | None:
     package = load()
-    if package is None:
-        return None
-    counts = {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cached_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-    }
-    known = {name: count for name, count in counts.items() if count}
+    known = {part: count for part, count in zip(_COUNTS, counts, strict=True) if count}
     try:
         found = package.calc_price(package.Usage(**known), model_ref=name, provider_id=provider)
     except (LookupError, ValueError):  # an unlisted provider or model; counts that contradict each other
