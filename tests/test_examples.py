@@ -55,6 +55,7 @@ def test_the_quickstart_passes_its_own_checks_with_the_embedded_model(tmp_path: 
         assert row.rstrip(" │").endswith(" same")
 
 
+@pytest.mark.long
 def test_the_quickstart_runs_with_a_model_over_http(tmp_path: Path) -> None:
     with FakeProvider(LM("offline/lexical"), key="sk-mine") as provider:
         reached = {"OPENAI_BASE_URL": provider.url("openai"), "OPENAI_API_KEY": "sk-mine"}
@@ -204,6 +205,7 @@ def test_optimized_extraction_is_better_on_messages_that_no_search_saw(tmp_path:
     )  # from the journal
 
 
+@pytest.mark.long  # `make demo` runs it as well
 def test_tuned_descriptions_of_tools_are_better_on_requests_that_the_search_did_not_see(tmp_path: Path) -> None:
     done = example("optimize_tools.py", tmp_path, SIGWIRE_LM="offline/lexical")
     assert done.returncode == 0, done.stdout + done.stderr
