@@ -60,7 +60,7 @@ def check_program(program: object) -> None:
     sigwire.errors.InputError: A program is a module or a function, not None (starting the evaluation). ...
     """
     if isinstance(program, type) or not callable(program):
-        hint = f"an instance: {program.__name__}(...)" if isinstance(program, type) else 'Predict("question -> answer")'
+        hint = f"{program.__name__}()" if isinstance(program, type) else 'Predict("question -> answer")'
         raise InputError(
             f"A program is a module or a function, not {program!r:.80} (starting the evaluation). Pass {hint}."
         )
@@ -110,10 +110,6 @@ def _input_names(index: int, example: object, part: str) -> frozenset[str]:
 
 def _check_inputs(index: int, names: frozenset[str], program: object, part: str) -> None:
     """Compare the inputs of an example with those of a signature, or with the parameters of the user's function."""
-    if isinstance(program, type):
-        raise InputError(
-            f"The program is the class {program.__name__} (starting an evaluation). Pass {program.__name__}()."
-        )
     name = type(program).__name__ if isinstance(program, Module) else getattr(program, "__name__", "the program")
     spec = getattr(getattr(program, "signature", None), "spec", None)
     problem = _parameter_problem(names, program) if spec is None else _signature_problem(names, spec)
