@@ -11,7 +11,9 @@ import pytest
 
 from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.money.budget import Budget
+from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from tests.optimizers.stub import Stub, exact, rows
 from tests.optimizers.table import student
@@ -73,6 +75,12 @@ def test_report_counts_failed_runs_by_class() -> None:
 
     report = search(broken, errors="score").compile(student(Stub()), trainset=rows(4), valset=rows(4, 9)).optimization
     assert any("runs of the program failed" in each and "KeyError" in each for each in report.warnings)
+
+
+def test_report_counts_answers_of_the_writing_model_that_cannot_be_used() -> None:
+    writer = FakeLM(lambda request: "no idea")
+    report = COPRO(writer, exact, breadth=2, depth=1).compile(student(Stub()), trainset=rows(8)).optimization
+    assert any("answers of the writing model could not be used" in each for each in report.warnings)
 
 
 def test_cancelled_search_has_the_best_program_until_then() -> None:

@@ -93,6 +93,8 @@ class Engine:
         self.costs: dict[str, Spent] = {}  # of all runs, by candidate
         self.is_spent = False
         self._failed: Counter[str] = Counter()  # runs of candidates, by the class of the error
+        self._unusable: Counter[str] = Counter()  # answers of the writing model, likewise
+        self._answers = 0
 
     def steps(self, rule: Rule) -> Steps[Candidate]:
         """Run a rule to its end; return its candidate."""
@@ -117,8 +119,13 @@ class Engine:
     def warnings(self) -> list[str]:
         """Return what failed, in sentences."""
         runs = sum(spent.runs for spent in self.costs.values())
-        errors = ", ".join(f"{count} {name}" for name, count in self._failed.most_common(4))
-        return [f"{self._failed.total()} of {runs} runs of the program failed: {errors}."] if errors else []
+        counted = [(self._failed, f"{runs} runs of the program failed")]
+        counted.append((self._unusable, f"{self._answers} answers of the writing model could not be used"))
+        return [
+            f"{errors.total()} of {sentence}: {', '.join(f'{count} {name}' for name, count in errors.most_common(4))}."
+            for errors, sentence in counted
+            if errors
+        ]
 
     def _perform(self, effect: RuleEffect) -> Steps[object]:
         if isinstance(effect, Measure):
@@ -302,6 +309,9 @@ class Engine:
         record = self._store.written(key)
         if self._store.first_use(key):
             self._spending.add(Spent.from_json(cast("Mapping[str, object]", record["spent"])))
+            self._answers += 1
+            if "error" in record:
+                self._unusable[str(record["error"]).partition(":")[0]] += 1
         return cast("Mapping[str, Any] | None", record["outputs"])
 
 
