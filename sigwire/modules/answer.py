@@ -41,7 +41,7 @@ class CallContext:
     tools: tuple[Tool, ...] = ()
     used_ids: Iterable[str] = ()
     overlay: ToolOverlay | None = None
-    attempts: list[Attempt] = field(default_factory=list["Attempt"])
+    attempts: list[Attempt] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]  # list["Attempt"]() is slow
     _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
@@ -146,7 +146,7 @@ def _prediction(
         response=response,
         choice=choice,
         repairs=parsed.repairs,
-        mode=_sent_mode(response) or context.plan.mode,
+        mode=_sent_mode(response) or context.plan.mode if response.warnings else context.plan.mode,
         attempts=tuple(context.attempts),
         completions=rows if len(readings) > 1 else None,
     )

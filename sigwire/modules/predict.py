@@ -180,7 +180,7 @@ class Predict(PredictorCalls[P, S], Predictor):
             overlay = self._overlay(plan, inputs) if self.tool_texts else None
             request = (overlay or plan).format(inputs, demos, options)
             end(request)
-        tools = overlay.tools if overlay is not None else plan.tools_of(inputs)
+        tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         try:
             prediction = yield from answer_steps(CallContext(self, lm, plan, tools, used_ids, overlay), request, reasks)
