@@ -325,7 +325,7 @@ def test_timeout_of_an_example_is_a_failure_of_the_program_with_partial_usage(
 
     with FakeProvider(answer) as provider:
         program = TwoCalls(LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k", num_retries=0))
-        result = drive(Evaluate(devset=DEVSET, metric=exact, timeout=1.0), program)
+        result = drive(Evaluate(devset=DEVSET, metric=exact, timeout=0.5), program)
     cell = result.records[1].cell
     assert cell.failure is not None
     assert (cell.failure.kind, cell.failure.type, cell.score) == ("program", "ExampleTimeout", 0.0)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -31,8 +32,16 @@ from tests.optimizers.stub import Stub, exact, share
 from tests.optimizers.table import CALLS, CHOOSES, TABLE, TRAIN, UNLISTED, VAL, outcome, student
 
 ROOT = Path(__file__).parents[2]
-EVERY = pytest.mark.parametrize("name", TABLE)
-RUNS = pytest.mark.parametrize("name", CALLS)
+SLOW = {"BetterTogether", "BootstrapFewShotWithOptuna", "InferRules", "MIPROv2", "SIMBA"}
+"""Optimizers whose rows `make test` leaves out; the tests of their rules are in it."""
+
+
+def rows_of(table: Iterable[str]) -> Any:
+    names = [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in table]
+    return pytest.mark.parametrize("name", names)
+
+
+EVERY, RUNS = rows_of(TABLE), rows_of(CALLS)
 
 
 def compiled(name: str, lm: Any = None, metric: Any = exact, **options: Any) -> Any:
@@ -113,7 +122,7 @@ def test_budget_is_never_exceeded_and_the_best_until_then_is_returned(name: str,
     assert report.reason in (StopReason.BUDGET, StopReason.FINISHED)
 
 
-@pytest.mark.parametrize("name", CHOOSES)
+@rows_of(CHOOSES)
 def test_budget_of_the_most_planned_calls_changes_nothing(name: str) -> None:
     most = TABLE[name]().plan(student(Stub()), TRAIN, VAL).calls.max
     assert outcome(compiled(name, budget=most + 1)) == outcome(compiled(name))

@@ -135,6 +135,7 @@ def test_merge_combines_what_two_leaders_changed() -> None:
         assert {slot.split(".")[0] for slot in trial.candidate.texts} == {"name", "check"}
 
 
+@pytest.mark.long
 def test_proposer_and_selector_of_the_user_are_called_with_the_data_of_gepa() -> None:
     seen: list[Any] = []
 

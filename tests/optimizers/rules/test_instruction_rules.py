@@ -33,14 +33,14 @@ def mipro(**options: Any) -> Optimizer:
     return MIPROv2(metric=exact, prompt_model=Writer(), **options)
 
 
-MAKERS = [copro, infer_rules, mipro]
+MAKERS = [copro, infer_rules, pytest.param(mipro, marks=pytest.mark.long)]
 
 
 def student() -> Predict[..., Any]:
     return Predict("question -> answer", lm=Stub())
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("make", [copro, infer_rules, mipro])
 def test_search_finds_the_phrase_that_helps(make: Callable[..., Optimizer]) -> None:
     before = student()
     program = make(num_threads=1).compile(before, trainset=TRAIN, valset=VAL)
