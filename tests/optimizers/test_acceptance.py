@@ -10,8 +10,8 @@ import random
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
