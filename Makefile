@@ -6,6 +6,8 @@
 
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
+# One worker more than processors: some tests wait for a clock or a process.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .PHONY: demo test check bench clean
@@ -18,7 +20,7 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/optimize_tools.py
 
 test: $(VENV)/.installed-test
-	$(PYTHON) -m pytest -q --numprocesses auto --dist worksteal -m "not long"
+	$(PYTHON) -m pytest -q --numprocesses $(WORKERS) --dist worksteal -m "not long"
 
 check: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .

@@ -56,7 +56,7 @@ _DURATION_PART = re.compile(r"([\d.]+)(ms|[smhd])", re.ASCII)
 
 
 def _number(text: object) -> float | None:
-    if not isinstance(text, str) or not _DIGITS.fullmatch(text.strip()):
+    if not isinstance(text, str) or not _DIGITS.fullmatch(text := text.strip()):
         return None
     number = float(text)
     return number if number <= _MOST else None
