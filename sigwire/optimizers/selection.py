@@ -10,13 +10,15 @@ __all__ = ["best_of_all_confidence", "optimism"]
 
 RowScores: TypeAlias = Mapping[str, float]
 
+_MOST_FLIPS = 2_000_000  # about a second
+
 
 def best_of_all_confidence(
-    baseline: RowScores, winner: RowScores, others: Sequence[RowScores], *, draws: int = 1_000, seed: object = 0
+    baseline: RowScores, winner: RowScores, others: Sequence[RowScores], *, seed: object = 0
 ) -> float:
     """Return how sure it is that the winner of a race of candidates is better than the baseline, by the rows that both have.
 
-    The best of many noisy means is too high. The race is therefore run again ``draws`` times in a world where no candidate
+    The best of many noisy means is too high. The race is therefore run again, 200 to 1,000 times, in a world where no candidate
     differs from the baseline: the signs of the differences of each row are flipped at random, for all candidates alike
     (Westfall and Young 1993, *Resampling-Based Multiple Testing*). A candidate that was dropped has no scores on later rows;
     there it gets the flipped differences of the winner. The answer is the share of races whose winner is less convincing.
@@ -26,18 +28,16 @@ def best_of_all_confidence(
     >>> best_of_all_confidence(same, better, []), best_of_all_confidence(same, same, [])
     (1.0, 0.0)
     """
-    family = [
-        found
-        for each in (winner, *others)
-        if (found := {row: each[row] - baseline[row] for row in each if row in baseline})
-    ]
-    if not family or (observed := _studentized(list(family[0].values()))) <= 0:
+    first, *rest = ({row: each[row] - baseline[row] for row in each if row in baseline} for each in (winner, *others))
+    if not first or (observed := _studentized(list(first.values()))) <= 0:
         return 0.0
+    family = [first, *(each for each in rest if each)]
     stages = _stages(family)
+    draws = min(1_000, max(200, _MOST_FLIPS // (len(family) * len(first))))
     source, below = random.Random(f"{seed}/race"), 0
     for _ in range(draws):
-        signs = {row: source.choice((-1.0, 1.0)) for row in family[0]}
-        worlds = [_flipped(each, family[0], signs, source) for each in family]
+        signs = {row: source.choice((-1.0, 1.0)) for row in first}
+        worlds = [_flipped(each, first, signs, source) for each in family]
         below += _studentized(list(_raced(worlds, stages).values())) < observed
     return below / draws
 

@@ -34,7 +34,7 @@ def race(
 ) -> RuleSteps[RaceResult]:
     """Run candidates on blocks of rows; after each block drop the worse half, and those worse than the leader beyond noise.
 
-    ``keep`` is the incumbent: it runs incumbents the others and is never dropped. Survivors go on block by block until the rows
+    ``keep`` is the incumbent: it runs on the same rows and is never dropped. Survivors go on block by block until the rows
     end; after two blocks, those that are less likely than not to be better than the incumbent are dropped. If none is left,
     the incumbent is the leader. Sequential halving (Karnin, Koren and Somekh 2013; for prompts: Shi et al. 2024, *TRIPLE*):
     k candidates and blocks of b rows cost about 2·k·b runs, and the remaining rows for the survivors. Rows have the same
