@@ -13,6 +13,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
+from types import CodeType
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.example import Example
@@ -62,6 +64,21 @@ class MetricPlan:
         self._arguments = _arguments_of(metric, self.name)
         self.takes_predictor = self._arguments.takes_predictor
 
+    @property
+    def version(self) -> str:
+        """The name and a digest of the function's code: a changed function of that name is another metric.
+
+        >>> def metric(example, prediction):
+        ...     return 1.0
+        >>> first = MetricPlan(metric).version
+        >>> def metric(example, prediction):
+        ...     return 0.5
+        >>> first == MetricPlan(metric).version
+        False
+        """
+        code = getattr(self._metric, "__code__", None)
+        return self.name if code is None else f"{self.name} {sha256(repr(_code_data(code)).encode()).hexdigest()[:12]}"
+
     def steps(
         self,
         example: Example,
@@ -86,6 +103,19 @@ class MetricPlan:
             return read_score(result)
         except MetricError as error:
             raise MetricError(f"{self.name}: {error} The example is {example!r:.200}.") from None
+
+
+def _code_data(code: CodeType) -> tuple[object, ...]:
+    """Return what a function's code does, without its place in a file."""
+    constants = [
+        _code_data(each)
+        if isinstance(each, CodeType)
+        else sorted(map(repr, cast("frozenset[object]", each)))  # the order of a set depends on the process
+        if isinstance(each, frozenset)
+        else repr(each)
+        for each in code.co_consts
+    ]
+    return code.co_code, code.co_names, constants
 
 
 def called_steps(function: object, args: Sequence[object], kwargs: Mapping[str, object]) -> Steps[Any]:

@@ -89,10 +89,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
     """Base of all optimizers: ``compile`` returns a copy of a program with better texts, demos or options.
 
     ``metric(example, prediction, trace=None)`` returns a number, a bool or a ``Score``, sync or async, or is a module that
-    judges. ``prompt_model`` writes texts, ``task_model`` runs the
-    program; by default the models of the program and of the settings. ``teacher_settings``: settings while the
-    teacher runs, such as its ``lm``. ``num_threads``: runs at once, by default the setting of that name. ``metric_threshold``:
-    the least score of a run that may be shown as a demo. ``search``: see ``SearchOptions``.
+    judges. ``prompt_model`` writes texts, ``task_model`` runs the program; by default the models of the settings and of the
+    program. ``teacher_settings``: settings while the teacher runs, such as its ``lm``. ``num_threads``: runs at once, by
+    default the setting of that name. ``metric_threshold``: the least score of a run that may be shown as a demo. ``search``:
+    see ``SearchOptions``.
 
     The student, the settings and the caller's lists are never changed, and no model is copied.
     """
@@ -150,7 +150,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule of a search. ``options`` are those of ``compile``."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no rule (compiling). Define rule(task, options).")
 
     # --- compile
 
@@ -344,7 +344,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             "seed": self.search.get("seed", 0),
             "student": _state_digest(student),
             "teacher": _state_digest(teacher),
-            "metric": "" if self._plan is None else self._plan.name,
+            "metric": "" if self._plan is None else self._plan.version,
             "models": [_model_name(lm) for lm in models],
             **{name: _model_name(lm) for name, lm in others.items()},
             "rows": digest_of([list(rows.train), list(rows.val), list(rows.test)]),

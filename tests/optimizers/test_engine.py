@@ -176,21 +176,33 @@ def test_journal_of_another_search_is_refused_with_the_difference(tmp_path: Path
 # --- interrupts, budgets, the provider -----------------------------------------------------------------
 
 
-def test_interrupted_search_has_the_best_program_and_resumes(tmp_path: Path) -> None:
-    lm, journal = Stub(), tmp_path / "search.jsonl"
-    whole = outcome(optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL))
-    count = 0
+class Interrupting(Stub):
+    """The model of the task; Ctrl-C comes with its request number ``at``."""
 
-    def metric(example: Any, prediction: Any, trace: object = None) -> bool:
-        nonlocal count
-        count += 1
-        if count == 60:
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+    def _respond(self, request: Any) -> Any:
+        if len(self.requests) == self.at:
             raise KeyboardInterrupt
-        return exact(example, prediction)
+        return super()._respond(request)
 
+
+def test_changed_metric_of_the_same_name_does_not_resume(tmp_path: Path) -> None:
+    def compile_with(metric: Any) -> None:
+        BootstrapFewShot(metric, journal=tmp_path / "search.jsonl").compile(student(Stub()), trainset=TRAIN)
+
+    compile_with(lambda example, prediction: example.answer == prediction.answer)
+    compile_with(lambda example, prediction: example.answer == prediction.answer)
+    with pytest.raises(StateError, match="metric was"):
+        compile_with(lambda example, prediction: example.answer in {prediction.answer, "red", "blue"})
+
+
+def test_interrupted_search_has_the_best_program_and_resumes(tmp_path: Path) -> None:
+    lm, journal = Interrupting(at=60), tmp_path / "search.jsonl"
+    whole = outcome(optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL))
     interrupted = optimizer(journal=journal, num_threads=1)
-    interrupted._plan = BootstrapFewShotWithRandomSearch(metric)._plan
-    interrupted._plan.name = "exact"  # type: ignore[union-attr]
     with pytest.raises(OptimizationInterrupted, match="journal=") as caught:
         interrupted.compile(student(lm), trainset=TRAIN, valset=VAL)
     assert caught.value.report.reason is StopReason.INTERRUPTED
