@@ -42,6 +42,7 @@ def program(answer: str = "1") -> Predict[Any, Any]:
         (lambda: BootstrapFewShot(exact).compile(program(), trainset=ROWS, val_set=ROWS), "Did you mean valset?"),
         (lambda: LabeledFewShot().compile(program(), trainset=ROWS, testset=ROWS), "A testset needs a metric"),
         (lambda: OptimizationReport.of(program()), "Pass the program that compile returned"),
+        (lambda: Evaluate(ROWS, exact), r"Write Evaluate\(devset=examples, metric=my_metric\)"),
         (lambda: Evaluate(devset=ROWS, metric=exact, progress=False)(Predict), "Pass Predict"),
         (lambda: Evaluate(devset=ROWS, metric=sigwire.tool_call_match), r"Write metric=tool_call_match\(\)"),
     ],

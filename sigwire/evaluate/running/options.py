@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError, InputError
@@ -50,6 +50,13 @@ class EvaluationOptions(ChecksKeywords):
     progress: Any = "auto"
     interval: float = 0.95
     callbacks: Sequence[object] = field(default=())
+
+    def __new__(cls, *args: object, **kwargs: Any) -> Self:
+        if args:
+            raise ConfigurationError(
+                "Evaluate takes its options by name (making it). Write Evaluate(devset=examples, metric=my_metric)."
+            )
+        return super().__new__(cls, **kwargs)
 
     def __post_init__(self) -> None:
         for name, (fits, wanted) in _CHECKS.items():
