@@ -314,7 +314,20 @@ def test_package_stays_within_its_lines() -> None:
 
 
 DOOR = {relative(path) for path in (PACKAGE / "dspy").rglob("*.py")}
-LATER = ("evaluate", "journal", "lm/policy", "optimizers")
+LATER = (
+    "commands",
+    "core/cards",
+    "evaluate",
+    "journal",
+    "lm/policy",
+    "lm/preview",
+    "modules/cards",
+    "modules/preview",
+    "observe/tracing",
+    "optimizers",
+    "show",
+    "signatures/cards",
+)
 LATER_ROOMS = DOOR | {relative(path) for room in LATER for path in (PACKAGE / room).rglob("*.py")}
 """The rooms that came after the bound of lines was set."""
 FOLDERS = ("sigwire", "tests", "benchmarks", "examples", "docs")

@@ -13,11 +13,12 @@ from typing import Literal, Protocol, TypeAlias
 from sigwire.core.example import Example
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import PairedDifference, holm, holm_confidences, paired_difference
+from sigwire.show.card import Card, HasCard
+from sigwire.show.cleaning import inline, number
 
 __all__ = ["Comparison", "ProgramDifference", "compare"]
 

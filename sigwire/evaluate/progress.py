@@ -20,8 +20,10 @@ from importlib import import_module
 from typing import Any, Protocol, TextIO, TypeAlias
 
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.cards import Card, display_width, inline, text_card
 from sigwire.evaluate.cell import Cell
+from sigwire.show.card import Card
+from sigwire.show.cleaning import display_width, inline
+from sigwire.show.text import text_card
 
 __all__ = ["EvaluationProgress", "ProgressReporter", "progress_reporter"]
 

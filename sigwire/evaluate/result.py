@@ -17,7 +17,6 @@ from sigwire.core.record import FieldValue, Meta, new_record
 from sigwire.core.response import Usage
 from sigwire.effects.steps import run
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.cell import Cell, score_steps
 from sigwire.evaluate.comparison import Comparison, compare
 from sigwire.evaluate.figures import exports
@@ -26,6 +25,8 @@ from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
+from sigwire.show.card import Card, HasCard
+from sigwire.show.cleaning import inline, number
 
 __all__ = ["EvaluationResult", "ResultScore"]
 

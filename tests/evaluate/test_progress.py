@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.cards import display_width
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.progress import EvaluationProgress, progress_reporter
+from sigwire.show.cleaning import display_width
 from tests.evaluate.runs import failed_cell, make_result, scored_cell
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from sigwire.core.json import JsonValue
-from sigwire.evaluate.cards import Card, inline, number
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
+from sigwire.show.card import Card
+from sigwire.show.cleaning import inline, number
 
 __all__ = ["fields_text", "run_card"]
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject, Value
 from sigwire.errors import InputError
-from sigwire.evaluate.cards import Card, HasCard, inline, number
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.statistics import PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
@@ -18,6 +17,8 @@ from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEve
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.text_diff import TextDiff
+from sigwire.show.card import Card, HasCard
+from sigwire.show.cleaning import inline, number
 
 __all__ = ["Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
 

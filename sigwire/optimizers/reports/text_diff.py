@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from sigwire.evaluate.cards import visible
+from sigwire.show.cleaning import visible
 
 __all__ = ["TextDiff"]
 

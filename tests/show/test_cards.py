@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
-from sigwire.evaluate.cards import Card, HasCard, display_width, html_card, inline, text_card
+from sigwire.show.card import Card, HasCard
+from sigwire.show.cleaning import display_width, inline
+from sigwire.show.html import html_card
+from sigwire.show.text import text_card
 from tests.evaluate.runs import failed_cell, make_result, scored_cell
 
 HOSTILE = "\x1b[31m\u202e\ud800\x00<img src=x onerror=alert(1)></script></details></div><a href='http://x'>"

@@ -1,0 +1,1 @@
+"""Show objects: ``card`` (Card, HasCard), ``cleaning`` (untrusted text), ``text``, ``html``. Imports no other room."""
