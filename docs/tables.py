@@ -74,6 +74,15 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
+def beside() -> str:
+    """Return the table of sigwire and its peers in the same situations."""
+    sys.path.append(str(ROOT))  # a script's own folder is on the path, not the folder above
+    from benchmarks.beside.table import stored
+    from benchmarks.beside.table import table as outcomes
+
+    return outcomes(stored())
+
+
 def models() -> str:
     """Return the table of the front page: the start of model strings, and their keys."""
     rows = ([f'`LM("{row.prefix}/...")`', keys_of(row), address_of(row)] for row in over_http())
@@ -152,6 +161,7 @@ def meaning_of(name: str) -> str:
 
 TABLES: Mapping[str, Callable[[], str]] = {
     "abilities": abilities,
+    "beside": beside,
     "models": models,
     "names": names,
     "rows": addresses,
