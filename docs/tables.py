@@ -76,7 +76,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def beside() -> str:
     """Return the table of sigwire and its peers in the same situations."""
-    sys.path.append(str(ROOT))  # a script's own folder is on the path, not the folder above
+    sys.path.insert(0, str(ROOT))  # of a script, only its own folder is on the path
     from benchmarks.beside.table import stored
     from benchmarks.beside.table import table as outcomes
 
