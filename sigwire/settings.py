@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from sigwire.core.narrow import is_items
 from sigwire.errors import ConfigurationError, suggest
-from sigwire.lm.policy.cache.choice import read_fresh_from, read_rollout_from
+from sigwire.lm.policy.cache.choice import read_settings_from
 from sigwire.lm.policy.money.opened import find_budget_with
 from sigwire.observe.callbacks import CallbackLike, listen_to
 
@@ -227,6 +227,5 @@ class SettingsAccess:
 settings = SettingsAccess()
 
 listen_to(lambda: current().callbacks)
-read_fresh_from(lambda: current().fresh)
-read_rollout_from(lambda: current().rollout_id)
+read_settings_from(current)
 find_budget_with(lambda: current().budget)

@@ -12,7 +12,7 @@ from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.errors import ContentFiltered, EmptyResponse, MalformedToolCall, OutputTruncated, Refused
 
 __all__ = [
-    "check_finish_reason", "drop_truncated_call", "truncated_error", "was_truncated", "with_calls", "with_unique_ids"
+    "check_finish_reason", "drop_truncated_calls", "truncated_error", "was_truncated", "with_calls", "with_unique_ids"
 ]  # fmt: skip
 
 _EMPTY = "The model returned no text and no tool calls. Ask again, or look at choice.raw for the provider's reason."
@@ -71,8 +71,15 @@ def truncated_error(choice: Choice) -> OutputTruncated:
     return OutputTruncated(_TRUNCATED, choice=choice)
 
 
-def drop_truncated_call(choice: Choice, warnings: list[LMWarning]) -> Choice:
-    """Drop a last call that the token limit truncated: half of an argument may be another command."""
+def drop_truncated_calls(choices: tuple[Choice, ...], warnings: list[LMWarning]) -> tuple[Choice, ...]:
+    """Drop last calls that the token limit truncated: half of an argument may be another command."""
+    for choice in choices:  # a loop: most answers have one choice, and a generator costs more than the test
+        if choice.tool_calls and choice.finish_reason == "length":
+            return tuple(_without_truncated_call(choice, warnings) for choice in choices)
+    return choices
+
+
+def _without_truncated_call(choice: Choice, warnings: list[LMWarning]) -> Choice:
     if not was_truncated(choice.finish_reason, choice.tool_calls):
         return choice
     name = choice.tool_calls[-1].name or "at the end"

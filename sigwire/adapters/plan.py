@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sigwire.adapters.finish import (
     check_finish_reason,
-    drop_truncated_call,
+    drop_truncated_calls,
     truncated_error,
     with_calls,
     with_unique_ids,
@@ -152,10 +152,8 @@ class Plan:
         settings: dict[str, Any] = dict(options) if options else {}
         choice = parallel = None
         if settings:
-            choice, parallel = (
-                read_tool_choice(settings.pop("tool_choice", None)),
-                settings.pop("parallel_tool_calls", None),
-            )
+            choice = read_tool_choice(settings.pop("tool_choice", None))
+            parallel = settings.pop("parallel_tool_calls", None)
         if parallel is None:
             parallel = self.adapter.parallel_tool_calls
         prompt = self._tool_prompt(inputs, choice)
@@ -207,8 +205,7 @@ class Plan:
         warnings = list(self.warnings)
         choices = with_unique_ids(response.choices, taken)
         choices = self._read_text_calls(choices, tuple(tools), taken, warnings)
-        if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
-            choices = tuple(drop_truncated_call(choice, warnings) for choice in choices)
+        choices = drop_truncated_calls(choices, warnings)
         if not warnings and choices is response.choices:
             return response
         return replace(response, choices=choices, warnings=response.warnings + tuple(warnings))

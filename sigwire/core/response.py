@@ -64,14 +64,15 @@ class Usage(Value):
         >>> Usage(input_tokens=3).counts()
         {'input_tokens': 3, 'prompt_tokens': 3, 'total_tokens': 3}
         """
-        aliases = {name: getattr(self, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
-        return {**self.to_json(), **{name: count for name, count in aliases.items() if count is not None}}
+        return {name: count for name, count in zip(_COUNT_NAMES, _all_counts(self), strict=True) if count is not None}
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*map(_add, _counts(self), _counts(other)))
 
 
-_counts = attrgetter(*(field.name for field in fields(Usage)))
+_NAMES = tuple(field.name for field in fields(Usage))
+_COUNT_NAMES = (*_NAMES, "prompt_tokens", "completion_tokens", "total_tokens")
+_counts, _all_counts = attrgetter(*_NAMES), attrgetter(*_COUNT_NAMES)
 
 
 def _add(first: Any, second: Any) -> Any:

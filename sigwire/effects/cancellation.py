@@ -10,7 +10,7 @@ A wait runs inside ``on_cancel(wake)``: cancelling the scope calls ``wake``, in 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -102,15 +102,13 @@ def set_scope(scope: CancelScope) -> None:
     _scope.set(scope)
 
 
-@contextmanager
-def on_cancel(callback: Callable[[], object]) -> Generator[None]:
+_NO_SCOPE = nullcontext()
+
+
+def on_cancel(callback: Callable[[], object]) -> AbstractContextManager[None]:
     """``CancelScope.on_cancel`` of the current scope. Without a scope the block runs as it is."""
     scope = _scope.get()
-    if scope is None:
-        yield
-        return
-    with scope.on_cancel(callback):
-        yield
+    return _NO_SCOPE if scope is None else scope.on_cancel(callback)
 
 
 async def run_cancellable(scope: CancelScope, coroutine: CoroutineOf[T]) -> T:

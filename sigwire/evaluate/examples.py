@@ -45,10 +45,13 @@ def _content_id(example: Example, seen: Counter[str]) -> str:
     return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
 
 
+_canonical_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
 def content_digest(example: Mapping[str, object] | Example) -> str:
     """Return the SHA-256 of the content of an example, in hexadecimal digits."""
     fields = example.__dict__ if isinstance(example, Example) else example
-    text = json.dumps(plain_fields(fields), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    text = _canonical_json(plain_fields(fields))
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -100,10 +103,11 @@ def _input_names(index: int, example: object, part: str) -> frozenset[str]:
         raise InputError(
             f"Example {index} of the {part} declares no inputs (reading the {part}). Write example.with_inputs('question')."
         )
-    if missing := sorted(names - example.__dict__.keys()):
+    if not names <= example.__dict__.keys():
+        missing = min(names - example.__dict__.keys())
         raise InputError(
-            f"Example {index} of the {part} has no value for its input {missing[0]!r} (reading the {part}). "
-            f"{suggest(missing[0], example.__dict__)}It has {', '.join(example.__dict__) or 'no fields'}."
+            f"Example {index} of the {part} has no value for its input {missing!r} (reading the {part}). "
+            f"{suggest(missing, example.__dict__)}It has {', '.join(example.__dict__) or 'no fields'}."
         )
     return names
 

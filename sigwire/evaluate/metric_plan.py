@@ -127,27 +127,25 @@ def called_steps(function: object, args: Sequence[object], kwargs: Mapping[str, 
     """
     if isinstance(function, Module):
         return (yield from function.call_steps(*args, **kwargs))
-    return (
-        yield _UserCall(partial(cast("Callable[..., Any]", function), *args, **kwargs), is_async_function(function))
-    )
+    return (yield _UserCall(partial(cast("Callable[..., Any]", function), *args, **kwargs)))
 
 
 class _UserCall:
     """An effect: call a function of the user."""
 
-    __slots__ = ("_call", "_is_async")
+    __slots__ = ("_call",)
 
     nests = True
 
-    def __init__(self, call: Callable[[], Any], is_async: bool) -> None:
-        self._call, self._is_async = call, is_async
+    def __init__(self, call: partial[Any]) -> None:
+        self._call = call
 
     def run(self) -> object:
         result = self._call()
         return block_on(_await(result)) if inspect.isawaitable(result) else result
 
     async def arun(self) -> object:
-        result = self._call() if self._is_async else await to_thread(self._call)
+        result = self._call() if is_async_function(self._call.func) else await to_thread(self._call)
         return await result if inspect.isawaitable(result) else result
 
 

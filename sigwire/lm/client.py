@@ -221,7 +221,7 @@ class LM(BaseLM):
     @property
     def capabilities(self) -> Capabilities:
         """The capabilities of the model."""
-        return super().capabilities
+        return self._capabilities or super().capabilities
 
     @capabilities.setter
     def capabilities(self, capabilities: Capabilities) -> None:

@@ -28,11 +28,13 @@ def protect_edges(text: str) -> str:
     >>> protect_edges("plain"), protect_edges(" x"), protect_edges("")
     ('plain', '\\ x', '\\')
     """
-    if text and text[0] not in EDGES and text[-1] not in EDGES:
-        return text
-    before = "\\" if _OPEN.match(text) else ""
-    after = "\\" if _CLOSE.search(text, _tail(text)) else ""
-    return f"{before}{text}{after}"
+    if not text:
+        return "\\"
+    if (first := text[0]) in EDGES and (first != "\\" or _OPEN.match(text)):
+        text = "\\" + text
+    if (last := text[-1]) in EDGES and (last != "\\" or _CLOSE.search(text, _tail(text))):
+        text += "\\"
+    return text
 
 
 def restore_edges(text: str) -> str:

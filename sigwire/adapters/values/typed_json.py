@@ -26,15 +26,9 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 __all__ = [
-    "AcceptedValue",
-    "ReadValue",
-    "TypedJson",
-    "describe_problem",
-    "has_constants",
-    "shorten_repr",
-    "untyped_json",
+    "AcceptedValue", "ReadValue", "TypedJson", "describe_problem", "has_constants", "shorten_repr", "untyped_json",
     "validate_with",
-]
+]  # fmt: skip
 
 
 class ReadValue(NamedTuple):

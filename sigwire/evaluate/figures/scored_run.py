@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from operator import attrgetter
 from statistics import fmean
 from typing import TypeAlias
 
@@ -70,7 +71,7 @@ class ScoredRun:
     def by_example(self) -> Mapping[int, Sequence[ExampleRecord]]:
         """The records of each example that ran, by its index."""
         groups: dict[int, list[ExampleRecord]] = {}
-        for record in sorted(self.records, key=lambda record: (record.index, record.repeat)):
+        for record in sorted(self.records, key=attrgetter("index", "repeat")):
             groups.setdefault(record.index, []).append(record)
         return groups
 

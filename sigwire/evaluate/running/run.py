@@ -217,11 +217,11 @@ class EvaluationRun:
 
     def _keep(self, record: ExampleRecord, prediction: object) -> int | None:
         """Write a record, then show it. Return the number of finished runs; ``None`` after the end of the evaluation."""
-        line = record.to_json()
+        line = None if self._log is None else record.to_json()
         with self._lock:
             if self._is_closed:
                 return None
-            if self._log is not None:
+            if self._log is not None and line is not None:
                 self._log.append(line)
             self._records[record.index, record.repeat] = record
             self._predictions[record.index, record.repeat] = prediction

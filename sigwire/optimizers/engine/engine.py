@@ -290,7 +290,7 @@ class Engine:
                     raise
                 failures.append(f"{type(error).__name__}: {error}")
                 return
-        spent = _cost_of(counted(Cell(None), tracker))
+        spent = _cost_of(Cell(None, "", {}, None, None, *counted(tracker)))
         spent = replace(spent, runs=0, writing_calls=spent.calls)
         self._store.put_written(key, {**record, "spent": spent.to_json()})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from sigwire.errors import ConfigurationError
 
@@ -23,11 +23,9 @@ __all__ = [
     "choice_of",
     "is_off",
     "read_choice",
-    "read_fresh_from",
-    "read_rollout_from",
-    "rollout_of",
+    "read_settings_from",
     "set_off",
-    "wants_fresh",
+    "with_settings",
 ]
 
 CacheMode: TypeAlias = 'bool | Literal["on"]'
@@ -101,34 +99,31 @@ def set_off(off: bool | None) -> None:
     _off = off
 
 
-_settings_fresh: Callable[[], bool] = bool
+class _CacheSettings(Protocol):
+    @property
+    def fresh(self) -> bool: ...
+    @property
+    def rollout_id(self) -> object: ...
 
 
-def _no_rollout() -> object:
-    return None
+def _no_settings() -> _CacheSettings:
+    return _USUAL
 
 
-_settings_rollout: Callable[[], object] = _no_rollout
+_settings: Callable[[], _CacheSettings] = _no_settings
 
 
-def read_fresh_from(source: Callable[[], bool]) -> None:
-    """Set the function that returns the setting ``fresh``."""
-    global _settings_fresh
-    _settings_fresh = source
+def read_settings_from(source: Callable[[], _CacheSettings]) -> None:
+    """Set the function that returns the settings."""
+    global _settings
+    _settings = source
 
 
-def wants_fresh(choice: CacheChoice) -> bool:
-    """Return True if a stored answer may not be read."""
-    return choice.fresh or _settings_fresh()
+def with_settings(choice: CacheChoice) -> tuple[bool, object]:
+    """Return whether a stored answer may not be read, and the sample that a call asks for; ``None``: the common one.
 
-
-def read_rollout_from(source: Callable[[], object]) -> None:
-    """Set the function that returns the setting ``rollout_id``."""
-    global _settings_rollout
-    _settings_rollout = source
-
-
-def rollout_of(choice: CacheChoice) -> object:
-    """Return the sample that a call asks for: the option of the call, and the setting. ``None``: the common one."""
-    setting, own = _settings_rollout(), choice.rollout_id
-    return own if setting is None else setting if own is None else [own, setting]
+    The settings ``fresh`` and ``rollout_id`` add to the options of the call.
+    """
+    settings = _settings()
+    own, setting = choice.rollout_id, settings.rollout_id
+    return choice.fresh or settings.fresh, own if setting is None else setting if own is None else [own, setting]

@@ -11,7 +11,7 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.lm.policy.cache.answers import as_miss
 from sigwire.lm.policy.cache.cache import ResponseCache
-from sigwire.lm.policy.cache.choice import CacheChoice, rollout_of, wants_fresh
+from sigwire.lm.policy.cache.choice import CacheChoice, with_settings
 from sigwire.lm.policy.cache.keys import changes_with_time, request_key
 
 if TYPE_CHECKING:
@@ -34,11 +34,12 @@ class CacheLayer:
 
     def around(self, call: Call, inner: Exchange[Any]) -> Steps[Any]:
         cache, choice = self._cache, self._choice
-        key = self._key(call.request)
+        is_fresh, sample = with_settings(choice)
+        key = self._key(call.request, sample)
         if key is None:
             return (yield from inner())
         call.cache = "miss"
-        if wants_fresh(choice):
+        if is_fresh:
             return (yield from self._ask(key, inner))
         answer = cache.find(key)
         if answer is None:
@@ -49,11 +50,11 @@ class CacheLayer:
             yield Emit(*events_of(answer))
         return answer
 
-    def _key(self, request: Request) -> bytes | None:
+    def _key(self, request: Request, sample: object) -> bytes | None:
         if self._choice.cache != "on" and changes_with_time(request):
             return None
         identity = self._identity(request)
-        return None if identity is None else request_key(identity, request, rollout_of(self._choice))
+        return None if identity is None else request_key(identity, request, sample)
 
     def _ask(self, key: bytes, inner: Exchange[Response]) -> Steps[Response]:
         response = yield from inner()
