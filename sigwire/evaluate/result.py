@@ -24,6 +24,8 @@ from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.reports.page import write_page
+from sigwire.evaluate.reports.run_page import run_page
 from sigwire.evaluate.statistics import Interval
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
@@ -271,6 +273,10 @@ class EvaluationResult(Prediction, HasCard):
         end: JsonObject = {"status": self.status, "records": len(self.records), "seconds": self.seconds}
         lines = [{"type": "run", **self.run.header}, *(each.to_json() for each in self.records), {"type": "end", **end}]
         exports.write_text(path, "".join(f"{dumps(line)}\n" for line in lines))
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a report as one HTML file: figures, plots, and a table of the records with drill-down. No network is used."""
+        write_page(run_page(self.run), path)
 
     def save_as_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the CSV of DSPy's ``save_as_csv``: fields of example and prediction, and the score."""
