@@ -24,8 +24,6 @@ from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
 from sigwire.evaluate.records import ExampleRecord
-from sigwire.evaluate.reports.page import write_page
-from sigwire.evaluate.reports.run_page import run_page
 from sigwire.evaluate.statistics import Interval
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
@@ -276,6 +274,9 @@ class EvaluationResult(Prediction, HasCard):
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a report as one HTML file: figures, plots, and a table of the records with drill-down. No network is used."""
+        from sigwire.evaluate.reports.page import write_page
+        from sigwire.evaluate.reports.run_page import run_page
+
         write_page(run_page(self.run), path)
 
     def save_as_csv(self, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""Plots of a run as SVG: histograms, the interval of a mean, calibration, agreement of repeats. No script, font or link.
+"""Plots of runs as SVG: histograms, intervals, calibration, agreement of repeats. No script, font or link.
 
 Lines and labels have the colour of the text around them; parts have the classes ``right``, ``wrong``, ``failed`` and
 ``unscored``, which the style of the page colours.
@@ -10,7 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-__all__ = ["agreement", "calibration", "histogram", "interval_line"]
+from sigwire.show.cleaning import inline
+
+__all__ = ["agreement", "calibration", "histogram", "interval_line", "interval_lines"]
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 360, 150, 10, 22, 20
 _BINS = 24
@@ -107,6 +109,45 @@ def interval_line(mean: float, low: float | None, high: float | None) -> str:
     return _svg(f"The mean {mean:.3f} between 0 and 1", [line, *ticks, band, dot], 38)
 
 
+def interval_lines(rows: Sequence[tuple[str, float, float | None, float | None]], *, is_difference: bool = False) -> str:
+    """Return values with their intervals, a line for each, on one axis. ``rows``: label, value, low and high end.
+
+    ``is_difference``: the axis has 0, as a dashed line. Empty without finite values.
+
+    >>> interval_lines([("baseline", 0.7, 0.6, 0.8), ("optimized", 0.8, None, None)]).count("<circle")
+    2
+    """
+    rows = [row for row in rows if math.isfinite(row[1])]
+    ends = [end for row in rows for end in row[1:] if end is not None] + ([0.0] if is_difference else [])
+    if not rows:
+        return ""
+    wide, start, step = 760, 150, 26
+    margin = (max(ends) - min(ends)) * 0.08 or 0.05
+    low, high = min(ends) - margin, max(ends) + margin
+
+    def x(value: float) -> float:
+        return start + (value - low) / (high - low) * (wide - start - 70)
+
+    parts: list[str] = []
+    for place, (label, value, first, last) in enumerate(rows):
+        y = 14 + place * step
+        if first is not None and last is not None:
+            parts.append(
+                f'<rect class="band" x="{x(first):.1f}" y="{y - 5}" width="{max(x(last) - x(first), 2):.1f}" height="10" rx="5"/>'
+            )
+        parts.append(f'<circle class="dot" cx="{x(value):.1f}" cy="{y}" r="6"/>')
+        parts.append(_text(start - 14, y + 4, inline(label, 24), "end"))
+        parts.append(_text(wide - 4, y + 4, f"{value:+.3f}" if is_difference else f"{value:.3f}", "end"))
+    foot = 8 + len(rows) * step
+    if is_difference:
+        parts.insert(0, f'<line class="mark" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="{foot}"/>')
+        parts.append(_text(x(0), foot + 12, "0", "middle"))
+    else:
+        parts.append(f'<line class="axis" x1="{start}" x2="{wide - 70}" y1="{foot}" y2="{foot}"/>')
+        parts += [_text(start, foot + 12, f"{low:.2f}"), _text(wide - 70, foot + 12, f"{high:.2f}", "end")]
+    return _svg("Values with their intervals", parts, foot + 16, wide)
+
+
 def calibration(pairs: Sequence[tuple[float, float]]) -> str:
     """Return the observed score over the stated probability, in eight bins; the area of a dot is its number of values.
 
@@ -174,9 +215,9 @@ def _text(x: float, y: float, label: str, anchor: str = "start") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(label)}</text>'
 
 
-def _svg(name: str, parts: Sequence[str], height: int = HEIGHT) -> str:
+def _svg(name: str, parts: Sequence[str], height: int = HEIGHT, width: int = WIDTH) -> str:
     shown = escape(name, quote=True)
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{shown}"><title>{shown}</title>{"".join(parts)}</svg>'
+    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{shown}"><title>{shown}</title>{"".join(parts)}</svg>'
 
 
 def _short(value: float, unit: str) -> str:

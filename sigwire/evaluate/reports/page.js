@@ -33,7 +33,8 @@ function withAttributes(made, attributes) {
 function whole(value) {
   if (value === undefined) return element("small", "none");
   const isText = typeof value === "string";
-  const all = isText ? value : JSON.stringify(value, null, 1);
+  const line = isText ? value : JSON.stringify(value);
+  const all = isText || line.length <= 100 ? line : JSON.stringify(value, null, 1);
   const cut = all.length > MOST_SHOWN ? all.slice(0, MOST_SHOWN) + `\n… ${number(all.length - MOST_SHOWN)} more characters` : all;
   const shown = element(isText ? "span" : "code", cut);
   if (cut.length <= FOLDED) return shown;
@@ -73,7 +74,6 @@ function readState() {
   state.sort = found.get("sort") || "";
   state.page = Math.max(1, parseInt(found.get("page"), 10) || 1);
   state.open = new Set(found.getAll("open"));
-  view.readState?.(found);
 }
 function writeState() {
   const made = new URLSearchParams();

@@ -37,24 +37,29 @@ function rowId(record) {
 function recordRows() {
   const [first, second] = [data.runs[0], data.runs[isRun ? 0 : pair]];
   if (isRun) return first.records.map((record) => ({ id: rowId(record), data: record, a: record, b: null }));
-  const others = new Map(second.records.map((record) => [rowId(record), record]));
-  return first.records.filter((record) => others.has(rowId(record))).map((a) => {
-    const b = others.get(rowId(a));
-    const isScored = typeof a.score === "number" && typeof b.score === "number";
-    return { id: rowId(a), data: [a, b], a, b, change: isScored ? b.score - a.score : null };
+  const others = repeats(second.records);
+  return [...repeats(first.records)].filter(([id]) => others.has(id)).map(([id, all]) => {
+    const [x, y] = [first.values[id], second.values[id]];
+    const isScored = typeof x === "number" && typeof y === "number";
+    const [a, b] = [all[0], others.get(id)[0]];
+    return { id, data: [all, others.get(id)], a, b, all, others: others.get(id), x, y, change: isScored ? y - x : null };
   });
+}
+// Return the records of each example, by its id.
+function repeats(records) {
+  const found = new Map();
+  for (const record of records) found.set(record.id, [...(found.get(record.id) || []), record]);
+  return found;
 }
 
 // --- columns and filters
 function recordView() {
   const rows = recordRows();
-  const with_b = rows.map((row) => ({ ...row }));
-  const counted = (key, label, test) => ({ key, label: `${label} ${number(with_b.filter(test).length)}`, test });
-  const shown = (row) => row.b || row.a;
+  const counted = (key, label, test) => ({ key, label: `${label} ${number(rows.filter(test).length)}`, test });
   const filters = [
     { key: "all", label: "all", test: () => true },
     ...(isRun ? [] : [counted("regressions", "lost", (row) => row.change < 0), counted("wins", "won", (row) => row.change > 0)]),
-    ...["wrong", "failed", "unscored", "right"].map((key) => counted(key, OUTCOMES[key].slice(2), (row) => outcome(shown(row)) === key)),
+    ...["wrong", "failed", "unscored", "right"].map((key) => counted(key, OUTCOMES[key].slice(2), (row) => rowOutcome(row) === key)),
   ];
   const base = [
     { key: "index", label: "#", kind: "n", value: (row) => row.a.index },
@@ -62,6 +67,10 @@ function recordView() {
   ];
   const columns = isRun ? [...base, ...runColumns(rows)] : [...base, ...pairColumns()];
   return { rows, columns, filters, sort: isRun ? "outcome" : "change", detail: isRun ? runDetail : pairDetail };
+}
+function rowOutcome({ a, b, y, others }) {
+  if (isRun || others.length === 1) return outcome(b || a);
+  return typeof y !== "number" ? "unscored" : y >= 1 ? "right" : "wrong";
 }
 const RANK = { failed: 0, unscored: 1, wrong: 2, right: 3 };
 function runColumns(rows) {
@@ -82,12 +91,12 @@ function runColumns(rows) {
 }
 function pairColumns() {
   const names = [data.runs[0].name, data.runs[pair].name];
-  const shown = ({ a, b, change }) => change === null ? "—" : `${fixed(a.score, 2)} → ${fixed(b.score, 2)}`;
+  const shown = ({ x, y, change }) => change === null ? "—" : `${fixed(x, 2)} → ${fixed(y, 2)}`;
   const word = ({ change }) => change === null ? "unscored" : change < 0 ? "wrong" : change > 0 ? "right" : "unscored";
   const mark = (row) => row.change === null ? "— not compared" : row.change < 0 ? "▼ lost" : row.change > 0 ? "▲ won" : "= same";
   return [
     { key: "change", label: "change", value: ({ change }) => change, cell: (row) => element("span.tag." + word(row), mark(row)) },
-    { key: "score", label: data.metric, kind: "n", value: ({ b }) => b.score, cell: shown },
+    { key: "score", label: data.metric, kind: "n", value: ({ y }) => y, cell: shown },
     { key: "inputs", label: "inputs", kind: "v", value: ({ a }) => brief(a.inputs) },
     { key: "labels", label: "expected", kind: "v", value: ({ a }) => brief(a.labels) },
     { key: "a", label: short(names[0], 30), kind: "v", value: ({ a }) => a.failure ? a.failure.type : brief(answers(a)) },
@@ -103,12 +112,18 @@ function runDetail({ a }) {
     ...process(a),
   ];
 }
-function pairDetail({ a, b }) {
-  const [first, second] = [data.runs[0].name, data.runs[pair].name];
+function pairDetail({ a, all, others }) {
+  const names = [data.runs[0].name, data.runs[pair].name];
   return [
     ...section("inputs", fieldTable(a.inputs)),
-    ...section("expected and given", answerTable(a.labels, [[first, a], [second, b]])),
-    element("div.side", [[first, a], [second, b]].map(([name, record]) => element("div", element("h3", name), process(record)))),
+    ...all.flatMap((record, at) => {
+      const given = [[names[0], record], [names[1], others[at]]].filter(([, each]) => each);
+      const title = all.length > 1 ? `repeat ${record.repeat}: expected and given` : "expected and given";
+      return [
+        ...section(title, answerTable(a.labels, given)),
+        element("div.side", given.map(([name, each]) => element("div", element("h3", name), process(each)))),
+      ];
+    }),
   ];
 }
 function fieldTable(fields) {
@@ -133,11 +148,10 @@ function answerTable(labels, given) {
 // Return how a record came about: error, feedback, turns, calls of predictors, cost.
 function process(record) {
   const run = runOf(record);
-  const isFailed = Boolean(record.failure);
   return [
-    ...(isFailed ? section("error", errorBox(record.failure)) : []),
+    ...(record.failure ? section("error", errorBox(record.failure)) : []),
     ...(record.feedback ? section("feedback", element("div.thought", whole(record.feedback))) : []),
-    ...section("turns", (run?.steps || record.failure?.steps || []).length ? element("ol.turns", (run?.steps || record.failure.steps).map(turn)) : []),
+    ...section("turns", run?.steps.length ? element("ol.turns", run.steps.map(turn)) : []),
     ...section("calls of predictors", (record.trace || []).map(traced)),
     ...(record.repairs || []).length ? section("repairs", fieldTable(Object.fromEntries(record.repairs.map((each, at) => [each.field || `answer ${at + 1}`, each.what])))) : [],
     ...(record.attempts || []).length ? section("attempts", attemptTable(record.attempts)) : [],
@@ -161,7 +175,7 @@ function turn(step, at) {
     (step.warnings || []).map((warning) => element("div.line", "⚠ ", warning.detail)));
 }
 function callBox(call, result) {
-  const args = call.arguments ? Object.entries(call.arguments).map(([name, value]) => `${name}=${short(value, 300)}`).join(", ") : short(call.raw_arguments || "", 300);
+  const args = call.arguments ? Object.entries(call.arguments).map(([name, value]) => `${name}=${short(JSON.stringify(value), 300)}`).join(", ") : short(call.raw_arguments || "", 300);
   const isBad = Boolean(result?.is_error || call.error);
   return element(isBad ? "div.call.bad" : "div.call", element("code", element("b", call.name), `(${args})`),
     result ? element("div.result", isBad ? "✗ " : "→ ", whole(result.content ?? "")) : "");
@@ -197,14 +211,9 @@ function restart() {
   document.getElementById("rows").replaceChildren();
   startRecords();
 }
-function readPair(found) {
-  const at = data.runs.findIndex((run) => run.name === found.get("with"));
-  const before = pair;
-  pair = isRun ? 0 : at > 0 ? at : 1;
-  return before !== pair;
-}
 function startRecords() {
-  readPair(new URLSearchParams(location.hash.slice(1)));
+  const at = data.runs.findIndex((run) => run.name === new URLSearchParams(location.hash.slice(1)).get("with"));
+  pair = isRun ? 0 : Math.max(at, 1);
   start({ ...recordView(), tools: choosePair, writeState: (made) => { if (pair > 1) made.set("with", data.runs[pair].name); } });
 }
 startRecords();

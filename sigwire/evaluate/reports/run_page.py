@@ -22,7 +22,7 @@ _PROBABILITIES = ("confidence", "probability", "certainty")
 def run_page(run: ScoredRun) -> ReportPage:
     """Return the page of a run."""
     card = run_card(run)
-    rows = Card(card.title, rows=[row for row in card.rows if row[0] != run.metric_name])
+    rows = Card(card.title, rows=[row for row in card.rows if row[0] not in (run.metric_name, "first wrong")])
     top = summary.header("evaluation", run.program_name, facts(run))
     head = f'<div class="head">{_headline(run)}{summary.outcomes(_outcome_counts(run))}</div>'
     data: JsonObject = {"kind": "run", "metric": run.metric_name, "repeat": run.repeat, "runs": [run_data(run)]}

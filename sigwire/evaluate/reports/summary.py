@@ -69,7 +69,8 @@ def cards(found: Sequence[Card]) -> str:
     )
 
 
-def figures(plots: Sequence[tuple[str, str]]) -> str:
-    """Return plots with their captions. ``plots``: caption and SVG; empty drawings are left out."""
-    shown = "".join(f"<figure><figcaption>{text(name)}</figcaption>{svg}</figure>" for name, svg in plots if svg)
+def figures(plots: Sequence[tuple[str, str]], *, is_broad: bool = False) -> str:
+    """Return plots with their captions. ``plots``: caption and SVG; empty drawings are left out. ``is_broad``: one a line."""
+    tag = '<figure class="broad">' if is_broad else "<figure>"
+    shown = "".join(f"{tag}<figcaption>{text(name)}</figcaption>{svg}</figure>" for name, svg in plots if svg)
     return f'<div class="plots">{shown}</div>' if shown else ""
