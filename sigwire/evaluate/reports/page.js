@@ -19,7 +19,7 @@ function element(name, ...children) {
   const [tag, ...classes] = name.split(".");
   const made = document.createElement(tag);
   if (classes.length) made.className = classes.join(" ");
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child instanceof Node) made.append(child);
     else if (child !== null && child !== undefined && child !== "") made.append(visible(String(child)));
   }

@@ -6,9 +6,9 @@ import html
 from collections.abc import Iterator, Sequence
 
 from sigwire.show.card import Card
-from sigwire.show.cleaning import inline
+from sigwire.show.cleaning import inline, visible
 
-__all__ = ["card_rows", "card_table", "cards", "figures", "header", "outcomes", "text"]
+__all__ = ["block", "card_rows", "card_table", "cards", "figures", "header", "outcomes", "text"]
 
 
 def text(value: object, most: int = 300) -> str:
@@ -18,6 +18,12 @@ def text(value: object, most: int = 300) -> str:
     '&lt;b&gt;\\\\x1b[31m'
     """
     return html.escape(inline(value, most), quote=True)
+
+
+def block(value: str, most: int = 20_000) -> str:
+    """Return a text of several lines as clean, escaped text for HTML."""
+    rest = f"… {len(value) - most:,} more characters" if len(value) > most else ""
+    return html.escape(visible(value[:most]) + rest, quote=True)
 
 
 def header(kind: str, title: str, facts: Sequence[str]) -> str:
