@@ -109,7 +109,7 @@ class Comparison(HasCard):
         return self.differences[0]
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write a report as one HTML file: differences, tables of right and wrong, and the examples side by side, lost first."""
+        """Write a report as one HTML file: differences, right against wrong, and the examples side by side, lost first."""
         from sigwire.evaluate.reports.comparison_page import comparison_page
         from sigwire.evaluate.reports.page import write_page
 

@@ -279,6 +279,12 @@ class EvaluationResult(Prediction, HasCard):
 
         write_page(run_page(self.run), path)
 
+    def to_inspect(self, path: str | os.PathLike[str]) -> str:
+        """Write a log of Inspect AI; return its path. ``path``: a ``.json`` file, or a folder for ``inspect view``."""
+        from sigwire.evaluate.reports.inspect_log import write_inspect_log
+
+        return str(write_inspect_log(self.run, path))
+
     def save_as_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the CSV of DSPy's ``save_as_csv``: fields of example and prediction, and the score."""
         exports.write_text(path, exports.csv_text(exports.dspy_rows(self.run)))

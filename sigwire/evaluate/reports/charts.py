@@ -10,17 +10,23 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from sigwire.evaluate.statistics import Interval
 from sigwire.show.cleaning import inline
 
-__all__ = ["agreement", "calibration", "histogram", "interval_line", "interval_lines"]
+__all__ = ["agreement", "calibration", "ends", "histogram", "interval_line", "interval_lines"]
 
-WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 360, 150, 10, 22, 20
+WIDTH, HEIGHT, MARGIN, TOP, BOTTOM = 360, 150, 10, 22, 20
 _BINS = 24
 _CALIBRATION_BINS = 8
 
 
 def histogram(
-    groups: Mapping[str, Sequence[float]], unit: str, *, marks: bool = True, high: float | None = None, bins: int = _BINS
+    groups: Mapping[str, Sequence[float]],
+    unit: str,
+    *,
+    marks: bool = True,
+    high: float | None = None,
+    bins: int = _BINS,
 ) -> str:
     """Return a histogram of values by group, stacked; ``marks``: lines at the quantiles 50 and 95 %. Empty without values.
 
@@ -40,11 +46,11 @@ def histogram(
         bar for place in range(bins) for bar in _bars(place, bins, {name: counts[name][place] for name in counts}, most)
     ]
     if marks:
-        parts += _mark("p95", p95, end, unit, is_left=p95 > 0.6 * end)
+        parts += _mark("p95", p95, end, unit, is_before=p95 > 0.6 * end)
         if p95 > p50 * 1.05:
-            parts += _mark("p50", p50, end, unit, is_left=p50 < p95 and p95 - p50 < 0.35 * end, line=1)
+            parts += _mark("p50", p50, end, unit, is_before=p50 < p95 and p95 - p50 < 0.35 * end, line=1)
     last = f"≥ {_short(end, unit)}" if values[-1] > end else _short(end, unit)
-    labels = [_text(LEFT, HEIGHT - 5, _short(0, unit)), _text(WIDTH - LEFT, HEIGHT - 5, last, "end")]
+    labels = [_text(MARGIN, HEIGHT - 5, _short(0, unit)), _text(WIDTH - MARGIN, HEIGHT - 5, last, "end")]
     name = f"Histogram of {len(values)} values; median {_short(p50, unit)}, 95 % below {_short(p95, unit)}"
     return _svg(name, [*parts, _axis(), *labels])
 
@@ -52,7 +58,7 @@ def histogram(
 def _end(most: float, p95: float) -> float:
     """Return the end of an axis, a round number."""
     end = min(most, 2 * p95) or most or 1.0
-    size = 10 ** math.floor(math.log10(end))
+    size = math.pow(10, math.floor(math.log10(end)))
     return next(factor * size for factor in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if factor * size >= end * 0.999)
 
 
@@ -65,7 +71,7 @@ def _counted(values: Sequence[float], end: float, bins: int) -> list[int]:
 
 def _bars(place: int, bins: int, counts: Mapping[str, int], most: int) -> list[str]:
     """Return the stacked bars of one bin."""
-    wide = (WIDTH - 2 * LEFT) / bins
+    wide = (WIDTH - 2 * MARGIN) / bins
     parts: list[str] = []
     foot = float(HEIGHT - BOTTOM)
     for name, count in counts.items():
@@ -73,15 +79,17 @@ def _bars(place: int, bins: int, counts: Mapping[str, int], most: int) -> list[s
             tall = max(1.5, count / most * (HEIGHT - TOP - BOTTOM))
             foot -= tall
             parts.append(
-                f'<rect class="{name}" x="{LEFT + place * wide + 0.5:.1f}" y="{foot:.1f}" width="{wide - 1:.1f}" '
+                f'<rect class="{name}" x="{MARGIN + place * wide + 0.5:.1f}" y="{foot:.1f}" width="{wide - 1:.1f}" '
                 f'height="{tall:.1f}"><title>{count} {name}</title></rect>'
             )
     return parts
 
 
-def _mark(name: str, value: float, end: float, unit: str, *, is_left: bool, line: int = 0) -> list[str]:
-    x = LEFT + min(value / end, 1) * (WIDTH - 2 * LEFT)
-    label = _text(x + (-4 if is_left else 4), 10 + 11 * line, f"{name} {_short(value, unit)}", "end" if is_left else "start")
+def _mark(name: str, value: float, end: float, unit: str, *, is_before: bool, line: int = 0) -> list[str]:
+    x = MARGIN + min(value / end, 1) * (WIDTH - 2 * MARGIN)
+    label = _text(
+        x + (-4 if is_before else 4), 10 + 11 * line, f"{name} {_short(value, unit)}", "end" if is_before else "start"
+    )
     return [f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{2 + 11 * line}" y2="{HEIGHT - BOTTOM}"/>', label]
 
 
@@ -89,27 +97,25 @@ def interval_line(mean: float, low: float | None, high: float | None) -> str:
     """Return a mean with its interval between 0 and 1; empty if the mean is no such number."""
     if not 0 <= mean <= 1:
         return ""
-    wide, middle = WIDTH - 2 * LEFT, 14
+    wide, middle = WIDTH - 2 * MARGIN, 14
 
     def x(value: float) -> float:
-        return LEFT + min(max(value, 0), 1) * wide
+        return MARGIN + min(max(value, 0), 1) * wide
 
     ticks = [
         f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{middle - 4}" y2="{middle + 4}" class="axis"/>'
         + _text(x(at), middle + 18, f"{at:g}", "middle")
         for at in (0, 0.25, 0.5, 0.75, 1)
     ]
-    band = ""
-    if low is not None and high is not None:
-        band = (
-            f'<rect class="band" x="{x(low):.1f}" y="{middle - 5}" width="{max(x(high) - x(low), 2):.1f}" height="10" rx="5"/>'
-        )
+    band = "" if low is None or high is None else _band(x(low), x(high), middle)
     dot = f'<circle class="dot" cx="{x(mean):.1f}" cy="{middle}" r="6"/>'
-    line = f'<line class="axis" x1="{LEFT}" x2="{WIDTH - LEFT}" y1="{middle}" y2="{middle}"/>'
+    line = f'<line class="axis" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{middle}" y2="{middle}"/>'
     return _svg(f"The mean {mean:.3f} between 0 and 1", [line, *ticks, band, dot], 38)
 
 
-def interval_lines(rows: Sequence[tuple[str, float, float | None, float | None]], *, is_difference: bool = False) -> str:
+def interval_lines(
+    rows: Sequence[tuple[str, float, float | None, float | None]], *, is_difference: bool = False
+) -> str:
     """Return values with their intervals, a line for each, on one axis. ``rows``: label, value, low and high end.
 
     ``is_difference``: the axis has 0, as a dashed line. Empty without finite values.
@@ -118,12 +124,12 @@ def interval_lines(rows: Sequence[tuple[str, float, float | None, float | None]]
     2
     """
     rows = [row for row in rows if math.isfinite(row[1])]
-    ends = [end for row in rows for end in row[1:] if end is not None] + ([0.0] if is_difference else [])
+    known = [end for row in rows for end in row[1:] if end is not None] + ([0.0] if is_difference else [])
     if not rows:
         return ""
     wide, start, step = 760, 150, 26
-    margin = (max(ends) - min(ends)) * 0.08 or 0.05
-    low, high = min(ends) - margin, max(ends) + margin
+    margin = (max(known) - min(known)) * 0.08 or 0.05
+    low, high = min(known) - margin, max(known) + margin
 
     def x(value: float) -> float:
         return start + (value - low) / (high - low) * (wide - start - 70)
@@ -132,9 +138,7 @@ def interval_lines(rows: Sequence[tuple[str, float, float | None, float | None]]
     for place, (label, value, first, last) in enumerate(rows):
         y = 14 + place * step
         if first is not None and last is not None:
-            parts.append(
-                f'<rect class="band" x="{x(first):.1f}" y="{y - 5}" width="{max(x(last) - x(first), 2):.1f}" height="10" rx="5"/>'
-            )
+            parts.append(_band(x(first), x(last), y))
         parts.append(f'<circle class="dot" cx="{x(value):.1f}" cy="{y}" r="6"/>')
         parts.append(_text(start - 14, y + 4, inline(label, 24), "end"))
         parts.append(_text(wide - 4, y + 4, f"{value:+.3f}" if is_difference else f"{value:.3f}", "end"))
@@ -146,6 +150,15 @@ def interval_lines(rows: Sequence[tuple[str, float, float | None, float | None]]
         parts.append(f'<line class="axis" x1="{start}" x2="{wide - 70}" y1="{foot}" y2="{foot}"/>')
         parts += [_text(start, foot + 12, f"{low:.2f}"), _text(wide - 70, foot + 12, f"{high:.2f}", "end")]
     return _svg("Values with their intervals", parts, foot + 16, wide)
+
+
+def _band(low: float, high: float, y: float) -> str:
+    return f'<rect class="band" x="{low:.1f}" y="{y - 5}" width="{max(high - low, 2):.1f}" height="10" rx="5"/>'
+
+
+def ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    """Return the ends of an interval, as far as there is one."""
+    return (None, None) if interval is None else (interval.low, interval.high)
 
 
 def calibration(pairs: Sequence[tuple[float, float]]) -> str:
@@ -199,7 +212,7 @@ def agreement(repeats: Sequence[Sequence[float]], most: int) -> str:
     for place, count in enumerate(counts):
         name = "right" if place == most else "wrong" if place == 0 else "mixed"
         parts += _bars(place, most + 1, {name: count}, max(counts))
-        x = LEFT + (place + 0.5) * (WIDTH - 2 * LEFT) / (most + 1)
+        x = MARGIN + (place + 0.5) * (WIDTH - 2 * MARGIN) / (most + 1)
         parts.append(_text(x, HEIGHT - 5, f"{place} of {most}", "middle"))
         tall = count / max(counts) * (HEIGHT - TOP - BOTTOM)
         parts.append(_text(x, HEIGHT - BOTTOM - tall - 4, f"{count}", "middle"))
@@ -208,7 +221,7 @@ def agreement(repeats: Sequence[Sequence[float]], most: int) -> str:
 
 def _axis() -> str:
     foot = HEIGHT - BOTTOM
-    return f'<line class="axis" x1="{LEFT}" x2="{WIDTH - LEFT}" y1="{foot}" y2="{foot}"/>'
+    return f'<line class="axis" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{foot}" y2="{foot}"/>'
 
 
 def _text(x: float, y: float, label: str, anchor: str = "start") -> str:

@@ -11,7 +11,7 @@ from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.reports import charts, summary
 from sigwire.evaluate.reports.page import ReportPage
 from sigwire.evaluate.reports.run_page import facts, note, run_data, script
-from sigwire.evaluate.statistics import Interval, PairedDifference
+from sigwire.evaluate.statistics import PairedDifference
 from sigwire.show.card import Card
 
 __all__ = ["ReportedDifference", "comparison_page"]
@@ -26,9 +26,7 @@ class ReportedDifference(Protocol):
     def difference(self) -> PairedDifference: ...
 
 
-def comparison_page(
-    runs: Mapping[str, ScoredRun], differences: Sequence[ReportedDifference], card: Card
-) -> ReportPage:
+def comparison_page(runs: Mapping[str, ScoredRun], differences: Sequence[ReportedDifference], card: Card) -> ReportPage:
     """Return the page of runs by name, the baseline first. ``card``: the card of the comparison."""
     baseline = next(iter(runs.values()))
     title = " · ".join(runs)
@@ -53,15 +51,11 @@ def _without_examples(card: Card) -> Card:
 
 
 def _plots(runs: Mapping[str, ScoredRun], differences: Sequence[ReportedDifference]) -> Iterator[tuple[str, str]]:
-    means = [(name, run.mean, *_ends(run.interval)) for name, run in runs.items()]
+    means = [(name, run.mean, *charts.ends(run.interval)) for name, run in runs.items()]
     yield "mean and interval of each program", charts.interval_lines(means)
-    found = [(each.name, each.difference.mean, *_ends(each.difference.interval)) for each in differences]
+    found = [(each.name, each.difference.mean, *charts.ends(each.difference.interval)) for each in differences]
     baseline = next(iter(runs))
     yield f"paired difference from {baseline}", charts.interval_lines(found, is_difference=True)
-
-
-def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
 
 
 def _run_data(run: ScoredRun, name: str) -> JsonObject:

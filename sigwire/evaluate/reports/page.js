@@ -5,7 +5,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const PAGE_ROWS = 200, MOST_SHOWN = 20000, FOLDED = 1200;
 
 const visible = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (each) =>
-  "\n\t\u200c\u200d".includes(each) ? each : "\\u{" + each.codePointAt(0).toString(16) + "}");
+  "\n\t\u200c\u200d".includes(each) ? each : escaped(each.codePointAt(0).toString(16)));
+// Return Python's escape of a character, from the digits of its code.
+const escaped = (digits) => digits.length < 3 ? "\\x" + digits.padStart(2, "0") : digits.length < 5 ? "\\u" + digits.padStart(4, "0") : "\\U" + digits.padStart(8, "0");
 const plain = (value) => value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 const short = (value, most = 200) => {
   const text = plain(value);

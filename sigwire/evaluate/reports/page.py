@@ -24,7 +24,7 @@ from sigwire.evaluate.figures.exports import write_text
 from sigwire.evaluate.plain import plain_value
 from sigwire.evaluate.reports.summary import text
 
-__all__ = ["ReportPage", "data_block", "page_html", "package_text", "write_page", "write_report"]
+__all__ = ["ReportPage", "data_block", "encoded", "package_text", "page_html", "write_page", "write_report"]
 
 MOST_BYTES = 20_000_000
 _CUTS = (4_000, 1_000, 250, 60)
@@ -106,11 +106,15 @@ def data_block(data: JsonValue) -> str:
     >>> data_block({"answer": "</script>\u2028&"})
     '{"answer":"\\u003c/script\\u003e\\u2028\\u0026"}'
     """
+    return encoded(data).translate(_ESCAPES)
+
+
+def encoded(data: JsonValue) -> str:
+    """Return data as JSON text. Values that are no JSON, such as NaN and infinity, are text."""
     try:
-        block = _encode(data)
-    except (TypeError, ValueError, RecursionError):  # a value that is no JSON
-        block = _encode(plain_value(data))
-    return block.translate(_ESCAPES)
+        return _encode(data)
+    except (TypeError, ValueError, RecursionError):
+        return _encode(plain_value(data))
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode

@@ -72,10 +72,10 @@ def _headline(run: ScoredRun) -> str:
     shown = run.no_interval and f"no interval: {run.no_interval}"
     if interval is not None:
         shown = f"{100 * run.confidence:g} % {interval.low:.3f} … {interval.high:.3f} ({interval.method})"
-    ends = (interval.low, interval.high) if interval is not None else (None, None)
     return (
         f'<div class="score"><p><span>{summary.text(run.metric_name)}</span> <strong>{number(run.mean)}</strong></p>'
-        f"{charts.interval_line(run.mean, *ends)}<p>{summary.text(shown)} · {scored:,} of {len(run.by_example):,} scored</p></div>"
+        f"{charts.interval_line(run.mean, *charts.ends(interval))}"
+        f"<p>{summary.text(shown)} · {scored:,} of {len(run.by_example):,} scored</p></div>"
     )
 
 

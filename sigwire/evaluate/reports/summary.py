@@ -37,7 +37,8 @@ def outcomes(counts: Sequence[tuple[str, str, int]]) -> str:
     known = [each for each in counts if each[2]]
     bar = "".join(f'<i class="{word}" style="flex:{count}"></i>' for word, _, count in known)
     legend = "".join(
-        f'<li class="{word}"><b>{_MARKS.get(word, "")} {count:,}</b> {text(label)}</li> ' for word, label, count in known
+        f'<li class="{word}"><b>{_MARKS.get(word, "")} {count:,}</b> {text(label)}</li> '
+        for word, label, count in known
     )
     return f'<div class="outcomes"><div class="bar" aria-hidden="true">{bar}</div><ul>{legend}</ul></div>'
 

@@ -67,8 +67,7 @@ def search_page(search: PagedSearch, card: Card, held_out: PairedDifference | No
 
 def _held_out(found: PairedDifference | None) -> Iterator[tuple[str, str]]:
     if found is not None:
-        ends = (None, None) if found.interval is None else (found.interval.low, found.interval.high)
-        drawn = charts.interval_lines([("winner", found.mean, *ends)], is_difference=True)
+        drawn = charts.interval_lines([("winner", found.mean, *charts.ends(found.interval))], is_difference=True)
         yield f"paired difference from the student on {found.n} held-out rows", drawn
 
 
