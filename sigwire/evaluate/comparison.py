@@ -6,6 +6,7 @@ programs or more. Examples that one of the two could not score are left out of t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
@@ -106,6 +107,13 @@ class Comparison(HasCard):
             names = ", ".join(repr(each.name) for each in self.differences)
             raise ConfigurationError(f"Several programs are compared. Name one: comparison[name] with one of {names}.")
         return self.differences[0]
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a report as one HTML file: differences, right against wrong, and the examples side by side, lost first."""
+        from sigwire.evaluate.reports.comparison_page import comparison_page
+        from sigwire.evaluate.reports.page import write_page
+
+        write_page(comparison_page(self.runs, self.differences, self._card()), path)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{each.name[:40]!r}: {each.verdict}" for each in self.differences[:8])

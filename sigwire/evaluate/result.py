@@ -272,6 +272,19 @@ class EvaluationResult(Prediction, HasCard):
         lines = [{"type": "run", **self.run.header}, *(each.to_json() for each in self.records), {"type": "end", **end}]
         exports.write_text(path, "".join(f"{dumps(line)}\n" for line in lines))
 
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write a report as one HTML file: figures, plots, and a table of the records with drill-down. No network is used."""
+        from sigwire.evaluate.reports.page import write_page
+        from sigwire.evaluate.reports.run_page import run_page
+
+        write_page(run_page(self.run), path)
+
+    def to_inspect(self, path: str | os.PathLike[str]) -> str:
+        """Write a log of Inspect AI; return its path. ``path``: a ``.json`` file, or a folder for ``inspect view``."""
+        from sigwire.evaluate.reports.inspect_log import write_inspect_log
+
+        return str(write_inspect_log(self.run, path))
+
     def save_as_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the CSV of DSPy's ``save_as_csv``: fields of example and prediction, and the score."""
         exports.write_text(path, exports.csv_text(exports.dspy_rows(self.run)))

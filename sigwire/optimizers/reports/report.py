@@ -208,6 +208,13 @@ class OptimizationReport(HasCard):
         texts = (candidate or self.winner).texts
         return {slot: TextDiff(self.texts.get(slot, ""), text) for slot, text in texts.items()}
 
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as one HTML file: held-out difference, plots, changed texts, demos, and a table of the trials."""
+        from sigwire.evaluate.reports.page import write_page
+        from sigwire.optimizers.reports.search_page import search_page
+
+        write_page(search_page(self, self._card(), self.estimate.test_difference), path)
+
     @property
     def headline(self) -> str:
         """The result in one sentence, with its numbers of rows."""

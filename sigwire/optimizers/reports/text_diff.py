@@ -35,12 +35,17 @@ class TextDiff:
             for kind, old, new in self.parts()
         )
 
-    def _repr_html_(self) -> str:
+    @property
+    def html(self) -> str:
+        """The changes as escaped text with ``<del>`` and ``<ins>``."""
+
         def marked(text: str, tag: str) -> str:
             return f"<{tag}>{html.escape(visible(text))}</{tag}>" if text else ""
 
-        body = "".join(
+        return "".join(
             html.escape(visible(new)) if kind == "equal" else marked(old, "del") + marked(new, "ins")
             for kind, old, new in self.parts()
         )
-        return f'<div style="white-space: pre-wrap">{body}</div>'
+
+    def _repr_html_(self) -> str:
+        return f'<div style="white-space: pre-wrap">{self.html}</div>'

@@ -1,0 +1,115 @@
+"""The page of a search: the held-out difference, plots, changed texts word by word, demos of the winner, and the trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.evaluate.figures.run_card import fields_text
+from sigwire.evaluate.reports import charts, summary
+from sigwire.evaluate.reports.page import ReportPage, package_text
+from sigwire.evaluate.statistics import PairedDifference
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.reports.plots import Svg
+from sigwire.optimizers.reports.text_diff import TextDiff
+from sigwire.show.card import Card
+
+__all__ = ["PagedSearch", "PagedTrial", "search_page"]
+
+_MOST_DIFFS = 200  # trials
+
+
+class PagedTrial(Protocol):
+    """A trial, as the page reads it."""
+
+    @property
+    def candidate(self) -> Candidate: ...
+
+
+class PagedSearch(Protocol):
+    """A report, as the page reads it."""
+
+    @property
+    def optimizer(self) -> str: ...
+    @property
+    def headline(self) -> str: ...
+    @property
+    def winner(self) -> Candidate: ...
+    @property
+    def trials(self) -> Sequence[PagedTrial]: ...
+    @property
+    def texts(self) -> Mapping[str, str]: ...
+    def plot(self, kind: str = ...) -> Svg: ...
+    def diffs(self, candidate: Candidate | None = ...) -> Mapping[str, TextDiff]: ...
+    def to_json(self) -> JsonObject: ...
+
+
+def search_page(search: PagedSearch, card: Card, held_out: PairedDifference | None) -> ReportPage:
+    """Return the page of a search. ``card``: the card of its report; ``held_out``: the difference on the test rows."""
+    parts = [
+        summary.header("optimization", search.optimizer, [f"{len(search.trials):,} trials"]),
+        f'<p class="headline">{summary.text(search.headline, 1_000)}</p>',
+        summary.figures(list(_held_out(held_out)), is_broad=True),
+        summary.card_rows(card),
+        summary.figures(list(_plots(search))),
+        summary.figures([("candidates by validation rows", _inline(search.plot("rows")))], is_broad=True),
+        *_changes(search),
+        *_demos(search.winner),
+        _program(search),
+    ]
+    diffs: list[JsonValue] = [_diff_data(search, each.candidate) for each in search.trials[:_MOST_DIFFS]]
+    data: JsonObject = {"kind": "search", "report": search.to_json(), "winner": search.winner.digest, "diffs": diffs}
+    script = package_text(__package__ or "", "search.js")
+    note = "The table of trials needs JavaScript. OptimizationReport.load(journal) returns this report."
+    return ReportPage(f"{search.optimizer} · {search.headline}", "".join(parts), data, script, note)
+
+
+def _held_out(found: PairedDifference | None) -> Iterator[tuple[str, str]]:
+    if found is not None:
+        drawn = charts.interval_lines([("winner", found.mean, *charts.ends(found.interval))], is_difference=True)
+        yield f"paired difference from the student on {found.n} held-out rows", drawn
+
+
+def _plots(search: PagedSearch) -> Iterator[tuple[str, str]]:
+    yield "mean score of trials over calls; the band is the student's 95 % interval", _inline(search.plot("score"))
+    yield "mean score of candidates over cost; the large dot is the winner", _inline(search.plot("cost"))
+
+
+def _inline(svg: Svg) -> str:
+    """Return a drawing for an element of a page: without the name space and the width of a file."""
+    return svg.text.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1).replace(' width="640"', "", 1)
+
+
+def _changes(search: PagedSearch) -> Iterator[str]:
+    """Yield the texts that the winner changes, word by word."""
+    for slot, diff in search.diffs(search.winner).items():
+        yield f'<section><h2>{summary.text(slot)}</h2><div class="diff">{diff.html}</div></section>'
+
+
+def _demos(winner: Candidate) -> Iterator[str]:
+    for name, demos in winner.demos.items():
+        table = [["row", "made by", "fields"]]
+        table += [[demo.row, "a run" if demo.augmented else "labels", _shown(demo.fields)] for demo in demos]
+        count = f"{len(demos)} demos" if len(demos) != 1 else "1 demo"
+        yield summary.cards([Card(name, count, table=table if demos else ())])
+    if winner.lm_options:
+        rows = [(name, [str(value)]) for name, value in winner.lm_options.items()]
+        yield summary.cards([Card("options of the model", rows=rows)])
+
+
+def _program(search: PagedSearch) -> str:
+    """Return all texts of the winner, changed or not, folded."""
+    texts = {**search.texts, **search.winner.texts}
+    parts = "".join(f"<h3>{summary.text(slot)}</h3><pre>{summary.block(text)}</pre>" for slot, text in texts.items())
+    return f"<details><summary>all texts of the winner</summary>{parts}</details>" if parts else ""
+
+
+def _shown(fields: JsonObject) -> str:
+    return fields_text({name: value for name, value in fields.items() if name != "augmented"})
+
+
+def _diff_data(search: PagedSearch, candidate: Candidate) -> JsonObject:
+    """Return the changed texts of a candidate as parts: the kind, the old words, the new words."""
+    found = search.diffs(candidate)
+    return {slot: [cast(JsonValue, list(part)) for part in diff.parts()] for slot, diff in found.items()}
