@@ -109,7 +109,15 @@ def _cache() -> dict[str, str]:
 
     mode = os.environ.get("SIGWIRE_CACHE") or "disk"
     folder = default_folder()
-    return {"mode": mode, "folder": str(folder), "size": f"{_size(folder) / 1e6:.1f} MB"}
+    return {"mode": mode, "folder": _below_home(folder), "size": f"{_size(folder) / 1e6:.1f} MB"}
+
+
+def _below_home(folder: Path) -> str:
+    """Return a folder without the name of the user."""
+    from pathlib import Path
+
+    home = Path("~").expanduser()
+    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
 
 
 def _size(folder: Path) -> int:
@@ -128,7 +136,7 @@ def _ping(model: str) -> tuple[dict[str, str], Status]:
     started = time.monotonic()
     facts = {"model": model}
     try:
-        lm = LM(model, cache=False, max_tokens=64, timeout=30)
+        lm = LM(model, cache=False, max_tokens=64, timeout=30, num_retries=0)
         try:
             lm("Reply with the word pong.")
         except ModelError as error:

@@ -13,6 +13,7 @@ from sigwire.commands.data import add_inputs, read_examples
 from sigwire.commands.printing import add_json, print_json
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
 from sigwire.commands.status import Status, UsageError, report_error
+from sigwire.errors import CallerError
 
 if TYPE_CHECKING:
     from sigwire.evaluate.comparison import Comparison
@@ -60,12 +61,23 @@ def run(options: Any) -> int:
         with model_of_settings(options.lm):
             result = evaluate(program)
     except (EvaluationAborted, EvaluationInterrupted) as error:
-        if error.result is not None:
-            _print(options, error.result, None)
-        return report_error(options.verb, error)
+        return _early(options, error)
     comparison = None if baseline is None else _compared(baseline, result, is_part=options.limit is not None)
     _print(options, result, comparison)
     return _status(options, result, comparison)
+
+
+def _early(options: Any, error: Any) -> Status:
+    """Print what is finished of an evaluation that ended early, and the line that goes on from there."""
+    if isinstance(error.__cause__, CallerError):
+        return report_error(options.verb, error.__cause__)
+    _print(options, error.result, None)
+    done = len(error.result.records)
+    hint = f"--log {options.log} --resume runs the rest" if options.log else "with --log FILE it can be resumed"
+    is_interrupt = isinstance(error, KeyboardInterrupt)
+    text = "interrupted" if is_interrupt else str(error).partition(f" {done} of ")[0].rstrip(".")
+    print(f"sigwire {options.verb}: {text}; {done} runs are finished, {hint}.", file=sys.stderr)
+    return Status.INTERRUPTED if is_interrupt else Status.ABORTED
 
 
 def _checked_log(options: Any) -> str | None:

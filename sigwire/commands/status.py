@@ -6,7 +6,7 @@ import os
 import sys
 from enum import IntEnum
 
-from sigwire.errors import CallerError
+from sigwire.errors import CallerError, LMNotConfigured
 
 __all__ = ["Status", "UsageError", "report_error"]
 
@@ -34,6 +34,7 @@ def report_error(verb: str, error: BaseException) -> Status:
         print(f"sigwire {verb}: {error or 'interrupted'}", file=sys.stderr)
         return Status.INTERRUPTED
     text = " ".join(str(error).split()) or type(error).__name__
+    text += " On the command line: --lm MODEL." if isinstance(error, LMNotConfigured) else ""
     known = isinstance(error, (CallerError, OSError))
     print(f"sigwire {verb}: {text if known else f'{type(error).__name__}: {text}'}", file=sys.stderr)
     return Status.USAGE if known else Status.ABORTED
