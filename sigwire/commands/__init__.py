@@ -6,8 +6,8 @@ optimize    a search                            models         providers, keys a
 doctor      facts for a bug report              fake_provider  a provider on the loopback interface
 completion  completions of shells               completions    their files
 
-programs    app:program, its model and state    data           files of examples
-status      exit status and error lines         printing       tables and JSON
+parser      the parser of all verbs              output         tables, JSON, errors, exit status
+programs    app:program, its model and state    data           files of examples, inputs of programs
 
 A file imports nothing but the standard library at its top: ``sigwire --help`` loads all of them.
 """

@@ -6,7 +6,7 @@ fish: write it to ~/.config/fish/completions/sigwire.fish. PowerShell: add it to
 
 from __future__ import annotations
 
-from typing import Any
+from argparse import ArgumentParser, Namespace
 
 __all__ = ["SHELLS", "add", "run"]
 
@@ -14,12 +14,12 @@ HELP = "print completions of a shell"
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire completion``."""
     parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Print the file of a shell; return the exit status."""
     from pathlib import Path
 

@@ -6,13 +6,12 @@ Without --ping no connection is opened.
 from __future__ import annotations
 
 import os
-import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from sigwire.commands.printing import add_json, print_json
-from sigwire.commands.status import Status
+from sigwire.commands.output import Status, add_json, print_json
 from sigwire.core.lazy import version
 
 if TYPE_CHECKING:
@@ -36,13 +35,13 @@ EXTRAS: Mapping[str, str] = {
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire doctor``."""
-    parser.add_argument("--ping", metavar="MODEL", help="ask this model one short question, which may cost a fraction of a cent")
+    parser.add_argument("--ping", metavar="MODEL", help="ask this model one short question, which may cost money")
     add_json(parser)
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Print the facts; return the exit status."""
     facts: dict[str, dict[str, str]] = {
         "versions": _versions(),
@@ -109,15 +108,15 @@ def _cache() -> dict[str, str]:
 
     mode = os.environ.get("SIGWIRE_CACHE") or "disk"
     folder = default_folder()
-    return {"mode": mode, "folder": _below_home(folder), "size": f"{_size(folder) / 1e6:.1f} MB"}
+    return {"mode": mode, "folder": _shortened(folder), "size": f"{_size(folder) / 1e6:.1f} MB"}
 
 
-def _below_home(folder: Path) -> str:
+def _shortened(folder: Path) -> str:
     """Return a folder without the name of the user."""
     from pathlib import Path
 
-    home = Path("~").expanduser()
-    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
+    user = Path("~").expanduser()
+    return f"~/{folder.relative_to(user).as_posix()}" if folder.is_relative_to(user) else str(folder)
 
 
 def _size(folder: Path) -> int:
@@ -166,7 +165,8 @@ def _ollama(model: str) -> dict[str, str]:
     with HttpTransport(timeout=5) as transport:
         try:
             found: Any = [
-                json.loads(transport.send(HttpRequest(f"{base}/api/{path}", method="GET")).body) for path in ("version", "ps")
+                json.loads(transport.send(HttpRequest(f"{base}/api/{path}", method="GET")).body)
+                for path in ("version", "ps")
             ]
             loaded = [each for each in found[1].get("models", []) if str(each.get("name")).startswith(model)]
             facts["Ollama"] = str(found[0].get("version"))

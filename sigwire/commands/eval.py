@@ -6,13 +6,13 @@ The exit status is 1 if the mean is below --fail-under, or if the program is sho
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
-from sigwire.commands.printing import add_json, print_json
+from sigwire.commands.output import Status, UsageError, add_json, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
-from sigwire.commands.status import Status, UsageError, report_error
 from sigwire.errors import CallerError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["add", "run"]
 HELP = "run a program on examples and score it"
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire eval``."""
     add_program(parser)
     parser.add_argument("data", help="the examples: .jsonl, .json or .csv")
@@ -41,7 +41,7 @@ def add(parser: Any) -> None:
     add_json(parser)
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Evaluate, print the result, and return the exit status."""
     from sigwire.evaluate.evaluation import Evaluate, load_records
     from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted
@@ -67,7 +67,7 @@ def run(options: Any) -> int:
     return _status(options, result, comparison)
 
 
-def _early(options: Any, error: Any) -> Status:
+def _early(options: Namespace, error: Any) -> Status:
     """Print what is finished of an evaluation that ended early, and the line that goes on from there."""
     if isinstance(error.__cause__, CallerError):
         return report_error(options.verb, error.__cause__)
@@ -80,7 +80,7 @@ def _early(options: Any, error: Any) -> Status:
     return Status.INTERRUPTED if is_interrupt else Status.ABORTED
 
 
-def _checked_log(options: Any) -> str | None:
+def _checked_log(options: Namespace) -> Any:
     from pathlib import Path
 
     if options.resume and not options.log:
@@ -104,12 +104,14 @@ def _compared(baseline: EvaluationResult, result: EvaluationResult, *, is_part: 
     return compare({"baseline": baseline, "this": result}, common=is_part)
 
 
-def _status(options: Any, result: EvaluationResult, comparison: Comparison | None) -> Status:
+def _status(options: Namespace, result: EvaluationResult, comparison: Comparison | None) -> Status:
     if result.status != "complete":
         print(f"sigwire {options.verb}: the evaluation ended early ({result.status}).", file=sys.stderr)
         return Status.ABORTED
     if options.fail_under is not None and not result.mean >= options.fail_under:
-        print(f"sigwire {options.verb}: {result.mean:.4g} is below --fail-under {options.fail_under:g}.", file=sys.stderr)
+        print(
+            f"sigwire {options.verb}: {result.mean:.4g} is below --fail-under {options.fail_under:g}.", file=sys.stderr
+        )
         return Status.BELOW
     if comparison is not None and comparison["this"].verdict == "worse":
         print(f"sigwire {options.verb}: {comparison.sentences[0]}", file=sys.stderr)
@@ -117,7 +119,7 @@ def _status(options: Any, result: EvaluationResult, comparison: Comparison | Non
     return Status.DONE
 
 
-def _print(options: Any, result: EvaluationResult, comparison: Comparison | None) -> None:
+def _print(options: Namespace, result: EvaluationResult, comparison: Comparison | None) -> None:
     if options.json:
         print_json(_plain(result, comparison))
         return
@@ -134,5 +136,10 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     plain["interval"] = ends
     if comparison is not None:
         found = comparison["this"]
-        plain["baseline"] = {"verdict": found.verdict, "difference": found.difference.mean, "p": found.p, "n": found.difference.n}
+        plain["baseline"] = {
+            "verdict": found.verdict,
+            "difference": found.difference.mean,
+            "p": found.p,
+            "n": found.difference.n,
+        }
     return plain

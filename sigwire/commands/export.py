@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ HELP = "write records in another format"
 SUFFIXES = {"inspect": ".inspect.json", "csv": ".csv", "html": ".html"}
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire export``."""
     parser.add_argument("path", metavar="RECORDS", help="a file of records")
     parser.add_argument("--to", required=True, choices=SUFFIXES, help="the format")
-    parser.add_argument("--out", metavar="FILE", help="the file to write (default: that of the records, with another suffix)")
+    parser.add_argument(
+        "--out", metavar="FILE", help="the file to write (default: that of the records, with another suffix)"
+    )
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Write the file, print its path, and return the exit status."""
     from sigwire.evaluate.evaluation import load_records
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["add", "run"]
@@ -9,16 +11,18 @@ __all__ = ["add", "run"]
 HELP = "a provider on the loopback interface for every wire"
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire fake-provider``."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8808, help="port, 0 for a free one (default: %(default)s)")
-    parser.add_argument("--lm", default="offline/lexical", help="the language model that answers (default: %(default)s)")
+    parser.add_argument(
+        "--lm", default="offline/lexical", help="the language model that answers (default: %(default)s)"
+    )
     parser.add_argument("--answer", help="answer every request with this text")
     parser.add_argument("--key", help="the only key that is taken (default: any)")
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Serve until interrupted; return the exit status."""
     import threading
 
@@ -27,7 +31,7 @@ def run(options: Any) -> int:
 
     answers: Any = LM(options.lm)
     if options.answer is not None:
-        answers = lambda request: options.answer  # noqa: E731
+        answers = _constant(options.answer)
     provider = FakeProvider(answers, key=options.key, host=options.host, port=options.port)
     try:
         with provider:
@@ -40,3 +44,7 @@ def run(options: Any) -> int:
         print(f"Cannot listen on {options.host}:{options.port} ({error}). Use another --port, or 0 for a free one.")
         return 1
     return 0
+
+
+def _constant(text: str) -> Callable[[object], str]:
+    return lambda request: text

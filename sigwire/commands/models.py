@@ -6,12 +6,12 @@ A pattern without a slash is for providers (open*); one with a slash is for mode
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from sigwire.commands.printing import add_json, print_json, print_table
-from sigwire.commands.status import UsageError
+from sigwire.commands.output import UsageError, add_json, print_json, print_table
 
 if TYPE_CHECKING:
     from sigwire.lm.providers.row import Provider
@@ -22,18 +22,22 @@ HELP = "list providers, keys and prices"
 ABILITIES = ("native_tools", "json_schema", "images", "audio", "files", "reasoning")
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire models``."""
-    parser.add_argument("pattern", nargs="?", default="*", help="a provider or a model, with * and ? (default: all providers)")
+    parser.add_argument(
+        "pattern", nargs="?", default="*", help="a provider or a model, with * and ? (default: all providers)"
+    )
     add_json(parser)
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Print the table; return the exit status."""
     is_model = "/" in options.pattern
     rows = list(_models(options.pattern) if is_model else _providers(options.pattern))
     if not rows:
-        raise UsageError(f"No {'model' if is_model else 'provider'} fits {options.pattern!r}. sigwire models lists all providers.")
+        raise UsageError(
+            f"No {'model' if is_model else 'provider'} fits {options.pattern!r}. sigwire models lists all providers."
+        )
     if options.json:
         print_json(rows)
         return 0
@@ -113,11 +117,12 @@ def _has_prices() -> bool:
     return load() is not None
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {'set' if is_set else 'not set'}" for name, is_set in value.items())
+        keys = cast("dict[str, bool]", value)
+        return ", ".join(f"{name} {'set' if is_set else 'not set'}" for name, is_set in keys.items())
     if isinstance(value, list):
-        return ", ".join(value)
+        return ", ".join(cast("list[str]", value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
-from sigwire.commands.printing import add_json, print_json
+from sigwire.commands.output import Status, UsageError, add_json, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
-from sigwire.commands.status import Status, UsageError, report_error
 from sigwire.errors import suggest
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ FREE = 1.0
 """Dollars that a search may cost without a question."""
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire optimize``."""
     add_program(parser)
     parser.add_argument("data", help="the training examples: .jsonl, .json or .csv")
@@ -50,23 +50,33 @@ def add(parser: Any) -> None:
     )
     parser.add_argument("--metric", help="module:name of a metric, such as app:exact")
     add_inputs(parser)
-    parser.add_argument("--valset", metavar="FILE", help="examples on which candidates are chosen (default: half of the data)")
-    parser.add_argument("--testset", metavar="FILE", help="examples that the search does not see: they measure the result")
+    parser.add_argument(
+        "--valset", metavar="FILE", help="examples on which candidates are chosen (default: half of the data)"
+    )
+    parser.add_argument(
+        "--testset", metavar="FILE", help="examples that the search does not see: they measure the result"
+    )
     parser.add_argument("--budget", type=float, metavar="DOLLARS", help="stop when so much is spent")
     parser.add_argument("--prompt-lm", metavar="MODEL", help="the model that writes texts (default: --lm)")
     parser.add_argument("--threads", type=int, metavar="N", help="runs at once")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the optimizer, such as auto=medium"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the optimizer, such as auto=medium",
     )
     parser.add_argument("--journal", metavar="FILE", help="write finished runs to this file")
     parser.add_argument("--resume", action="store_true", help="go on from the journal of the same search")
-    parser.add_argument("--out", default="best.json", metavar="FILE", help="the state of the best program (default: %(default)s)")
+    parser.add_argument(
+        "--out", default="best.json", metavar="FILE", help="the state of the best program (default: %(default)s)"
+    )
     parser.add_argument("--report", metavar="FILE", help="write the HTML report of the search")
     parser.add_argument("--yes", action="store_true", help="do not ask before a search above 1 dollar")
     add_json(parser)
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Print the plan, search, save the program, and return the exit status."""
     from sigwire.modules.module import Module
     from sigwire.optimizers.errors import OptimizationInterrupted
@@ -74,20 +84,28 @@ def run(options: Any) -> int:
     _check_files(options)
     program = load_program(options)
     if not isinstance(program, Module):
-        raise UsageError(f"{options.program} is a function, which has nothing to optimize. Pass a module or a signature.")
+        raise UsageError(
+            f"{options.program} is a function, which has nothing to optimize. Pass a module or a signature."
+        )
     rows = {
         name: None if path is None else read_examples(path, program, options)
         for name, path in (("trainset", options.data), ("valset", options.valset), ("testset", options.testset))
     }
     with model_of_settings(options.lm):
         optimizer, compile_options = _optimizer(options)
-        plan = optimizer.plan(program, rows["trainset"] or [], rows["valset"], testset=rows["testset"], **compile_options)
+        plan = optimizer.plan(
+            program, rows["trainset"] or [], rows["valset"], testset=rows["testset"], **compile_options
+        )
         if not _is_confirmed(options, program, plan):
             print("sigwire optimize: nothing was run.", file=sys.stderr)
             return Status.ABORTED
         try:
             best: Any = optimizer.compile(
-                program, trainset=rows["trainset"] or [], valset=rows["valset"], testset=rows["testset"], **compile_options
+                program,
+                trainset=rows["trainset"] or [],
+                valset=rows["valset"],
+                testset=rows["testset"],
+                **compile_options,
             )
         except (Exception, OptimizationInterrupted) as error:
             _keep(options, getattr(error, "program", None))
@@ -97,7 +115,7 @@ def run(options: Any) -> int:
     return Status.DONE
 
 
-def _check_files(options: Any) -> None:
+def _check_files(options: Namespace) -> None:
     if options.resume and not options.journal:
         raise UsageError("--resume needs the journal of the search (reading the arguments). Add --journal FILE.")
     if options.journal and not options.resume and Path(options.journal).exists():
@@ -106,7 +124,7 @@ def _check_files(options: Any) -> None:
         raise UsageError(f"{options.out} cannot be saved (reading --out). Name a .json file in a folder that exists.")
 
 
-def _optimizer(options: Any) -> tuple[Optimizer, dict[str, Any]]:
+def _optimizer(options: Namespace) -> tuple[Optimizer, dict[str, Any]]:
     """Return the optimizer, and the options of its ``compile``."""
     if ":" in options.optimizer:
         return load_object(options.optimizer), {}
@@ -141,7 +159,7 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _is_confirmed(options: Any, program: Any, plan: object) -> bool:
+def _is_confirmed(options: Namespace, program: Any, plan: object) -> bool:
     """Print the plan; return True if the search may start."""
     budget = "no limit of money" if options.budget is None else f"at most $ {options.budget:.2f}"
     out = sys.stderr if options.json else sys.stdout
@@ -157,7 +175,7 @@ def _is_confirmed(options: Any, program: Any, plan: object) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _costs_at_most(options: Any, program: Any) -> float:
+def _costs_at_most(options: Namespace, program: Any) -> float:
     from sigwire.lm.policy.money.catalogs import is_local
 
     models = [part.lm for part in program.predictors()]
@@ -183,13 +201,13 @@ class _TrialLines:
                 print(f"trial {self._count}  {event.mean:.3f}  ({event.rows} rows)", file=sys.stderr)
 
 
-def _keep(options: Any, program: Any) -> None:
+def _keep(options: Namespace, program: Any) -> None:
     if program is not None:
         program.save(options.out)
         print(f"sigwire optimize: the best program until then is in {options.out}.", file=sys.stderr)
 
 
-def _print(options: Any, program: Any) -> None:
+def _print(options: Namespace, program: Any) -> None:
     report = program.optimization
     if options.report:
         report.to_html(options.report)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from argparse import ArgumentParser, Namespace
 
-from sigwire.commands.programs import add_program, input_names, load_program, model_of_settings, read_value
-from sigwire.commands.status import UsageError
+from sigwire.commands.data import input_names, read_value
+from sigwire.commands.output import UsageError
+from sigwire.commands.programs import add_program, load_program, model_of_settings
 from sigwire.errors import suggest
 
 __all__ = ["add", "run"]
@@ -13,7 +14,7 @@ __all__ = ["add", "run"]
 HELP = "print the request of a call, without the call"
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire preview``."""
     add_program(parser)
     parser.add_argument("inputs", nargs="*", metavar="NAME=VALUE", help="inputs; JSON for fields that are not text")
@@ -21,11 +22,13 @@ def add(parser: Any) -> None:
     parser.add_argument("--curl", action="store_true", help="print a curl command; the key is a variable of the shell")
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Print the preview; return the exit status."""
     program = load_program(options)
     if not hasattr(program, "preview"):
-        raise UsageError(f"{options.program} is a function, which has no request to preview. Pass a module or a signature.")
+        raise UsageError(
+            f"{options.program} is a function, which has no request to preview. Pass a module or a signature."
+        )
     inputs = dict(_input(program, text) for text in options.inputs)
     with model_of_settings(options.lm):
         preview = program.preview(**inputs)

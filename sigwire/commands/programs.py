@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from sigwire.commands.status import UsageError
+from sigwire.commands.output import UsageError
 from sigwire.errors import suggest
 
-if TYPE_CHECKING:
-    from sigwire.modules.module import Module
-
-__all__ = ["add_program", "input_names", "load_object", "load_program", "model_of_settings", "read_value"]
+__all__ = ["add_program", "load_object", "load_program", "model_of_settings"]
 
 RUNS_CODE = "The module is imported from the current directory, which runs its code."
 
 
-def add_program(parser: Any) -> None:
+def add_program(parser: ArgumentParser) -> None:
     """Add the program, its model and its state to a parser."""
     parser.add_argument("program", help=f"module:name of a program, such as app:program. {RUNS_CODE}")
     parser.add_argument("--lm", metavar="MODEL", help="the model of all predictors, such as offline/lexical")
@@ -37,58 +36,52 @@ def load_object(target: str) -> Any:
             f"{target!r} is not module:name (reading the arguments). Write app:program for the name program of app.py, and "
             "pkg.app:program for pkg/app.py."
         )
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-    except Exception as error:
-        raise UsageError(_import_failure(module, error)) from error
+    found: Any = _imported(module)
     for part in name.split("."):
         if not hasattr(found, part):
-            raise UsageError(
-                f"{module} has no {name!r} (importing {target}). {suggest(part, dir(found))}Its file is "
-                f"{getattr(found, '__file__', None) or module}."
-            )
+            file = getattr(found, "__file__", None) or module
+            hint = suggest(part, dir(found))
+            raise UsageError(f"{module} has no {name!r} (importing {target}). {hint}Its file is {file}.")
         found = getattr(found, part)
     return found
 
 
+def _imported(module: str) -> object:
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise UsageError(_import_failure(module, error)) from error
+
+
 def _import_failure(module: str, error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and module.split(".")[0] == error.name.split(".")[0]:
-        return f"There is no module {module!r} in {Path.cwd()} (importing it). Run the command in the folder of the file."
+        return (
+            f"There is no module {module!r} in {Path.cwd()} (importing it). Run the command in the folder of the file."
+        )
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
-    ours = os.path.dirname(os.path.dirname(__file__))
-    users = [each for each in frames if not each.filename.startswith((ours, os.path.dirname(importlib.__file__)))]
+    library = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(importlib.__file__))
+    users = [each for each in frames if not each.filename.startswith(library)]
     place = f" at {users[-1].filename}:{users[-1].lineno}" if users else ""
     if isinstance(error, SyntaxError):
         place = f" at {error.filename}:{error.lineno}"
     return f"{module} cannot be imported{place}: {type(error).__name__}: {error}. Correct that file."
 
 
-def load_program(options: Any) -> Any:
+def load_program(options: Namespace) -> Any:
     """Return the program of the arguments: a module, with ``--lm`` and ``--load``, or a function.
 
     A class of modules is called without arguments; a signature becomes a ``Predict``.
     """
     from sigwire.modules.module import Module
-    from sigwire.modules.predict import Predict
-    from sigwire.signatures.signature import SignatureMeta
 
-    found = load_object(options.program)
-    if isinstance(found, SignatureMeta):
-        program: Any = Predict(found)
-    elif isinstance(found, type) and issubclass(found, Module):
-        program = _instance(found, options.program)
-    else:
-        program = found
-    if not callable(program):
-        raise UsageError(f"{options.program} is no program (importing it): {type(found).__name__} is not callable.")
+    program = _made(load_object(options.program), options.program)
     if not isinstance(program, Module):
         if options.load:
             raise UsageError(f"{options.program} is a function, which has no state (reading --load). Pass a module.")
         return program
-    if options.lm or options.load:
-        program = program.deepcopy()
+    program = program.deepcopy()
     if options.load:
         program.load(options.load)
     if options.lm:
@@ -96,7 +89,22 @@ def load_program(options: Any) -> Any:
     return program
 
 
-def _instance(found: type[Module], target: str) -> Module:
+def _made(found: Any, target: str) -> Any:
+    """Return the program of an object: an instance of a class of modules, the ``Predict`` of a signature."""
+    from sigwire.modules.module import Module
+    from sigwire.modules.predict import Predict
+    from sigwire.signatures.signature import SignatureMeta
+
+    if isinstance(found, SignatureMeta):
+        return Predict(found)
+    if inspect.isclass(found) and issubclass(found, Module):
+        return _instance(found, target)
+    if callable(found):
+        return cast(Any, found)
+    raise UsageError(f"{target} is no program (importing it): {type(found).__name__} is not callable.")
+
+
+def _instance(found: Any, target: str) -> Any:
     try:
         return found()
     except TypeError as error:
@@ -112,7 +120,7 @@ def _model(name: str) -> Any:
 
 
 @contextmanager
-def model_of_settings(name: str | None) -> Iterator[None]:
+def model_of_settings(name: str | None) -> Generator[None]:
     """Set the model of the settings inside the block, for predictors without one and for functions."""
     if name is None:
         yield
@@ -121,38 +129,3 @@ def model_of_settings(name: str | None) -> Iterator[None]:
 
     with context(lm=_model(name)):
         yield
-
-
-def input_names(program: object) -> Sequence[str]:
-    """Return the names of a program's inputs: of its signature, else of its parameters."""
-    import inspect
-
-    from sigwire.modules.module import Module
-
-    signature: Any = getattr(program, "signature", None)
-    if signature is not None:
-        return list(signature.input_fields)
-    entries = [getattr(program, name, None) for name in ("forward", "aforward", "steps")]
-    entry = next((each for each in entries if each), None) if isinstance(program, Module) else program
-    parameters = inspect.signature(cast("Callable[..., object]", entry)).parameters.values()
-    names = [each.name for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
-    if not names and isinstance(program, Module):  # forward(**inputs)
-        names = [name for part in program.predictors()[:1] for name in part.signature.input_fields]
-    return names
-
-
-def read_value(program: object, name: str, text: str) -> object:
-    """Return a field's value from the text of an argument or of a CSV cell: JSON, unless the field is text or unknown."""
-    import json
-
-    signature: Any = getattr(program, "signature", None)
-    if signature is None:
-        parts = program.predictors() if hasattr(program, "predictors") else []  # type: ignore[attr-defined]
-        signature = next((part.signature for part in parts if name in part.signature.fields), None)
-    field = None if signature is None else signature.fields.get(name)
-    if field is None or field.annotation is str:
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:  # a text of a type such as Literal, or one that the call refuses by name
-        return text

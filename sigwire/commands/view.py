@@ -6,6 +6,7 @@ The report is one file that needs no server and no network.
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,17 @@ __all__ = ["add", "run"]
 HELP = "write the HTML report of an evaluation"
 
 
-def add(parser: Any) -> None:
+def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire view``."""
-    parser.add_argument("paths", nargs="+", metavar="RECORDS", help="files of records; with several the first is the baseline")
+    parser.add_argument(
+        "paths", nargs="+", metavar="RECORDS", help="files of records; with several the first is the baseline"
+    )
     parser.add_argument("--out", metavar="FILE", help="the report (default: that of the last records, with .html)")
     parser.add_argument("--common", action="store_true", help="compare the examples that all files share")
     parser.add_argument("--open", action="store_true", help="open the report in a browser")
 
 
-def run(options: Any) -> int:
+def run(options: Namespace) -> int:
     """Write the report, print its path, and return the exit status."""
     from sigwire.evaluate.comparison import compare
     from sigwire.evaluate.evaluation import load_records

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -44,7 +45,9 @@ def test_doctor_prints_no_key_and_opens_no_socket_without_ping() -> None:
     assert done.stderr == "[] []\n"
     assert secret not in done.stdout
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert {"OPENAI_API_KEY set", "HTTPS_PROXY http://proxy.corp:3128", "all_proxy proxy.corp:1080", "mode memory"} <= {*lines}
+    assert {"OPENAI_API_KEY set", "HTTPS_PROXY http://proxy.corp:3128", "all_proxy proxy.corp:1080", "mode memory"} <= {
+        *lines
+    }
 
 
 def test_doctor_names_versions_extras_and_the_cache(
@@ -78,10 +81,15 @@ def test_ping_asks_the_model_once_and_reports_an_error_as_status_3(
 class _Ollama(BaseHTTPRequestHandler):
     """Answers the questions of ``doctor`` about the server and its loaded models."""
 
-    replies = {
+    replies: ClassVar[dict[str, Any]] = {
         "/api/version": {"version": "0.13.1"},
         "/api/ps": {"models": [{"name": "qwen3:4b", "context_length": 8192}]},
-        "/api/chat": {"model": "qwen3", "message": {"role": "assistant", "content": "pong"}, "done": True, "done_reason": "stop"},
+        "/api/chat": {
+            "model": "qwen3",
+            "message": {"role": "assistant", "content": "pong"},
+            "done": True,
+            "done_reason": "stop",
+        },
     }
 
     def do_GET(self) -> None:

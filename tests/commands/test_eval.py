@@ -109,7 +109,9 @@ def test_program_worse_than_the_baseline_is_status_1(folder: Path, capsys: pytes
     rows = [json.dumps({"message": f"billing {n}", "topic": "billing"}) for n in range(30)]
     (folder / "data.jsonl").write_text("\n".join(rows), encoding="utf-8")
     source = (folder / "app.py").read_text(encoding="utf-8")
-    (folder / "app.py").write_text(f"{source}\ndef worse(message):\n    return sigwire.Prediction(topic='')\n", encoding="utf-8")
+    (folder / "app.py").write_text(
+        f"{source}\ndef worse(message):\n    return sigwire.Prediction(topic='')\n", encoding="utf-8"
+    )
     assert main([*EVAL, "--log", "run.jsonl"]) == 0
     assert main([*EVAL, "--baseline", "run.jsonl"]) == 0
     assert main(["eval", "app:worse", *EVAL[2:], "--baseline", "run.jsonl", "--json"]) == 1
