@@ -14,7 +14,9 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+import sigwire
 from sigwire.cli import main
+from sigwire.commands.parser import VERBS
 from sigwire.testing import FakeProvider
 
 RUN = [sys.executable, "-c", "import sys; from sigwire.cli import main; sys.exit(main())", "fake-provider"]
@@ -54,3 +56,48 @@ def test_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["fly"])
     assert "fake-provider" in capsys.readouterr().err
+
+
+HELP = """
+import contextlib, io, sys
+from sigwire.cli import main
+from sigwire.commands.parser import VERBS
+for arguments in ([], *([verb.replace("_", "-")] for verb in VERBS)):
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as out:
+        main([*arguments, "--help"])
+    assert out.getvalue().startswith("usage: sigwire"), arguments
+print(*sorted({name.partition(".")[0] for name in sys.modules}), *sorted(n for n in sys.modules if n.startswith("sigwire.")))
+"""
+
+
+def test_help_of_every_verb_loads_no_pydantic_and_no_aiohttp() -> None:
+    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stdout.split())
+    heavy = {"aiohttp", "asyncio", "jsonschema", "litellm", "pydantic", "rich", "ssl"}
+    assert loaded & heavy == set()
+    files = {name for name in loaded if name.startswith("sigwire.") and not name.startswith("sigwire.commands")}
+    assert files == {"sigwire.cli", "sigwire.core", "sigwire.core.lazy", "sigwire.errors"}
+
+
+def test_module_of_the_package_runs_the_command_line() -> None:
+    command = [sys.executable, "-m", "sigwire", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == f"sigwire {sigwire.__version__}\n"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_fits_80_columns(
+    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        main([verb.replace("_", "-"), "--help"])
+    assert ended.value.code == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a closed pipe is another error there")
+def test_closed_pipe_ends_the_output_without_a_traceback() -> None:
+    command = f"{sys.executable} -m sigwire completion powershell | head -1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stderr == ""

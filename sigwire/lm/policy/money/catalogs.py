@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 from sigwire.core.response import Usage
 
-__all__ = ["Cost", "is_loaded", "is_local", "known_cost", "load", "output_limit"]
+__all__ = ["GENAI_PROVIDERS", "Cost", "is_loaded", "is_local", "known_cost", "load", "output_limit"]
 
 _LOCAL = frozenset(
     {"foreman", "llamacpp", "lm_studio", "lmstudio", "hosted_vllm", "offline", "ollama", "ollama_chat", "vllm"}
 )
 """Prefixes of servers of the user, and of the embedded model: no token costs money."""
 
-_GENAI_PROVIDERS: Mapping[str, str] = {
+GENAI_PROVIDERS: Mapping[str, str] = {
     "bedrock": "aws",
     "fireworks_ai": "fireworks",
     "gemini": "google",
@@ -54,7 +54,7 @@ def known_cost(model: str, usage: Usage) -> Cost | None:
     prefix, _, name = model.removeprefix("litellm/").partition("/")
     if not name:
         return None
-    return _genai_cost(_GENAI_PROVIDERS.get(prefix, prefix), name, usage) or _litellm_cost(f"{prefix}/{name}", usage)
+    return _genai_cost(GENAI_PROVIDERS.get(prefix, prefix), name, usage) or _litellm_cost(f"{prefix}/{name}", usage)
 
 
 def is_loaded() -> bool:

@@ -1,0 +1,13 @@
+"""The verbs of the command line, one file each: ``HELP``, ``add(parser)``, and ``run(options)``, which returns the exit status.
+
+eval        an evaluation                       view           the report of an evaluation, as HTML
+export      records in another format           preview        the request of a call, without the call
+optimize    a search                            models         providers, keys and prices
+doctor      facts for a bug report              fake_provider  a provider on the loopback interface
+completion  completions of shells               completions    their files
+
+parser      the parser of all verbs              output         tables, JSON, errors, exit status
+programs    app:program, its model and state    data           files of examples, inputs of programs
+
+A file imports nothing but the standard library at its top: ``sigwire --help`` loads all of them.
+"""

@@ -1,0 +1,145 @@
+"""Run a program on each example of a file, and score its answers.
+
+The exit status is 1 if the mean is below --fail-under, or if the program is shown to be worse than the baseline.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sigwire.commands.data import add_inputs, read_examples
+from sigwire.commands.output import Status, UsageError, add_json, print_json, report_error
+from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
+from sigwire.errors import CallerError
+
+if TYPE_CHECKING:
+    from sigwire.evaluate.comparison import Comparison
+    from sigwire.evaluate.result import EvaluationResult
+
+__all__ = ["add", "run"]
+
+HELP = "run a program on examples and score it"
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the arguments of ``sigwire eval``."""
+    add_program(parser)
+    parser.add_argument("data", help="the examples: .jsonl, .json or .csv")
+    parser.add_argument("--metric", required=True, help="module:name of a metric, such as app:exact")
+    add_inputs(parser)
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each example (default: 1)")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N examples")
+    parser.add_argument("--threads", type=int, metavar="N", help="examples at once (default: adaptive)")
+    parser.add_argument("--budget", type=float, metavar="DOLLARS", help="stop when so much is spent (exit status 3)")
+    parser.add_argument("--log", metavar="FILE", help="write each finished example to this file of records")
+    parser.add_argument("--resume", action="store_true", help="run only what the log lacks")
+    parser.add_argument("--baseline", metavar="FILE", help="records of another evaluation on the same examples")
+    parser.add_argument("--fail-under", type=float, metavar="MEAN", help="exit status 1 for a lower mean, such as 0.8")
+    add_json(parser)
+
+
+def run(options: Namespace) -> int:
+    """Evaluate, print the result, and return the exit status."""
+    from sigwire.evaluate.evaluation import Evaluate, load_records
+    from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted
+
+    log = _checked_log(options)
+    program, metric = load_program(options), load_object(options.metric)
+    baseline = load_records(options.baseline) if options.baseline else None
+    evaluate = Evaluate(
+        devset=read_examples(options.data, program, options, options.limit),
+        metric=metric,
+        repeat=options.repeat,
+        num_threads=options.threads,
+        budget=_budget(options.budget),
+        log=log,
+    )
+    try:
+        with model_of_settings(options.lm):
+            result = evaluate(program)
+    except (EvaluationAborted, EvaluationInterrupted) as error:
+        return _early(options, error)
+    comparison = None if baseline is None else _compared(baseline, result, is_part=options.limit is not None)
+    _print(options, result, comparison)
+    return _status(options, result, comparison)
+
+
+def _early(options: Namespace, error: Any) -> Status:
+    """Print what is finished of an evaluation that ended early, and the line that goes on from there."""
+    if isinstance(error.__cause__, CallerError):
+        return report_error(options.verb, error.__cause__)
+    _print(options, error.result, None)
+    done = len(error.result.records)
+    hint = f"--log {options.log} --resume runs the rest" if options.log else "with --log FILE it can be resumed"
+    is_interrupt = isinstance(error, KeyboardInterrupt)
+    text = "interrupted" if is_interrupt else str(error).partition(f" {done} of ")[0].rstrip(".")
+    print(f"sigwire {options.verb}: {text}; {done} runs are finished, {hint}.", file=sys.stderr)
+    return Status.INTERRUPTED if is_interrupt else Status.ABORTED
+
+
+def _checked_log(options: Namespace) -> Any:
+    from pathlib import Path
+
+    if options.resume and not options.log:
+        raise UsageError("--resume needs the file of records (reading the arguments). Add --log FILE.")
+    if options.log and not options.resume and Path(options.log).exists():
+        raise UsageError(
+            f"{options.log} exists (reading --log). Add --resume to run only the examples that it lacks, or name another file."
+        )
+    return options.log
+
+
+def _budget(money: float | None) -> Any:
+    from sigwire.lm.policy.money.budget import Budget
+
+    return None if money is None else Budget(money=money)
+
+
+def _compared(baseline: EvaluationResult, result: EvaluationResult, *, is_part: bool) -> Comparison:
+    from sigwire.evaluate.comparison import compare
+
+    return compare({"baseline": baseline, "this": result}, common=is_part)
+
+
+def _status(options: Namespace, result: EvaluationResult, comparison: Comparison | None) -> Status:
+    if result.status != "complete":
+        print(f"sigwire {options.verb}: the evaluation ended early ({result.status}).", file=sys.stderr)
+        return Status.ABORTED
+    if options.fail_under is not None and not result.mean >= options.fail_under:
+        print(
+            f"sigwire {options.verb}: {result.mean:.4g} is below --fail-under {options.fail_under:g}.", file=sys.stderr
+        )
+        return Status.BELOW
+    if comparison is not None and comparison["this"].verdict == "worse":
+        print(f"sigwire {options.verb}: {comparison.sentences[0]}", file=sys.stderr)
+        return Status.BELOW
+    return Status.DONE
+
+
+def _print(options: Namespace, result: EvaluationResult, comparison: Comparison | None) -> None:
+    if options.json:
+        print_json(_plain(result, comparison))
+        return
+    result.show()
+    if comparison is not None:
+        comparison.show()
+
+
+def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[str, object]:
+    interval = result.interval
+    ends = None if interval is None else {"low": interval.low, "high": interval.high, "method": interval.method}
+    names = ("status", "score", "mean", "metrics", "n", "scored", "unscored", "failures", "cost", "seconds", "path")
+    plain: dict[str, object] = {name: getattr(result, name) for name in names}
+    plain["interval"] = ends
+    if comparison is not None:
+        found = comparison["this"]
+        plain["baseline"] = {
+            "verdict": found.verdict,
+            "difference": found.difference.mean,
+            "p": found.p,
+            "n": found.difference.n,
+        }
+    return plain

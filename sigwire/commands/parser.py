@@ -1,0 +1,37 @@
+"""The parser of the command line. It loads every verb, and the verbs load nothing but the standard library."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import import_module
+from typing import Any
+
+from sigwire.core.lazy import version
+
+__all__ = ["VERBS", "parser"]
+
+VERBS = (
+    "eval", "view", "export", "preview", "optimize", "models", "doctor", "fake_provider", "completion",
+)  # fmt: skip
+"""The files of the verbs, in the order of ``--help``."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs.
+
+    >>> parser().parse_args(["view", "runs/a.jsonl"]).paths
+    ['runs/a.jsonl']
+    """
+    made = argparse.ArgumentParser(
+        prog="sigwire",
+        description="Typed signatures for language models: evaluate, preview and optimize programs.",
+        epilog="Exit status: 0 done, 1 below a bound, 2 usage, 3 aborted, 130 interrupted.",
+    )
+    made.add_argument("--version", action="version", version=f"sigwire {version()}")
+    verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name in VERBS:
+        command: Any = import_module(f"sigwire.commands.{name}")
+        verb = verbs.add_parser(name.replace("_", "-"), help=command.HELP, description=command.__doc__)
+        command.add(verb)
+        verb.set_defaults(run=command.run)
+    return made

@@ -1,0 +1,51 @@
+"""Write the HTML report of an evaluation, or of a comparison of several; the first is the baseline.
+
+The report is one file that needs no server and no network.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+__all__ = ["add", "run"]
+
+HELP = "write the HTML report of an evaluation"
+
+
+def add(parser: ArgumentParser) -> None:
+    """Add the arguments of ``sigwire view``."""
+    parser.add_argument(
+        "paths", nargs="+", metavar="RECORDS", help="files of records; with several the first is the baseline"
+    )
+    parser.add_argument("--out", metavar="FILE", help="the report (default: that of the last records, with .html)")
+    parser.add_argument("--common", action="store_true", help="compare the examples that all files share")
+    parser.add_argument("--open", action="store_true", help="open the report in a browser")
+
+
+def run(options: Namespace) -> int:
+    """Write the report, print its path, and return the exit status."""
+    from sigwire.evaluate.comparison import compare
+    from sigwire.evaluate.evaluation import load_records
+
+    results = [load_records(path) for path in options.paths]
+    shown: Any = results[0]
+    if len(results) > 1:
+        shown = compare(dict(zip(_names(options.paths), results, strict=True)), common=options.common)
+    out = Path(options.out or Path(options.paths[-1]).with_suffix(".html"))
+    shown.to_html(out)
+    shown.show(file=sys.stderr)
+    print(out)
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(out.resolve().as_uri())
+    return 0
+
+
+def _names(paths: list[str]) -> list[str]:
+    """Return a name for each file: its stem, or its path if two stems are equal."""
+    stems = [Path(path).stem for path in paths]
+    return stems if len(set(stems)) == len(stems) else paths
