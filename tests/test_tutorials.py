@@ -1,0 +1,70 @@
+"""The programs of the tutorials run, each page top to bottom in one namespace, and print what the page shows.
+
+A page runs in an empty folder with links to ``examples`` and ``docs``, as in a checkout.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sigwire
+from tests.test_docs import blocks, expected_error, run
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "tutorials"
+PAGES = sorted(page for page in FOLDER.glob("*.md") if page.name != "index.md")
+TAKES_SECONDS = {"choose-demos.md", "tune-texts.md"}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Work in a folder with the files that tutorials read; restore settings, path and modules afterwards."""
+    for name in ("examples", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    modules, settings = set(sys.modules), {key: sigwire.settings[key] for key in sigwire.settings}
+    yield
+    sigwire.configure(**settings)
+    for name in [name for name in set(sys.modules) - modules if (ROOT / "examples" / f"{name}.py").exists()]:
+        del sys.modules[name]
+
+
+def cases() -> Iterator[Any]:
+    for page in PAGES:
+        yield pytest.param(page, id=page.stem, marks=[pytest.mark.long] if page.name in TAKES_SECONDS else [])
+
+
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.parametrize("page", list(cases()))
+def test_tutorial_prints_the_output_on_its_page(page: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": "page"}
+    for block in blocks(page):
+        code = compile("\n" * (block.line - 1) + block.source, str(page), "exec", dont_inherit=True)
+        if block.runs:
+            printed = run(code, namespace, expected_error(block.source))
+            if block.prints is not None:
+                assert printed.strip() == block.prints.strip(), f"{page.name}, line {block.line}"
+
+
+def test_index_of_tutorials_lists_every_page_in_order() -> None:
+    titles = {page.name: page.read_text(encoding="utf-8").partition("\n")[0] for page in PAGES}
+    numbered = sorted(PAGES, key=lambda page: titles[page.name])
+    assert [titles[page.name][:4] for page in numbered] == [f"# {number}." for number in range(1, len(PAGES) + 1)]
+    index = (FOLDER / "index.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\(([\w-]+\.md)\)", index) == [page.name for page in numbered]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tutorial_has_a_goal_a_number_and_next_steps(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    *_, last = [block.prints for block in blocks(page) if block.prints is not None]
+    assert "**Goal**: " in text
+    assert "## What to try next" in text
+    assert re.search(r"\d", last), "the last printed block has the number of the tutorial"
