@@ -1,4 +1,4 @@
-"""The tables of the pages: providers from ``sigwire.lm.providers.registry``, public names from ``sigwire``.
+"""The tables of the pages: providers from ``sigwire.lm.providers.registry``, public names from ``sigwire``, pages from the nav.
 
     python docs/tables.py            writes them into the pages
     python docs/tables.py --check    prints the pages that are stale; the exit code is then 1
@@ -11,12 +11,20 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from types import ModuleType
 from typing import cast
 
+from llms import nav, summary
+
 import sigwire
+import sigwire.dspy
+import sigwire.testing
+from sigwire.dspy.missing import INSTEAD
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.registry import PROVIDERS
 from sigwire.lm.providers.row import ModelRule, Provider
@@ -24,7 +32,20 @@ from sigwire.lm.providers.row import ModelRule, Provider
 __all__ = ["PAGES", "TABLES", "main", "stale", "written"]
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (ROOT / "README.md", ROOT / "docs" / "names.md", ROOT / "docs" / "providers.md")
+PAGES = (
+    *(
+        ROOT / name
+        for name in (
+            "README.md",
+            "docs/coming-from-dspy.md",
+            "docs/index.md",
+            "docs/install.md",
+            "docs/names.md",
+            "docs/providers.md",
+        )
+    ),
+    *sorted((ROOT / "docs" / "api").glob("*.md")),
+)
 END = "<!-- end -->"
 
 ABILITIES: Mapping[str, str] = {
@@ -159,11 +180,80 @@ def meaning_of(name: str) -> str:
     return NO_DOCSTRINGS.get(name, sentence).replace("``", "`").replace("|", "\\|")
 
 
+ROOMS: Mapping[str, str] = {"effects": "settings", "durable": "journal"}
+"""The API pages of rooms without a page of their own."""
+API_ROOMS = tuple(
+    sorted(path.stem for path in (ROOT / "docs" / "api").glob("*.md") if path.stem not in ("index", "testing", "dspy"))
+)
+
+
+def reference(room: str) -> str:
+    """Return an entry for each public name that a room defines."""
+    homes = cast(Mapping[str, str], vars(sigwire)["_MODULE_OF"])
+    rooms = {name: home.split(".")[1] for name, home in homes.items()}
+    return entries(f"{homes[name]}.{name}" for name in rooms if ROOMS.get(rooms[name], rooms[name]) == room)
+
+
+def reference_of(package: ModuleType) -> str:
+    """Return an entry for each name that a package has and ``sigwire`` has not."""
+    values = [(name, getattr(package, name)) for name in package.__all__]
+    own = [(name, value) for name, value in values if value is not getattr(sigwire, name, None)]
+    homes = {name: getattr(value, "__module__", "") for name, value in own if not isinstance(value, ModuleType)}
+    return entries(f"{home if home.startswith('sigwire') else package.__name__}.{name}" for name, home in homes.items())
+
+
+def entries(names: Iterable[str]) -> str:
+    return "\n\n".join(f"::: {name}" for name in sorted(names, key=lambda name: name.rpartition(".")[2].lower()))
+
+
+EXTRAS: Mapping[str, str] = {
+    "all": "every extra but LiteLLM",
+    "langchain": "tools of LangChain ([Tools](tools.md#tools-of-other-libraries))",
+    "litellm": "hosts without a row in the [table of providers](providers.md#the-table)",
+    "mcp": "tools of MCP servers ([Tools](tools.md#tools-of-other-libraries))",
+    "optuna": "`MIPROv2`, `BootstrapFewShotWithOptuna` ([Optimizers](optimizers.md))",
+    "otel": "spans and metrics for OpenTelemetry; SDK and exporter are yours",
+    "prices": "prices of models ([Prices and budgets](budgets.md))",
+    "rich": "coloured output in a terminal",
+    "socks": "SOCKS proxies",
+}
+"""What users install an extra for."""
+FOR_THIS_PROJECT = {"demo", "dev", "docs", "test"}
+
+
+def extras() -> str:
+    """Return the table of the extras of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = sorted(set(project["optional-dependencies"]) - FOR_THIS_PROJECT)
+    return table(("install", "for"), ([f'`pip install "sigwire[{name}]"`', EXTRAS[name]] for name in names))
+
+
+def missing() -> str:
+    """Return the table of DSPy's names that the door lacks on purpose."""
+    rows = groupby(INSTEAD, key=INSTEAD.__getitem__)
+    return table(("DSPy", "instead"), ([codes(f"dspy.{name}" for name in names), text] for text, names in rows))
+
+
+def pages() -> str:
+    """Return the list of the pages in the order of the nav, each with its first sentence."""
+    inner = {f"api/{room}.md" for room in (*API_ROOMS, "dspy", "testing")}
+    return "\n\n".join(
+        "\n".join([f"### {group}\n", *(f"- [{title}]({path}): {summary(path)}" for title, path in listed if path not in inner)])
+        for group, listed in nav().items()
+    )
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
+    **{f"api {room}": partial(reference, room) for room in API_ROOMS},
+    "api dspy": partial(reference_of, sigwire.dspy),
+    "api testing": partial(reference_of, sigwire.testing),
     "abilities": abilities,
     "beside": beside,
+    "extras": extras,
+    "missing": missing,
     "models": models,
     "names": names,
+    "pages": pages,
     "rows": addresses,
     "rules": rules,
 }

@@ -9,7 +9,7 @@ patched, and nothing in the core imports the door.
     modules      Module, Predict, ChainOfThought, ReAct     streaming    the names of dspy.streaming
     tools        Tool, ToolCalls                            saving       files that DSPy saved
     cache        DSPy's methods of the cache        evaluate     the names of dspy.evaluate and its metrics
-    teleprompt   the optimizers, as in dspy.teleprompt
+    teleprompt   the optimizers, as in dspy.teleprompt      missing      names of DSPy that are not here, and what is
 """
 
 from __future__ import annotations
@@ -283,7 +283,8 @@ def __getattr__(name: str) -> Any:
     if name in ("AvatarOptimizer", "BootstrapFinetune", "GRPO"):  # out of scope: the attribute raises the reason
         return getattr(import_module(f"{__name__}.teleprompt"), name)
     if name not in __all__:
-        raise AttributeError(f"sigwire.dspy has no public name {name!r}; dir(sigwire.dspy) lists them.")
+        instead = import_module(f"{__name__}.missing").advice(name)
+        raise AttributeError(f"sigwire.dspy has no public name {name!r}. {instead}")
     value = getattr(import_module(_MODULE_OF[name]) if name in _MODULE_OF else sigwire, name)
     globals()[name] = value
     return value

@@ -99,7 +99,14 @@ def test_optimizers_out_of_scope_raise_the_reason(name: str) -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match=r"sigwire\.dspy has no public name 'Retrieve'"):
+    with pytest.raises(
+        AttributeError, match=r"sigwire\.dspy has no public name 'Predictor'. dir\(sigwire\.dspy\) lists"
+    ):
+        _ = dspy.Predictor  # type: ignore[attr-defined]
+
+
+def test_a_name_that_is_missing_on_purpose_names_what_to_use_instead() -> None:
+    with pytest.raises(AttributeError, match=r"no public name 'Retrieve'. Retrieval is your own Python"):
         _ = dspy.Retrieve  # type: ignore[attr-defined]
 
 

@@ -1,0 +1,48 @@
+"""The names of DSPy that the door lacks on purpose, each with what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["INSTEAD", "advice"]
+
+_BOTH_WAYS = "Every module has both forms: `program(...)` blocks, `await program.acall(...)` awaits."
+_NO_CODE = "No code of a model is run. Give a `ReAct` a tool of yours that runs code in your sandbox."
+_RETRIEVAL = "Retrieval is your own Python: a function that a `Module` calls, or a tool of a `ReAct`."
+_SAMPLES = "Ask with `n=5`, or call a predictor in a loop with `rollout_id=`, and keep the best in a `Module` of yours."
+
+INSTEAD: Mapping[str, str] = {
+    "Parallel": "`program.batch(examples, num_threads=8)` keeps the order; `await program.abatch(...)` awaits.",
+    "asyncify": _BOTH_WAYS,
+    "syncify": _BOTH_WAYS,
+    "ReActV2": "`ReAct` is the native loop: one growing conversation, `submit` is a tool, `history` continues.",
+    "BestOfN": _SAMPLES,
+    "Refine": _SAMPLES,
+    "MultiChainComparison": "`Ensemble` asks several programs, and `majority` chooses.",
+    "CodeAct": _NO_CODE,
+    "ProgramOfThought": _NO_CODE,
+    "PythonInterpreter": _NO_CODE,
+    "RLM": _NO_CODE,
+    "ColBERTv2": _RETRIEVAL,
+    "Embeddings": _RETRIEVAL,
+    "Retrieve": _RETRIEVAL,
+    "Embedder": "`KNNFewShot` takes `vectorizer=`, a function of a list of texts to vectors.",
+    "KNN": "`KNNFewShot` shows each call its nearest demos.",
+    "BAMLAdapter": "The compact types of that adapter are the default of every adapter: `types=\"compact\"`.",
+    "Citations": "A response has the citations of its provider: `response.choices[0].citations`.",
+    "Document": "Give documents as an input: a text, a list of pydantic models, or a `File`.",
+    "Type": "A pydantic model is a type: its fields and descriptions reach the prompt.",
+    "ToolCallResults": "`step.results` of an agent has a `ToolResult` for each call.",
+    "load": "`program.load(path)` loads a JSON file into a program made by the same code; no file holds code.",
+    "load_settings": "Settings are set in code: `configure(...)`.",
+    "utils": "`DummyLM` is at the top: `dspy.DummyLM`.",
+}  # fmt: skip
+
+
+def advice(name: str) -> str:
+    """Return what to use instead of a name of DSPy, else the way to list the names there are.
+
+    >>> advice("Parallel")[:24], advice("Predictor")
+    ('`program.batch(examples,', 'dir(sigwire.dspy) lists them.')
+    """
+    return INSTEAD.get(name, "dir(sigwire.dspy) lists them.")
