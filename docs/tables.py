@@ -95,7 +95,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
-def beside() -> str:
+def situations() -> str:
     """Return the table of sigwire and its peers in the same situations."""
     sys.path.insert(0, str(ROOT))  # of a script, only its own folder is on the path
     from benchmarks.beside.table import stored
@@ -217,7 +217,7 @@ EXTRAS: Mapping[str, str] = {
     "rich": "coloured output in a terminal",
     "socks": "SOCKS proxies",
 }
-"""What users install an extra for."""
+"""What each extra is for."""
 FOR_THIS_PROJECT = {"demo", "dev", "docs", "test"}
 
 
@@ -248,7 +248,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "api dspy": partial(reference_of, sigwire.dspy),
     "api testing": partial(reference_of, sigwire.testing),
     "abilities": abilities,
-    "beside": beside,
+    "situations": situations,
     "extras": extras,
     "missing": missing,
     "models": models,

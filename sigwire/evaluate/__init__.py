@@ -6,7 +6,7 @@ examples    ids and checks of a devset                evaluation   Evaluate
 running     an evaluation under way                   records      the file of records, and resuming
 statistics  intervals, paired tests, corrections      quantiles    of the normal and of Student's t distribution
 result      EvaluationResult                          comparison   Comparison of programs on the same examples
-figures     numbers of a run, its exports
+figures     numbers of a run, its exports             reports      the pages of results, the log of Inspect
 progress    terminal, log and notebook                plain        any value as JSON
 metrics     the metrics and judges of the library
 """
