@@ -6,6 +6,7 @@ python tests/figures.py    print every figure and the places behind it
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import tokenize
 from collections import Counter, defaultdict
@@ -20,12 +21,12 @@ __all__ = [
     "files_by_folder",
     "import_circles",
     "line_counts",
+    "trees",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "sigwire"
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.IfExp, ast.Assert, ast.match_case)
@@ -37,6 +38,12 @@ _NOT_CODE = {
     tokenize.DEDENT,
     tokenize.ENDMARKER,
 }
+
+
+@functools.cache
+def trees() -> Mapping[Path, ast.Module]:
+    """Return the syntax tree of each file of the package, parsed by the first figure: every test process loads this module."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 
 def line_counts() -> dict[str, int]:
@@ -52,7 +59,7 @@ def files_by_folder() -> dict[str, int]:
 def class_names_in_two_files() -> dict[str, set[str]]:
     """Return the class names, leading underscores left out, that more than one file defines."""
     homes: defaultdict[str, set[str]] = defaultdict(set)
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 homes[node.name.lstrip("_")].add(_shown(path))
@@ -81,7 +88,7 @@ def complex_functions(bound: int = 10) -> tuple[dict[str, int], int]:
     """Return the functions whose complexity is over the bound, and the number of all functions."""
     over: dict[str, int] = {}
     total = 0
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, Function):
                 total += 1
@@ -106,7 +113,7 @@ def any_per_thousand() -> float:
 def import_circles() -> list[list[str]]:
     """Return the groups of modules that import each other; imports in functions and for type checkers count."""
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES}
-    imports = {name: set(_imported(TREES[path], modules)) - {name} for name, path in modules.items()}
+    imports = {name: set(_imported(trees()[path], modules)) - {name} for name, path in modules.items()}
     return [sorted(group) for group in _strongly_connected(imports) if len(group) > 1]
 
 

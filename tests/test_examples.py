@@ -44,6 +44,7 @@ def example(name: str, tmp_path: Path, **environment: str) -> subprocess.Complet
     )
 
 
+@pytest.mark.long  # `make demo` runs it as well
 def test_the_quickstart_passes_its_own_checks_with_the_embedded_model(tmp_path: Path) -> None:
     done = quickstart(tmp_path, SIGWIRE_LM="offline/lexical")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -168,6 +169,7 @@ def test_example_fails_when_a_streamed_agent_differs(
 # --- the killed agent ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long  # `make demo` runs it as well
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs flock")
 def test_killed_agent_pays_for_no_answer_and_runs_no_tool_twice(tmp_path: Path) -> None:
     done = example("resume_agent.py", tmp_path)
@@ -193,6 +195,7 @@ def test_example_fails_when_a_killed_agent_differs(
 # --- the optimizations -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long  # `make demo` runs it as well
 def test_optimized_extraction_is_better_on_messages_that_no_search_saw(tmp_path: Path) -> None:
     done = example("optimize_extraction.py", tmp_path, SIGWIRE_LM="offline/lexical")
     assert done.returncode == 0, done.stdout + done.stderr

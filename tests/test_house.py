@@ -15,12 +15,12 @@ import pytest
 
 import sigwire
 from tests import figures
+from tests.figures import trees
 from tests.language import hits_in
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "sigwire"
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 
 
 def relative(path: Path) -> str:
@@ -129,7 +129,7 @@ def test_every_public_name_loads_from_the_module_of_the_table() -> None:
 
 
 def test_type_checkers_see_the_names_that_load() -> None:
-    blocks = [node for node in TREES[PACKAGE / "__init__.py"].body if isinstance(node, ast.If)]
+    blocks = [node for node in trees()[PACKAGE / "__init__.py"].body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     visible = {alias.asname or alias.name: node.module or "sigwire" for node in imports for alias in node.names}
     assert visible == lazy_homes()
@@ -196,29 +196,32 @@ def _by_case(name: str) -> tuple[int, str]:
 # --- what no file may do -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_every_file_declares_a_sorted_all_whose_names_exist(path: Path) -> None:
+def test_every_file_declares_a_sorted_all_whose_names_exist() -> None:
+    assert {relative(path): problem for path in FILES if (problem := problem_of_all(path))} == {}
+
+
+def problem_of_all(path: Path) -> str:
+    """Return what is wrong with the ``__all__`` of a file; "" if nothing is."""
     faces = [
         ast.literal_eval(node.value)
-        for node in TREES[path].body
+        for node in trees()[path].body
         if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__all__"]
     ]
     has_public = any(
         isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
-        for node in TREES[path].body
+        for node in trees()[path].body
     )
     if not faces:
-        assert not has_public, "public functions or classes, and no __all__"
-        return
+        return "public functions or classes, and no __all__" if has_public else ""
     (face,) = faces
-    assert face == sorted(face, key=_by_case)
+    if face != sorted(face, key=_by_case):
+        return "not sorted"
     module = importlib.import_module(relative(path).removesuffix(".py").replace("/", ".").removesuffix(".__init__"))
-    assert [name for name in face if not hasattr(module, name)] == []
+    return ", ".join(f"no {each}" for each in face if not hasattr(module, each))
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_every_file_opens_with_a_docstring(path: Path) -> None:
-    assert ast.get_docstring(TREES[path])
+def test_every_file_opens_with_a_docstring() -> None:
+    assert [relative(path) for path in FILES if not ast.get_docstring(trees()[path])] == []
 
 
 @pytest.mark.parametrize(
@@ -226,21 +229,26 @@ def test_every_file_opens_with_a_docstring(path: Path) -> None:
 )
 def test_docstring_of_a_folder_lists_its_files(folder: str) -> None:
     for path in PACKAGE.glob(f"{folder}/__init__.py"):
-        listed = set(re.findall(r"\w+", ast.get_docstring(TREES[path]) or ""))
+        listed = set(re.findall(r"\w+", ast.get_docstring(trees()[path]) or ""))
         inside = {
             each.stem for each in path.parent.iterdir() if each.suffix == ".py" or (each / "__init__.py").exists()
         }
         assert inside - {"__init__"} <= listed or path.parent.name == "rules", path
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_no_file_pickles_imports_the_front_door_or_runs_text(path: Path) -> None:
-    names = imported(TREES[path])
-    assert not {name.partition(".")[0] for name in names} & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
-    assert (
-        "sigwire" not in names or path == PACKAGE / "dspy" / "__init__.py"
-    )  # the door has every name of the front door
-    assert not called(TREES[path]) & {"eval", "exec", "compile", "__import__"}
+PICKLES = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
+
+
+def test_no_file_pickles_imports_the_front_door_or_runs_text() -> None:
+    packages = {path: {name.partition(".")[0] for name in imported(tree)} for path, tree in trees().items()}
+    assert [relative(path) for path, names in packages.items() if names & PICKLES] == []
+    # The door has every name of the front door.
+    through = [
+        path for path in FILES if "sigwire" in imported(trees()[path]) and path != PACKAGE / "dspy" / "__init__.py"
+    ]
+    assert [relative(path) for path in through] == []
+    runs_text = [path for path in FILES if called(trees()[path]) & {"eval", "exec", "compile", "__import__"}]
+    assert [relative(path) for path in runs_text] == []
 
 
 PROJECT_FILES = [
@@ -256,9 +264,9 @@ PROJECT_FILES = [
 MACHINE_PATH = re.compile(r"(?<![\w./])/(?:home/(?!ada\b)\w{3}|Users/\w{3}|root/\w|work/\w|opt/\w)")
 
 
-@pytest.mark.parametrize("path", PROJECT_FILES, ids=relative)
-def test_no_file_contains_a_path_of_a_machine(path: Path) -> None:
-    assert MACHINE_PATH.findall(path.read_text(encoding="utf-8")) == []
+def test_no_file_contains_a_path_of_a_machine() -> None:
+    found = {relative(path): MACHINE_PATH.findall(path.read_text(encoding="utf-8")) for path in PROJECT_FILES}
+    assert {name: paths for name, paths in found.items() if paths} == {}
 
 
 def test_package_has_the_py_typed_marker() -> None:
@@ -334,6 +342,7 @@ FOLDERS = ("sigwire", "tests", "benchmarks", "examples", "docs")
 LANGUAGE_FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", LANGUAGE_FILES, ids=relative)
 def test_file_uses_the_words_of_the_glossary(path: Path) -> None:
     assert [str(hit) for hit in hits_in(path)] == []

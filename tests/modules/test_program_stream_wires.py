@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from sigwire.core.events import FieldDelta
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall
@@ -16,6 +14,7 @@ from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider, Gate, Streamed
+from tests.grids import grid
 
 MODELS = {
     "openai": ("openai/gpt-4.1-mini", None),
@@ -65,8 +64,7 @@ def _bare(part: Module) -> Module:
 PLACES: list[Callable[[Module], Module]] = [_bare, Around, AwaitedAround]
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("wire", MODELS)
+@grid("wire, place", MODELS, PLACES)
 def test_first_delta_is_emitted_before_provider_sends_more(wire: str, place: Callable[[Module], Module]) -> None:
     gate = Gate(6)
     answer = "[[ ## answer ## ]]\n" + "one two three four five " * 10
@@ -81,8 +79,7 @@ def test_first_delta_is_emitted_before_provider_sends_more(wire: str, place: Cal
     assert first.text + "".join(rest) == answer.removeprefix("[[ ## answer ## ]]\n").rstrip()
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("wire", MODELS)
+@grid("wire, place", MODELS, PLACES)
 def test_agent_closed_after_any_event_continues_from_its_history(wire: str, place: Callable[[Module], Module]) -> None:
     agent: ReAct[..., Any] = ReAct("question -> answer: int", tools=[add])
     program = place(agent)

@@ -14,6 +14,7 @@ from sigwire.errors import ConfigurationError, LMBillingError, LMTimeoutError
 from sigwire.lm.client import LM
 from sigwire.lm.litellm import backend
 from sigwire.testing import Answer, FakeProvider, Fault, Raw
+from tests.grids import grid
 from tests.lm.calls import HELLO, KEY, Clock, forget_keys, patient
 from tests.lm.policy.relay import Relay
 
@@ -27,8 +28,8 @@ UPSTREAMS: Mapping[str, tuple[str, str]] = {
     "litellm/anthropic/claude-opus-4-5": ("anthropic", ""),
     "litellm/gemini/gemini-2.5-flash": ("gemini", "/v1beta"),
 }
-EVERY_UPSTREAM = pytest.mark.parametrize("model", UPSTREAMS)
-DRIVERS = pytest.mark.parametrize("driver", ["blocking", "awaited", "blocking stream", "awaited stream"])
+EVERY_DRIVER = ["blocking", "awaited", "blocking stream", "awaited stream"]
+DRIVERS = pytest.mark.parametrize("driver", EVERY_DRIVER)
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +60,7 @@ TRANSIENT: Mapping[str, tuple[Answer, list[float] | None]] = {
 }
 
 
-@DRIVERS
-@EVERY_UPSTREAM
-@pytest.mark.parametrize("row", TRANSIENT)
+@grid("model, row, driver", UPSTREAMS, TRANSIENT, EVERY_DRIVER)
 async def test_transient_failure_is_retried_after_its_wait(row: str, model: str, driver: str) -> None:
     (wire, end), clock, (failure, slept) = UPSTREAMS[model], Clock(), TRANSIENT[row]
     with FakeProvider([failure, "Hi"]) as provider:
@@ -94,8 +93,7 @@ async def test_rate_limit_that_is_money_or_a_day_is_not_retried(model: str, body
     assert len(caught.value.attempts) == 1
 
 
-@DRIVERS
-@EVERY_UPSTREAM
+@grid("model, driver", UPSTREAMS, EVERY_DRIVER)
 async def test_key_of_a_function_is_renewed_once(model: str, driver: str) -> None:
     wire, end = UPSTREAMS[model]
     keys: Callable[[], str] = iter(["old", *["new"] * 9]).__next__

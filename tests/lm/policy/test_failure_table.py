@@ -29,6 +29,7 @@ from sigwire.errors import (
 from sigwire.lm.client import LM
 from sigwire.lm.policy.deadlines import Timeout, deadline
 from sigwire.testing import Answer, FakeProvider, Fault, Raw, Streamed
+from tests.grids import grid
 from tests.lm.calls import HELLO, KEY, Clock, forget_keys, patient
 from tests.lm.policy.relay import Relay
 
@@ -39,9 +40,9 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "gemini": ("gemini/gemini-3-flash", {}),
     "ollama": ("ollama/qwen3", {}),
 }
-EVERY_WIRE = pytest.mark.parametrize("wire", MODELS)
 WHOLE, STREAMED = ("blocking", "awaited"), ("blocking stream", "awaited stream")
-DRIVERS = pytest.mark.parametrize("driver", WHOLE + STREAMED)
+EVERY_DRIVER = WHOLE + STREAMED
+DRIVERS = pytest.mark.parametrize("driver", EVERY_DRIVER)
 OVERRUN = 5.0  # seconds: of a busy machine; ``benchmarks`` l4 has the bound of 10 %
 
 
@@ -120,9 +121,7 @@ ROWS: Mapping[str, Row] = {
 }
 
 
-@DRIVERS
-@EVERY_WIRE
-@pytest.mark.parametrize("row", ROWS)
+@grid("row, wire, driver", ROWS, MODELS, EVERY_DRIVER)
 async def test_failure_leads_to_its_row(row: str, wire: str, driver: str) -> None:
     script, outcome, attempts, slept, words = ROWS[row]
     clock = Clock()
@@ -178,8 +177,7 @@ async def test_rate_limit_that_is_money_or_a_day_is_not_retried(wire: str, body:
 # --- connections ---------------------------------------------------------------------------------------
 
 
-@DRIVERS
-@EVERY_WIRE
+@grid("wire, driver", MODELS, EVERY_DRIVER)
 async def test_row_7_kept_connection_that_the_server_closed_is_redialled_at_once(wire: str, driver: str) -> None:
     clock = Clock()
     with FakeProvider(["One", "Two"]) as provider, Relay(provider.url(wire), "forward", "close") as relay:
@@ -192,8 +190,7 @@ async def test_row_7_kept_connection_that_the_server_closed_is_redialled_at_once
     assert clock.slept == []
 
 
-@DRIVERS
-@EVERY_WIRE
+@grid("wire, driver", MODELS, EVERY_DRIVER)
 async def test_row_8_new_connection_that_is_reset_is_retried_after_a_wait(wire: str, driver: str) -> None:
     clock = Clock()
     with FakeProvider(["Hi"]) as provider, Relay(provider.url(wire), "reset", "reset", "reset") as relay:
@@ -207,8 +204,7 @@ async def test_row_8_new_connection_that_is_reset_is_retried_after_a_wait(wire: 
 LEAD = {"openai": 1, "openai-responses": 4, "anthropic": 3, "gemini": 0, "ollama": 0}
 
 
-@pytest.mark.parametrize("driver", STREAMED)
-@EVERY_WIRE
+@grid("wire, driver", MODELS, STREAMED)
 async def test_row_9_stream_that_breaks_before_its_first_content_is_retried(wire: str, driver: str) -> None:
     broken = [Streamed("Hello", stop_after=0), Streamed("Hello", stop_after=LEAD[wire])]
     with FakeProvider([*broken, "Hello"]) as provider:
@@ -217,8 +213,7 @@ async def test_row_9_stream_that_breaks_before_its_first_content_is_retried(wire
     assert kinds(response.attempts) == _retries("connection", "connection", None)
 
 
-@pytest.mark.parametrize("driver", STREAMED)
-@EVERY_WIRE
+@grid("wire, driver", MODELS, STREAMED)
 async def test_row_10_stream_that_breaks_after_content_is_final_and_has_its_partial(wire: str, driver: str) -> None:
     broken = Streamed("Hello", cut=3, stop_after=LEAD[wire] + 1)
     with FakeProvider([broken, "Hello"]) as provider, pytest.raises(LMTransportError) as caught:
@@ -227,8 +222,7 @@ async def test_row_10_stream_that_breaks_after_content_is_final_and_has_its_part
     assert kinds(caught.value.attempts) == [("ask", "connection")]
 
 
-@pytest.mark.parametrize("driver", STREAMED)
-@EVERY_WIRE
+@grid("wire, driver", MODELS, STREAMED)
 async def test_row_11_overload_as_first_event_of_a_success_is_retried(wire: str, driver: str) -> None:
     clock = Clock()
     with FakeProvider([Streamed("Hi", fault=Fault("overloaded")), "Hi"]) as provider:
@@ -255,8 +249,7 @@ LIMITS: Mapping[str, Any] = {
 }
 
 
-@DRIVERS
-@EVERY_WIRE
+@grid("wire, driver", MODELS, EVERY_DRIVER)
 async def test_row_12_silent_server_is_a_timeout_of_the_call(wire: str, driver: str) -> None:
     with FakeProvider() as provider, Relay(provider.url(wire), *["silent"] * 4) as relay:
         error, seconds = await timed(driver, model(wire, relay.url, timeout=0.1))
@@ -265,8 +258,7 @@ async def test_row_12_silent_server_is_a_timeout_of_the_call(wire: str, driver: 
     assert error.attempts[0].why == "no time left"
 
 
-@DRIVERS
-@pytest.mark.parametrize("limit", LIMITS)
+@grid("limit, driver", LIMITS, EVERY_DRIVER)
 async def test_silent_server_ends_each_limit(limit: str, driver: str) -> None:
     with FakeProvider() as provider, Relay(provider.url("openai"), *["silent"] * 4) as relay:
         _, seconds = await timed(driver, model("openai", relay.url, timeout=LIMITS[limit]))
@@ -316,8 +308,7 @@ async def test_first_ends_with_the_first_content(driver: str) -> None:
         assert (await answer(driver, model("openai", provider.url("openai"), timeout=limits))).choices[0].text
 
 
-@DRIVERS
-@EVERY_WIRE
+@grid("wire, driver", MODELS, EVERY_DRIVER)
 async def test_row_14_wait_past_the_deadline_is_not_started(wire: str, driver: str) -> None:
     clock = Clock()
     script: list[Answer] = [Fault("rate_limit", retry_after=5), "Hi"]
@@ -351,8 +342,7 @@ async def test_row_15_dead_provider_gets_few_retries(driver: str) -> None:
     assert caught.value.attempts[0].why == "retries are throttled: 60 of the last 60 exchanges failed"
 
 
-@DRIVERS
-@EVERY_WIRE
+@grid("wire, driver", MODELS, EVERY_DRIVER)
 async def test_row_32_key_of_a_function_is_renewed_once(wire: str, driver: str) -> None:
     if wire == "ollama":
         pytest.skip("a local server wants no key")
