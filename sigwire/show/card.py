@@ -95,24 +95,26 @@ class HasCard(HasLine):
         import sys
 
         columns = width or min(shutil.get_terminal_size((80, 24)).columns, 120)
-        from sigwire.show.text import text_card
-
-        print(text_card(HasCard._safe_card(self), columns), file=file or sys.stdout)
+        print(_render("text", HasCard._safe_card(self), columns), file=file or sys.stdout)
 
     def _repr_html_(self) -> str:
-        from sigwire.show.html import html_card
-
-        return html_card(HasCard._safe_card(self))
+        page: str = _render("html", HasCard._safe_card(self))
+        return page
 
     def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
-        from sigwire.show.text import text_card
-
-        printer.text("..." if cycle else text_card(HasCard._safe_card(self), 80))
+        printer.text("..." if cycle else _render("text", HasCard._safe_card(self), 80))
 
     def __rich_console__(self, console: object, options: _RichOptions) -> Iterator[object]:
-        from sigwire.show.terminal import rich_card
+        lines: Iterator[object] = _render("terminal", HasCard._safe_card(self), options.max_width)
+        return lines
 
-        return rich_card(HasCard._safe_card(self), options.max_width)
+
+_RENDERERS = {"html": "html_card", "terminal": "rich_card", "text": "text_card"}
+
+
+def _render(form: str, card: Card, *args: int) -> Any:
+    renderer = getattr(import_module(f"sigwire.show.{form}"), _RENDERERS[form])
+    return renderer(card, *args)
 
 
 class _Printer(Protocol):

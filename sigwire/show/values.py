@@ -40,15 +40,16 @@ def call_line(name: str, parts: Iterable[str], most: int = MOST_IN_REPR) -> str:
     >>> call_line("Usage", ["185 in", "29 out"]), call_line("Many", map(str, range(1_000)), 20)
     ('Usage(185 in, 29 out)', 'Many(0, 1, 2, 3, …)')
     """
-    shown = ""
-    room = most - len(name) - 3
+    room = most - len(name) - 2
+    kept: list[str] = []
     for part in parts:
-        longer = f"{shown}, {part}" if shown else part
-        if len(longer) > room:
-            more = f"{shown}, …" if shown else f"{part[: room - 1]}…"
-            return f"{name}({more if len(more) <= room else '…'})"
-        shown = longer
-    return f"{name}({shown})"
+        if len(", ".join([*kept, part])) > room:
+            while kept and len(", ".join([*kept, "…"])) > room:
+                kept.pop()
+            kept.append("…" if kept else f"{part[: room - 1]}…")
+            break
+        kept.append(part)
+    return f"{name}({', '.join(kept)})"
 
 
 def safe_repr(value: object) -> str:

@@ -38,18 +38,11 @@ class Examples(HasCard, list[Example]):
 
     def __init__(self, examples: Iterable[Example] = (), /, **others: Iterable[Example]) -> None:
         super().__init__(examples)
-        for name, other in others.items():
-            given: object = other  # of untyped callers
-            if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-                raise InputError(
-                    f"{name!r} is a list of examples to compare with, not {type(cast(object, given)).__name__} (making Examples). "
-                    "Write Examples(dev, train=train)."
-                )
-        self._others = {name: frozenset(map(_key, other)) for name, other in others.items()}
+        self._others = {name: frozenset(map(_key, _checked(name, other))) for name, other in others.items()}
 
     @property
     def overlap(self) -> dict[str, int]:
-        """How many of the examples are in each of the other sets too, by the name of the set."""
+        """The number of examples that are also in another set, by the name of that set."""
         return {name: sum(_key(each) in other for each in self) for name, other in self._others.items()}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -75,6 +68,15 @@ def examples_card(examples: Examples) -> Card:
     inputs = {name for each in examples[:_MOST_COUNTED] for name in _inputs(each)}
     rows = [("inputs", [", ".join(inline(name, 40) for name in names if name in inputs)])] if inputs else []
     return Card("Examples", subtitle, rows, table, tags=_tags(examples))
+
+
+def _checked(name: str, other: object) -> Iterable[object]:
+    if isinstance(other, Iterable) and not isinstance(other, str | Mapping):
+        return cast("Iterable[object]", other)
+    raise InputError(
+        f"{name!r} is a list of examples to compare with, not {other!r:.80} (making Examples). "
+        "Write Examples(dev, train=train)."
+    )
 
 
 def _last(examples: Examples) -> list[tuple[int, Example]]:

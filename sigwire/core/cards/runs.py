@@ -98,7 +98,7 @@ def shown_run(fields: Mapping[str, object], declared: frozenset[str]) -> ShownRu
     return ShownRun(cast("Sequence[AgentTurn]", items), inline(reason or "", 60), frozenset(names))
 
 
-class _Run(Protocol):
+class _RunLike(Protocol):
     """``AgentRun``."""
 
     @property
@@ -111,19 +111,19 @@ class _Run(Protocol):
     def usage(self) -> Usage: ...
 
 
-def run_line(run: _Run) -> str:
+def run_line(run: _RunLike) -> str:
     """Return ``AgentRun(2 turns, 3 calls, 1 tool error, submit)``."""
     return f"AgentRun({_shown(run).summary})"
 
 
-def run_card(run: _Run) -> Card:
+def run_card(run: _RunLike) -> Card:
     """Return the card of a run."""
     rows = [("call", [" · ".join(call_facts(run.attempts, run.usage))])] if run.attempts else []
     shown = _shown(run)
     return Card("AgentRun", shown.summary, rows, children=turn_cards(shown.turns), tags=shown.tags)
 
 
-def _shown(run: _Run) -> ShownRun:
+def _shown(run: _RunLike) -> ShownRun:
     return ShownRun(run.steps, run.termination_reason or "", frozenset())
 
 
