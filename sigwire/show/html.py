@@ -97,12 +97,12 @@ class _Page:
     def _folded(self, text: str, before: str = "", *, is_code: bool = True) -> str:
         """Return a text whole if it is short, else its begin, with the whole text behind it."""
         whole = _escape(visible(cut(text, MOST_IN_VALUE)))
-        if len(text) <= MOST_INLINE:
+        if (length := str.__len__(text)) <= MOST_INLINE:
             return f"{before}<code>{whole}</code>" if is_code else before + whole
         begin = f"{before}{_escaped(text)}"
-        more = f"\n… {len(text) - MOST_IN_VALUE:,} more characters" if len(text) > MOST_IN_VALUE else ""
+        more = f"\n… {length - MOST_IN_VALUE:,} more characters" if length > MOST_IN_VALUE else ""
         if len(whole.encode()) > self._room // 2:
-            return f"{begin} <small>{len(text):,} characters</small>"
+            return f"{begin} <small>{length:,} characters</small>"
         return f"<details><summary>{begin}</summary><pre>{whole}{more}</pre></details>"
 
     def _add_table(self, table: Sequence[Sequence[str]]) -> None:

@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from sigwire.show.card import MOST_CHILDREN, MOST_DEPTH, MOST_ROWS, Card
 from sigwire.show.cleaning import MOST_IN_CELL, cut, display_width, inline, visible
-from sigwire.show.lines import CallLine, CardLine, CardTag, PictureLine, ValueLine
+from sigwire.show.layout import cut_at, padded, wrapped
+from sigwire.show.lines import CallLine, CardLine, PictureLine, ValueLine
 from sigwire.show.pictures import picture_text
 
 __all__ = ["StyledLine", "styled_lines", "text_card"]
@@ -44,7 +45,7 @@ def _lines(card: Card, width: int, depth: int) -> Iterator[StyledLine]:
     yield from _header(card, width)
     label_width = min(max((display_width(inline(label)) for label, _ in card.rows), default=0), MOST_OF_LABEL)
     for label, lines in card.rows[:MOST_ROWS]:
-        start: StyledLine = [("  ", ""), (_padded(inline(label, MOST_OF_LABEL), label_width), "muted"), ("  ", "")]
+        start: StyledLine = [("  ", ""), (padded(inline(label, MOST_OF_LABEL), label_width), "muted"), ("  ", "")]
         for line in lines:
             yield from _value_lines(line, start, width)
             start = [(" " * (label_width + 4), "")]
@@ -59,26 +60,18 @@ def _lines(card: Card, width: int, depth: int) -> Iterator[StyledLine]:
 
 
 def _header(card: Card, width: int) -> Iterator[StyledLine]:
-    title, subtitle = inline(card.title), inline(card.subtitle)
-    tags = "".join(f" [{inline(tag.text, MOST_IN_CELL)}]" for tag in card.tags)
-    shown = f"{title}  {subtitle}" if subtitle else title
-    room = width - display_width(shown) - display_width(tags)
-    if tags and room >= 1:
-        heading: StyledLine = [(title, "title"), (f"  {subtitle}" if subtitle else "", "muted"), (" " * room, "")]
-        yield [*heading, *_tag_parts(card.tags)]
+    """Yield the title, with the tags at the right end of its line if they fit."""
+    title, subtitle = inline(card.title), f"  {inline(card.subtitle)}" if card.subtitle else ""
+    tags = [(f"[{inline(tag.text, MOST_IN_CELL)}]", tag.tone) for tag in card.tags]
+    parts: StyledLine = [part for tag in tags for part in ((" ", ""), tag)]
+    room = width - display_width(title + subtitle) - sum(display_width(text) for text, _ in parts)
+    if room >= 0:
+        yield [(title, "title"), (subtitle, "muted"), (" " * room if tags else "", ""), *parts]
         return
-    lines = _wrapped(shown, width, width - 2)
-    yield [(next(lines), "title")] if not subtitle or display_width(shown) > width else [
-        (title, "title"), (f"  {subtitle}", "muted"),
-    ]  # fmt: skip
-    if display_width(shown) > width:
-        yield from ([("  ", ""), (line, "")] for line in lines)
-    yield from ([("  ", ""), (line, "muted")] for line in _wrapped(tags.strip(), width - 2, width - 2) if tags)
-
-
-def _tag_parts(tags: Sequence[CardTag]) -> Iterator[tuple[str, str]]:
-    for tag in tags:
-        yield from ((" ", ""), (f"[{inline(tag.text, MOST_IN_CELL)}]", tag.tone))
+    lines = wrapped(title + subtitle, width, width - 2)
+    yield [(next(lines), "title")]
+    yield from ([("  ", ""), (line, "")] for line in lines)
+    yield from ([("  ", ""), (line, "muted")] for text, _ in tags for line in wrapped(text, width - 2))
 
 
 def _value_lines(line: CardLine, start: StyledLine, width: int) -> Iterator[StyledLine]:
@@ -93,13 +86,13 @@ def _value_lines(line: CardLine, start: StyledLine, width: int) -> Iterator[Styl
 
 def _texts(line: CardLine, columns: int) -> Iterator[str]:
     if isinstance(line, PictureLine):
-        yield from _wrapped(picture_text(line), columns, columns)
+        yield from wrapped(picture_text(line), columns)
     elif isinstance(line, str):
-        yield from _wrapped(inline(line, MOST_IN_TEXT), columns, columns)
+        yield from wrapped(inline(line, MOST_IN_TEXT), columns)
     else:
         for part in visible(cut(line.text, MOST_IN_TEXT)).replace("\t", "    ").split("\n")[: MOST_LINES_OF_VALUE - 2]:
-            yield from _wrapped(part, columns, columns)
-        if (more := len(line.text) - MOST_IN_TEXT) > 0:
+            yield from wrapped(part, columns)
+        if (more := str.__len__(line.text) - MOST_IN_TEXT) > 0:
             yield f"… {more:,} more characters"
 
 
@@ -108,18 +101,17 @@ def _call_lines(calls: Sequence[CallLine], width: int) -> Iterator[StyledLine]:
     shown = [inline(f"{call.name}({call.arguments})") for call in calls]
     call_width = min(max([LEAST_OF_CALL, *map(display_width, shown)]), MOST_OF_CALL)
     for call, text in zip(calls, shown, strict=True):
-        tone = "wrong" if call.is_error else "call"
-        result = "" if call.result is None else f"{'✗' if call.is_error else '→'} {inline(call.result)}"
-        if display_width(text) <= call_width and 6 + call_width + display_width(result) <= width:
-            yield [
-                ("  ", ""),
-                (_padded(text, call_width), tone),
-                ("    ", ""),
-                (result, "wrong" if call.is_error else ""),
-            ]
-            continue
-        yield from ([("  ", ""), (line, tone)] for line in _wrapped(text, width - 2, width - 2))
-        yield from ([("    ", ""), (line, "")] for line in _wrapped(result, width - 4, width - 4) if result)
+        yield from _call_parts(call, text, call_width, width)
+
+
+def _call_parts(call: CallLine, text: str, call_width: int, width: int) -> Iterator[StyledLine]:
+    mark, tone, result_tone = ("✗", "wrong", "wrong") if call.is_error else ("→", "call", "")
+    result = "" if call.result is None else f"{mark} {inline(call.result)}"
+    if display_width(text) <= call_width and 6 + call_width + display_width(result) <= width:
+        yield [("  ", ""), (padded(text, call_width), tone), ("    ", ""), (result, result_tone)]
+        return
+    yield from ([("  ", ""), (line, tone)] for line in wrapped(text, width - 2))
+    yield from ([("    ", ""), (line, result_tone)] for line in wrapped(result, width - 4) if result)
 
 
 def _more(count: int, noun: str) -> Iterator[StyledLine]:
@@ -127,45 +119,20 @@ def _more(count: int, noun: str) -> Iterator[StyledLine]:
         yield [(f"  … {count} more {noun}", "muted")]
 
 
-def _wrapped(text: str, first: int, rest: int) -> Iterator[str]:
-    """Yield lines broken at blanks, or inside a word that is longer than a line. ``first``, ``rest``: their columns."""
-    line, width, is_empty = "", first, True
-    for word in text.split(" "):
-        if not is_empty and display_width(line) + 1 + display_width(word) > width:
-            yield line
-            line, width, is_empty = "", rest, True
-        line += word if is_empty else f" {word}"
-        is_empty = False
-        while display_width(line) > width:
-            position = _cut_at(line, width)
-            yield line[:position]
-            line, width = line[position:], rest
-    yield line
-
-
-def _cut_at(text: str, width: int) -> int:
-    """Return how many characters of a text fit into ``width`` columns."""
-    columns = 0
-    for position, character in enumerate(text):
-        columns += display_width(character)
-        if columns > width:
-            return position
-    return len(text)
-
-
 def _table(table: Sequence[Sequence[str]], width: int) -> Iterator[StyledLine]:
     cells = [[inline(cell, MOST_IN_CELL) for cell in row] for row in table[: MOST_ROWS + 1]]
-    widths = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
-    while widths and sum(widths) + 2 * len(widths) > width and max(widths) > 4:
-        widths[widths.index(max(widths))] -= 1
-    for position, row in enumerate(cells):
-        line = "  " + "  ".join(_padded(cell, columns) for cell, columns in zip(row, widths, strict=True))
-        yield [(line if display_width(line) <= width else line[: _cut_at(line, width)], "" if position else "muted")]
+    widths = _column_widths(cells, width)
+    style = "muted"
+    for row in cells:
+        line = "  " + "  ".join(padded(cell, columns) for cell, columns in zip(row, widths, strict=True))
+        yield [(line[: cut_at(line, width)], style)]
+        style = ""
     if len(table) > len(cells):
         yield [(f"  … {len(table) - len(cells)} more", "muted")]
 
 
-def _padded(text: str, columns: int) -> str:
-    if display_width(text) > columns:
-        text = f"{text[: _cut_at(text, columns - 1)]}…"
-    return text + " " * (columns - display_width(text))
+def _column_widths(cells: list[list[str]], width: int) -> list[int]:
+    widths = [max(map(display_width, column)) for column in zip(*cells, strict=True)]
+    while widths and sum(widths) + 2 * len(widths) > width and max(widths) > 4:
+        widths[widths.index(max(widths))] -= 1
+    return widths

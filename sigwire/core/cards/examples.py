@@ -58,16 +58,16 @@ def examples_line(examples: Examples) -> str:
 def examples_card(examples: Examples) -> Card:
     """Return the card of a list of examples: columns with types and distinct values, the first 5 and last 2 rows."""
     names = _names(examples)
-    shown = [*enumerate(examples)] if len(examples) <= 7 else [*enumerate(examples[:5]), *_last(examples)]
-    columns = names[:_MOST_COLUMNS]
-    table: list[list[str]] = [["#", *columns]] if columns else []
-    if columns:
-        table.append(["", *(_column_text(examples, name) for name in columns)])
-        table += [[str(at), *(_cell(row, name) for name in columns)] for at, row in shown]
-    subtitle = f"{count(len(examples), 'example')} × {count(len(names), 'field')}"
     inputs = {name for each in examples[:_MOST_COUNTED] for name in _inputs(each)}
     rows = [("inputs", [", ".join(inline(name, 40) for name in names if name in inputs)])] if inputs else []
-    return Card("Examples", subtitle, rows, table, tags=_tags(examples))
+    subtitle = f"{count(len(examples), 'example')} × {count(len(names), 'field')}"
+    return Card("Examples", subtitle, rows, _table(examples, names[:_MOST_COLUMNS]), tags=_tags(examples))
+
+
+def _table(examples: Examples, columns: list[str]) -> list[list[str]]:
+    shown = [*enumerate(examples)] if len(examples) <= 7 else [*enumerate(examples[:5]), *_last(examples)]
+    rows = [[str(at), *(_cell(row, name) for name in columns)] for at, row in shown]
+    return [["#", *columns], ["", *(_column_text(examples, name) for name in columns)], *rows] if columns else []
 
 
 def _checked(name: str, other: object) -> Iterable[object]:

@@ -13,12 +13,14 @@ from sigwire.modules.predict import Predict
 from sigwire.modules.tree.walk import Walkable, name_of, parts_of
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
+from sigwire.show.layout import filled_columns
 from sigwire.show.values import safe_repr
 from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["module_card", "module_line"]
 
 _MOST_PARTS = 200
+_HEAD = ["part", "class", "signature", "demos", "tools", "notes"]
 
 
 def module_line(module: Module) -> str:
@@ -32,11 +34,13 @@ def module_card(module: Module) -> Card:
     parts = list(islice(_parts(module), _MOST_PARTS))
     models = {model_text(part.lm) for _, part, first in parts if isinstance(part, Predict) and first is None}
     rows = [_part_row(*each, is_model_shown=len(models) > 1) for each in parts]
-    head = ["part", "class", "signature", "demos", "tools", "notes"]
-    filled = [at for at in range(len(head)) if at < 2 or any(row[at] for row in rows)]
-    table = [[row[at] for at in filled] for row in (head, *rows)]
     model = [("model", [models.pop()])] if len(models) == 1 else []
-    return Card(type(module).__name__, count(len(module.named_parameters()), "predictor"), model, table)
+    return Card(
+        type(module).__name__,
+        count(len(module.named_parameters()), "predictor"),
+        model,
+        filled_columns([_HEAD, *rows], 2),
+    )
 
 
 def _parts(module: Module) -> Iterator[tuple[str, Walkable, str | None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
+from sigwire.show.layout import filled_columns
 from sigwire.show.lines import ValueLine
 from sigwire.show.values import safe_repr, short_repr
 from sigwire.signatures.cards.types import python_type
@@ -26,9 +27,8 @@ def signature_card(signature: SignatureMeta) -> Card:
     spec = signature.spec
     rows = [("instructions", [ValueLine(spec.instructions)])] if spec.instructions else []
     table = [["field", "role", "type", "description", "limits", "default"], *map(_field_row, spec.fields)]
-    filled = [at for at in range(6) if at < 3 or any(row[at] for row in table[1:])]
-    shown = [[row[at] for at in filled] for row in table]
-    return Card(signature.__name__, signature.signature, rows, shown if spec.fields else ())
+    shown = filled_columns(table, 3) if spec.fields else ()
+    return Card(signature.__name__, signature.signature, rows, shown)
 
 
 def _field_line(spec: FieldSpec) -> str:

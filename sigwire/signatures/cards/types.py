@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from sigwire.core.typed_dict import TypeExpression
@@ -12,6 +13,7 @@ from sigwire.show.values import safe_repr, short_repr
 __all__ = ["python_type"]
 
 _MOST = 200
+_MOST_DEPTH = 6
 
 
 def python_type(annotation: TypeExpression) -> str:
@@ -25,25 +27,28 @@ def python_type(annotation: TypeExpression) -> str:
 
 def _text(annotation: Any, depth: int) -> str:
     origin, args = get_origin(annotation), get_args(annotation)
-    if depth > 6:
+    if depth > _MOST_DEPTH:
         return "…"
-    if annotation is None or annotation is type(None):
-        return "None"
-    if annotation is ...:
-        return "..."
     if origin is Literal:
-        return " | ".join(short_repr(value, 40) for value in args[:20]) + (" | …" if len(args) > 20 else "")
+        return " | ".join([*(short_repr(value, 40) for value in args[:20]), *("…" for _ in args[20:21])])
+    if isinstance(annotation, list):  # the parameters of a Callable
+        return f"[{_listed(cast('list[object]', annotation), depth)}]"
     if origin is Annotated:
         return _text(args[0], depth + 1)
     if origin is Union or isinstance(annotation, types.UnionType):
-        return " | ".join(_text(arg, depth + 1) for arg in args)
-    if isinstance(annotation, list):  # the parameters of a Callable
-        return f"[{', '.join(_text(arg, depth + 1) for arg in cast('list[object]', annotation))}]"
-    if origin is not None and args:
-        return f"{_name(origin)}[{', '.join(_text(arg, depth + 1) for arg in args)}]"
-    return _name(annotation)
+        return _listed(args, depth, " | ")
+    return f"{_name(origin)}[{_listed(args, depth)}]" if args else _name(annotation)
+
+
+def _listed(args: Iterable[object], depth: int, separator: str = ", ") -> str:
+    return separator.join(_text(arg, depth + 1) for arg in args)
 
 
 def _name(annotation: Any) -> str:
+    if (written := next((text for each, text in _WRITTEN if annotation is each), None)) is not None:
+        return written
     name = getattr(annotation, "__name__", None)
     return name if isinstance(name, str) else safe_repr(annotation).removeprefix("typing.")
+
+
+_WRITTEN: Sequence[tuple[object, str]] = ((None, "None"), (type(None), "None"), (..., "..."))
