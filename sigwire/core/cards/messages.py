@@ -55,11 +55,15 @@ def message_cards(messages: Sequence[AnyMessage]) -> list[Card]:
             results = _results_after(messages, position)
             answered = {call.id for call in message.tool_calls if call.id in results}
             cards.append(_message_card(message, results, message.role))
-        else:
-            rest = tuple(part for part in message.parts if not (isinstance(part, ToolResult) and part.id in answered))
-            if rest or not message.parts:
-                cards.append(_message_card(Message(message.role, rest), {}, message.role))
+        elif (rest := _without_results(message, answered)) is not None:
+            cards.append(_message_card(rest, {}, message.role))
     return cards
+
+
+def _without_results(message: Message, answered: set[str]) -> Message | None:
+    """Return a message without the results that stand beside their calls; ``None`` if nothing is left."""
+    rest = tuple(part for part in message.parts if not (isinstance(part, ToolResult) and part.id in answered))
+    return Message(message.role, rest) if rest or not message.parts else None
 
 
 def _results_after(messages: Sequence[AnyMessage], position: int) -> dict[str, ToolResult]:

@@ -23,7 +23,6 @@ __all__ = [
     "shown_run",
     "turn_card",
     "turn_cards",
-    "turn_line",
 ]
 
 RUN_FIELDS = ("steps", "history", "termination_reason")
@@ -125,14 +124,6 @@ def run_card(run: _RunLike) -> Card:
 
 def _shown(run: _RunLike) -> ShownRun:
     return ShownRun(run.steps, run.termination_reason or "", frozenset())
-
-
-def turn_line(turn: AgentTurn) -> str:
-    """Return ``ReActStep(2 calls, 1 tool error, 59 ms)``."""
-    run = ShownRun([turn], "", frozenset())
-    return (
-        f"{type(turn).__name__}({', '.join([count(len(turn.calls), 'call'), *run.errors, seconds_text(turn.seconds)])})"
-    )
 
 
 def turn_card(turn: AgentTurn) -> Card:
