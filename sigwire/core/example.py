@@ -22,6 +22,7 @@ from sigwire.core.record import (
     to_plain,
 )
 from sigwire.errors import InputError
+from sigwire.show.card import HasCard
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CallReport", "Completions", "Example", "Prediction", "outputs_of"]
 
 
-class Example(Record):
+class Example(Record, HasCard):
     """A record of named values: a training example, a demo.
 
     ``base``: a record or mapping whose fields are copied; also as a keyword, as in DSPy, if it is a record or mapping.
@@ -126,6 +127,7 @@ class Prediction(Example):
     """
 
     __slots__ = ()
+    _shown_by = "sigwire.core.cards.records:prediction"
 
     @classmethod
     def make(
@@ -337,13 +339,15 @@ class CallReport:
         return cost_of_attempts(self.attempts) if self.attempts or self.response is None else self.response.cost
 
 
-class Completions:
+class Completions(HasCard):
     """All candidates of one call, by number or by field name. A missing field is ``None`` in the column.
 
     >>> completions = Completions([{"answer": "4"}, {"answer": "four"}])
     >>> completions[1], completions["answer"], len(completions)
     (Prediction(answer='four'), ['4', 'four'], 2)
     """
+
+    _shown_by = "sigwire.core.cards.records:completions"
 
     def __init__(self, completions: Sequence[FieldValues] | Mapping[str, Sequence[object]]) -> None:
         if isinstance(completions, Mapping):
@@ -384,9 +388,6 @@ class Completions:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def __repr__(self) -> str:
-        return f"Completions({dict(self.items())!r})"
 
 
 def outputs_of(prediction: object) -> JsonObject:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from sigwire.core.json import Value
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.show.card import HasCard
 
 __all__ = [
     "AudioPart", "FilePart", "ImagePart", "MediaPart", "Message", "OpaquePart", "Part", "Role", "TextPart",
@@ -36,7 +37,7 @@ class _Derived(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Message(_Derived):
+class Message(_Derived, HasCard):
     """One turn of a conversation.
 
     >>> Message.user("Hello").text
@@ -45,6 +46,7 @@ class Message(_Derived):
     True
     """
 
+    _shown_by = "sigwire.core.cards.messages:message"
     role: Role
     parts: tuple[Part, ...] = ()
 

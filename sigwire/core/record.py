@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
+from sigwire.show.card import HasLine
+
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
@@ -41,13 +43,14 @@ HIDDEN = "dspy_"
 _META = ("_input_keys", "_meta", "_version")
 
 
-class Record:
+class Record(HasLine):
     """The methods of all records; the static base of signature classes.
 
     Type checkers see methods with the name of a likely field as ``FieldValue``, so that a signature may declare the field.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_input_keys", "_meta", "_version")
+    _shown_by = "sigwire.core.cards.records:record"
     _input_keys: frozenset[str] | None
     _meta: Meta
     _version: int
@@ -69,6 +72,7 @@ class Record:
         mode: FieldValue
         usage: FieldValue
         completions: FieldValue
+        show: FieldValue
 
     def __init__(self, base: Record | FieldValues | None = None, /, **fields: object) -> None:
         known = base.__dict__ if isinstance(base, Record) else base or {}
@@ -110,11 +114,6 @@ class Record:
 
     def __hash__(self) -> int:
         return hash(frozenset((name, _hash(value)) for name, value in self.__dict__.items()))
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items() if not name.startswith(HIDDEN))
-        chosen = "" if self._input_keys is None else f".with_inputs({', '.join(map(repr, sorted(self._input_keys)))})"
-        return f"{type(self).__name__}({fields}){chosen}"
 
     def with_inputs(self, *keys: str) -> Self:
         """Return a copy whose input fields are ``keys``; the other fields are labels.

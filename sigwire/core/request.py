@@ -15,6 +15,7 @@ from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.keywords import ChecksKeywords
+from sigwire.show.card import HasCard
 
 __all__ = ["MemoTuple", "Request", "ResponseFormat", "ToolChoice", "check_prompt_cache", "memoized"]
 
@@ -60,8 +61,8 @@ class ResponseFormat(Value, ChecksKeywords):
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Request(Value):
+@dataclass(frozen=True, slots=True, repr=False)
+class Request(Value, HasCard):
     """The input of one model call. If ``tool_choice`` or ``parallel_tool_calls`` is ``None``, the provider decides.
 
     ``tools`` are read from any public form of a tool (``core.tools.specs``); others raise ``ToolDefinitionError``. They may
@@ -74,6 +75,7 @@ class Request(Value):
     True
     """
 
+    _shown_by = "sigwire.core.cards.messages:request"
     messages: tuple[Message, ...] = ()
     tools: tuple[JsonObject, ...] = ()
     tool_choice: ToolChoice | None = None

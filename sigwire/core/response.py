@@ -16,6 +16,7 @@ from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall
+from sigwire.show.card import HasCard
 
 __all__ = [
     "Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage", "cost_of_attempts", "price_with",
@@ -24,17 +25,18 @@ __all__ = [
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "error"]
 
 
-@dataclass(frozen=True, slots=True)
-class Usage(Value):
+@dataclass(frozen=True, slots=True, repr=False)
+class Usage(Value, HasCard):
     """Tokens, as integers; ``None`` is unknown, not zero. In a sum, a count known on one side only is that count.
 
     ``input_tokens`` and ``output_tokens`` are totals, which include cached, cache-write and reasoning tokens. ``cost`` is
     in US dollars, if the provider sent it. ``prompt_tokens`` and ``completion_tokens`` are the totals by OpenAI's names.
 
     >>> Usage(input_tokens=3, output_tokens=1) + Usage(input_tokens=4)
-    Usage(input_tokens=7, output_tokens=1, cached_tokens=None, cache_write_tokens=None, reasoning_tokens=None, cost=None)
+    Usage(7 in, 1 out)
     """
 
+    _shown_by = "sigwire.core.cards.messages:usage"
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
@@ -125,14 +127,15 @@ class Attempt(Value):
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Choice(Value):
+@dataclass(frozen=True, slots=True, repr=False)
+class Choice(Value, HasCard):
     """One candidate of a response.
 
     >>> Choice(text="4").message()
     Message(role='assistant', parts=(TextPart(text='4'),))
     """
 
+    _shown_by = "sigwire.core.cards.messages:choice"
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str | None = None
@@ -171,14 +174,15 @@ class Choice(Value):
         return Message("assistant", (*thinking, *text, *self.tool_calls))
 
 
-@dataclass(frozen=True, slots=True)
-class Response(Value):
+@dataclass(frozen=True, slots=True, repr=False)
+class Response(Value, HasCard):
     """The canonical answer of a model: one choice or several, usage, warnings and raw JSON.
 
     ``cache``: whether the answer is from the cache of responses ("hit"), could be stored there ("miss"), or neither ("off"). A
     hit has a ``usage`` of zeros; ``cached_usage`` is that of the stored answer.
     """
 
+    _shown_by = "sigwire.core.cards.messages:response"
     choices: tuple[Choice, ...] = ()
     usage: Usage = Usage()
     model: str | None = None
@@ -211,35 +215,35 @@ class Response(Value):
 # --- cost
 
 
-def _unknown(model: str, usage: Usage) -> float | None:
+def _unknown(model: str, usage: Usage, may_import: bool) -> float | None:
     return None
 
 
-_price: Callable[[str, Usage], float | None] = _unknown
+_price: Callable[[str, Usage, bool], float | None] = _unknown
 
 
-def price_with(price: Callable[[str, Usage], float | None]) -> None:
-    """Set the function that prices the usage of a model. This module knows no prices."""
+def price_with(price: Callable[[str, Usage, bool], float | None]) -> None:
+    """Set the function that prices the usage of a model, and may import for it. This module knows no prices."""
     global _price
     _price = price
 
 
-def cost_of_attempts(attempts: Iterable[Attempt]) -> float | None:
+def cost_of_attempts(attempts: Iterable[Attempt], *, may_import: bool = True) -> float | None:
     """Return the cost of exchanges in US dollars; ``None`` if one is not known. Failed exchanges without a usage cost nothing.
 
     >>> cost_of_attempts([Attempt(error="server"), Attempt("retry", cost=0.25)])
     0.25
     >>> cost_of_attempts([Attempt(usage=Usage(input_tokens=3)), Attempt(cost=0.25)])
     """
-    costs = [_cost_of_attempt(attempt) for attempt in attempts]
+    costs = [_cost_of_attempt(attempt, may_import) for attempt in attempts]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if costs and len(known) == len(costs) else None
 
 
-def _cost_of_attempt(attempt: Attempt) -> float | None:
+def _cost_of_attempt(attempt: Attempt, may_import: bool) -> float | None:
     sent = attempt.cost if attempt.cost is not None else attempt.usage.cost
     if sent is not None:
         return sent
     if attempt.usage == Usage():
         return 0.0 if attempt.error is not None or attempt.purpose in ("skip", "joined") else None
-    return _price(attempt.model or "", attempt.usage)
+    return _price(attempt.model or "", attempt.usage, may_import)

@@ -416,10 +416,10 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
     return found
 
 
-def _price(model: str, usage: Usage) -> float | None:
+def _price(model: str, usage: Usage, may_import: bool) -> float | None:
     from sigwire.lm.policy.money.prices import prices  # only costs that are read need prices
 
-    return prices.cost(model, usage)
+    return prices.cost(model, usage, may_import=may_import)
 
 
 price_with(_price)

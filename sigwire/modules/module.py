@@ -35,6 +35,7 @@ from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
+from sigwire.show.card import HasCard
 
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
@@ -48,7 +49,7 @@ M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
 
 
-class Module(ChecksKeywords, Walkable):
+class Module(ChecksKeywords, Walkable, HasCard):
     """A program: Python code that calls other modules.
 
     ``callbacks`` and the private attributes exist even if a subclass does not call ``super().__init__()``. The parameters of
@@ -61,6 +62,7 @@ class Module(ChecksKeywords, Walkable):
     'HELLO!'
     """
 
+    _shown_by = "sigwire.modules.cards.tree:module"
     callbacks: list[object]
     _compiled: bool
     _log: CallLog | None
@@ -428,10 +430,6 @@ class Module(ChecksKeywords, Walkable):
         ``allow_pickle`` is accepted for compatibility with DSPy; pickles are not read.
         """
         self.load_state(saving.read(path), allow_unsafe_lm_state=allow_unsafe_lm_state)
-
-    def __repr__(self) -> str:
-        lines = [f"{name} = {parameter!r}" for name, parameter in self.named_parameters()]
-        return "\n".join(lines) or f"{type(self).__name__}()"
 
 
 class StepsModule(Module):

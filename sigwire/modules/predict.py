@@ -117,6 +117,7 @@ class Predict(PredictorCalls[P, S], Predictor):
     '4'
     """
 
+    _shown_by = "sigwire.modules.cards.predictors:predictor"
     _fixed: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
 
     def __init__(
@@ -278,9 +279,6 @@ class Predict(PredictorCalls[P, S], Predictor):
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_reader": None, "_plan": None}  # made again by the next call
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.signature.signature!r})"
 
 
 # --- helpers ------------------------------------------------------------------------------------------

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
+from sigwire.show.escapes import display_width, visible
+from sigwire.show.values import short_repr
 
-__all__ = ["MOST_INLINE", "MOST_IN_CELL", "display_width", "inline", "number", "visible"]
+__all__ = ["MOST_INLINE", "MOST_IN_CELL", "MOST_IN_VALUE", "cut", "display_width", "inline", "number", "visible"]
 
 MOST_INLINE = 160
 MOST_IN_CELL = 60
-
-
-def visible(text: str) -> str:
-    r"""Return a text whose unprintable characters are Python escapes: controls, bidi marks, lone surrogates.
-
-    Newline, tab, blanks of all scripts and the joiners of emoji and Indic scripts stay.
-
-    >>> print(visible("a\x1b[31m\u202eb\ud800"))
-    a\x1b[31m\u202eb\ud800
-    """
-    return text if text.isprintable() else "".join(map(_visible_character, text))
-
-
-def _visible_character(character: str) -> str:
-    if character.isprintable() or character in "\n\t\u200c\u200d" or unicodedata.category(character) == "Zs":
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+MOST_IN_VALUE = 20_000
 
 
 def inline(value: object, most: int = MOST_INLINE) -> str:
@@ -33,15 +18,19 @@ def inline(value: object, most: int = MOST_INLINE) -> str:
     >>> inline("two\\nlines"), inline("x" * 300, 5), inline({"a": 1})
     ('two lines', 'xxxx…', "{'a': 1}")
     """
-    if isinstance(value, str):
-        text = value[: most + 1]
-    else:
-        try:
-            text = repr(value)[: most + 1]
-        except Exception as error:  # a user's class may raise anything
-            text = f"<unshowable {type(value).__name__}: {type(error).__name__}>"
-    text = visible(text.replace("\n", " ").replace("\t", " "))
+    if not isinstance(value, str):
+        return short_repr(value, most)
+    text = visible(cut(value, most + 1).replace("\n", " ").replace("\t", " "))
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def cut(text: str, most: int) -> str:
+    """Return the first characters of a text. Subclasses of ``str`` may have any ``__getitem__``.
+
+    >>> cut("abc", 2)
+    'ab'
+    """
+    return str.__getitem__(text, slice(most))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -51,17 +40,3 @@ def number(value: float | None, digits: int = 3) -> str:
     ('0.763', 'unknown', '1.000')
     """
     return "unknown" if value is None or value != value else f"{value:.{digits}f}"
-
-
-def display_width(text: str) -> int:
-    """Return the columns that a text takes in a terminal: wide characters take two, combining marks none.
-
-    >>> display_width("abc"), display_width("日本")
-    (3, 4)
-    """
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(each) or each in "\u200c\u200d" else 1 + (unicodedata.east_asian_width(each) in "WF")
-        for each in text
-    )

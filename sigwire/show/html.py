@@ -1,20 +1,26 @@
 """Cards as HTML: one style, no script, no id, no link.
 
-Untrusted text is cleaned, then escaped, then placed as text; it is in no attribute, URL or style. Colours are mixed with the
-host's text colour, so light and dark pages need no detection.
+Untrusted text is cleaned, then escaped, then placed as text; it is in no attribute, URL or style. Only the pictures of the user
+have a URL, which is made of their bytes. Inline parts are separated by blanks: viewers that remove the style show plain text.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sigwire.show.card import MOST_CHILDREN, MOST_DEPTH, MOST_ROWS, Card
-from sigwire.show.cleaning import MOST_IN_CELL, MOST_INLINE, inline
+from sigwire.show.cleaning import MOST_IN_CELL, MOST_IN_VALUE, MOST_INLINE, cut, inline, visible
+from sigwire.show.lines import CallLine, CardLine, PictureLine, Tone
+from sigwire.show.pictures import MOST_BYTES, data_uri, picture_text
+from sigwire.show.style import STYLE
 
-__all__ = ["html_card"]
+__all__ = ["MOST_OF_PAGE", "html_card"]
 
-MOST_CHARACTERS = 256_000
+MOST_OF_PAGE = 256_000
+"""Bytes of a card, its pictures apart."""
+_RESERVE = 8_000  # for the style and the end tags
+_MOST_IN_TEXT_LINE = 1_000
 
 
 def html_card(card: Card) -> str:
@@ -23,60 +29,119 @@ def html_card(card: Card) -> str:
     >>> html_card(Card("<b>")).endswith('<div class="sigwire"><header><b>&lt;b&gt;</b></header></div>')
     True
     """
-    parts: list[str] = []
-    size = 0
-    for part in _html_parts(card, 0, "header"):
-        size += len(part)
-        if size > MOST_CHARACTERS:
-            parts = [f"<header><b>{_escaped(card.title)}</b> <small>too large to show</small></header>"]
-            break
-        parts.append(part)
-    return f'<style>{_STYLE}</style><div class="sigwire">{"".join(parts)}</div>'
+    page = _Page()
+    page.add_card(card, 0, "header")
+    return f'<style>{STYLE}</style><div class="sigwire">{"".join(page.parts)}</div>'
 
 
-def _html_parts(card: Card, depth: int, tag: str) -> Iterator[str]:
-    subtitle = f" <small>{_escaped(card.subtitle)}</small>" if card.subtitle else ""
-    yield f"<{tag}><b>{_escaped(card.title)}</b>{subtitle}</{tag}>"
-    if card.rows:
-        yield "<dl>"
-        for label, lines in card.rows[:MOST_ROWS]:
-            yield f"<dt>{_escaped(label)}</dt><dd>{'<br>'.join(_escaped(line, 1_000) for line in lines)}</dd>"
-        yield "</dl>"
-    yield from _html_table(card.table)
-    for child in card.children[:MOST_CHILDREN] if depth < MOST_DEPTH else ():
-        yield f"<details{' open' if child.is_open else ''}>"
-        yield from _html_parts(child, depth + 1, "summary")
-        yield "</details>"
+class _Page:
+    """The parts of an HTML card. Values that would make it too large are cut or left out."""
 
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._room = MOST_OF_PAGE - _RESERVE
+        self._picture_room = MOST_BYTES
 
-def _html_table(table: Sequence[Sequence[str]]) -> Iterator[str]:
-    if table:
+    def add_card(self, card: Card, depth: int, tag: str) -> None:
+        self._add(_header(card, tag))
+        if card.rows:
+            self._add("<dl>")
+            for label, lines in card.rows[:MOST_ROWS]:
+                self._add_row(label, lines)
+            self._add("</dl>", is_end=True)
+            self._add_count(len(card.rows) - MOST_ROWS, "rows")
+        self._add_table(card.table)
+        if card.calls:
+            self._add("<ul>")
+            for call in card.calls[:MOST_ROWS]:
+                self._add_call(call)
+            self._add("</ul>", is_end=True)
+            self._add_count(len(card.calls) - MOST_ROWS, "calls")
+        for child in card.children[:MOST_CHILDREN] if depth < MOST_DEPTH else ():
+            if self._add(f"<details{' open' if child.is_open else ''}>"):
+                self.add_card(child, depth + 1, "summary")
+                self._add("</details>", is_end=True)
+        self._add_count(len(card.children) - MOST_CHILDREN, "parts")
+
+    def _add(self, part: str, *, is_end: bool = False) -> bool:
+        """Add a part if it fits, else a mark at the first that does not fit. End tags always fit."""
+        self._room -= (size := len(part.encode()))
+        if self._room >= 0 or is_end:
+            self.parts.append(part)
+            return True
+        if self._room + size > 0:
+            self.parts.append("<small>… too large to show</small> ")
+            self._room = 0
+        return False
+
+    def _add_row(self, label: str, lines: Sequence[CardLine]) -> None:
+        if self._add(f"<dt>{_escaped(label)}</dt> <dd>"):
+            for position, line in enumerate(lines):
+                self._add(f"{'<br>' if position else ''}{self._line(line)}")
+            self._add("</dd>", is_end=True)
+
+    def _line(self, line: CardLine) -> str:
+        if isinstance(line, str):
+            return _escaped(line, _MOST_IN_TEXT_LINE)
+        if isinstance(line, PictureLine):
+            return self._picture(line)
+        return _toned(self._folded(line.text, is_code=line.is_code), line.tone)
+
+    def _picture(self, picture: PictureLine) -> str:
+        uri = data_uri(picture)
+        if uri is None or len(picture.data) > self._picture_room * 4 // 3 + 4:
+            return _escape(picture_text(picture))
+        self._picture_room -= len(picture.data) * 3 // 4
+        return f'<img src="{uri}" alt="image"> <small>{_escape(picture_text(picture))}</small>'
+
+    def _folded(self, text: str, before: str = "", *, is_code: bool = True) -> str:
+        """Return a text whole if it is short, else its begin, with the whole text behind it."""
+        whole = _escape(visible(cut(text, MOST_IN_VALUE)))
+        if (length := str.__len__(text)) <= MOST_INLINE:
+            return f"{before}<code>{whole}</code>" if is_code else before + whole
+        begin = f"{before}{_escaped(text)}"
+        more = f"\n… {length - MOST_IN_VALUE:,} more characters" if length > MOST_IN_VALUE else ""
+        if len(whole.encode()) > self._room // 2:
+            return f"{begin} <small>{length:,} characters</small>"
+        return f"<details><summary>{begin}</summary><pre>{whole}{more}</pre></details>"
+
+    def _add_table(self, table: Sequence[Sequence[str]]) -> None:
+        if not table:
+            return
         head, *rows = table
-        yield f"<table><thead>{_html_row(head, 'th')}</thead><tbody>"
-        yield from (_html_row(row, "td") for row in rows[:MOST_ROWS])
-        yield "</tbody></table>"
-        if len(rows) > MOST_ROWS:
-            yield f"<small>… {len(rows) - MOST_ROWS} more</small>"
+        self._add(f"<table><thead>{_table_row(head, 'th')}</thead><tbody>")
+        for row in rows[:MOST_ROWS]:
+            self._add(_table_row(row, "td"))
+        self._add("</tbody></table>", is_end=True)
+        self._add_count(len(rows) - MOST_ROWS, "")
+
+    def _add_call(self, call: CallLine) -> None:
+        shown = f"<code><b>{_escaped(call.name)}</b>({_escaped(call.arguments)})</code>"
+        result = "" if call.result is None else f"<br>{self._folded(call.result, '✗ ' if call.is_error else '→ ')}"
+        self._add(f'<li class="{"wrong" if call.is_error else "call"}">{shown}{result}</li> ')
+
+    def _add_count(self, count: int, noun: str) -> None:
+        if count > 0:
+            self._add(f"<small>… {count} more {noun}</small>")
 
 
-def _html_row(row: Sequence[str], tag: str) -> str:
+def _header(card: Card, tag: str) -> str:
+    subtitle = f" <small>{_escaped(card.subtitle)}</small>" if card.subtitle else ""
+    tags = "".join(f' <span class="tag {each.tone}">[{_escaped(each.text, MOST_IN_CELL)}]</span>' for each in card.tags)
+    return f"<{tag}><b>{_escaped(card.title)}</b>{subtitle}{tags}</{tag}>"
+
+
+def _table_row(row: Sequence[str], tag: str) -> str:
     return f"<tr>{' '.join(f'<{tag}>{_escaped(cell, MOST_IN_CELL)}</{tag}>' for cell in row)}</tr>"
 
 
+def _toned(shown: str, tone: Tone) -> str:
+    return f'<div class="{tone}">{shown}</div>' if tone else shown
+
+
 def _escaped(text: str, most: int = MOST_INLINE) -> str:
-    return html.escape(inline(text, most), quote=True)
+    return _escape(inline(text, most))
 
 
-# The class is doubled: with one, the rules of JupyterLab for dt, code and td win.
-_STYLE = """
-.sigwire.sigwire{font:13px/1.5 system-ui,sans-serif;border:1px solid color-mix(in srgb,currentColor 18%,transparent);
-border-radius:6px;padding:8px 12px;max-width:960px;overflow-x:auto}
-.sigwire.sigwire small{color:color-mix(in srgb,currentColor 70%,transparent)}
-.sigwire.sigwire dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;margin:6px 0}
-.sigwire.sigwire dt{color:color-mix(in srgb,currentColor 70%,transparent);font-weight:400;width:auto}
-.sigwire.sigwire dd{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}
-.sigwire.sigwire table{border-collapse:collapse;margin:6px 0;font-size:12px}
-.sigwire.sigwire th,.sigwire.sigwire td{text-align:left;padding:2px 10px 2px 0;vertical-align:top;
-border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent)}
-.sigwire.sigwire summary{cursor:pointer}
-""".replace("\n", "")
+def _escape(text: str) -> str:
+    return html.escape(text, quote=True)

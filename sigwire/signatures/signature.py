@@ -22,6 +22,7 @@ from sigwire.core.record import FieldValue, FieldValues, Record
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, InputError, SignatureError, warn_user
 from sigwire.keywords import check_keywords
+from sigwire.show.card import HasCard
 from sigwire.signatures.class_body import check_attributes, check_name, resolve_annotations, starts_with_f_string
 from sigwire.signatures.declarations import InputField, OutputField, direction_of
 from sigwire.signatures.fields import (
@@ -54,8 +55,11 @@ _SPEC, _DECLARED = "__sigwire_spec__", "__sigwire_declared__"
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(InputField, OutputField))
-class SignatureMeta(type):
+class SignatureMeta(HasCard, type):
     """The methods of signature classes. Instances do not have them, so a field may have the name of a method."""
+
+    _shown_by = "sigwire.signatures.cards.signatures:signature"
+    __rich_console__: Any = None  # rich refuses classes; it prints their ``repr``
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, spec: SignatureSpec | None = None
@@ -203,12 +207,6 @@ class SignatureMeta(type):
             raise SignatureError(
                 f"{cls.__name__} has no field {name!r}; it has {list_names(cls.spec.fields)}."
             ) from None
-
-    def __repr__(cls) -> str:
-        if not cls.spec.fields:
-            return super().__repr__()
-        fields = "".join(f"\n    {_field_line(spec)}" for spec in cls.spec.fields)
-        return f"{cls.__name__}({cls.signature}\n    instructions={cls.spec.instructions!r}{fields}\n)"
 
 
 if TYPE_CHECKING:
@@ -403,9 +401,3 @@ def _instructions(cls: type, rest: FieldValues, frame: types.FrameType) -> str |
         )
     parents = (base.spec for base in cls.__mro__[1:] if isinstance(base, SignatureMeta))
     return next((spec.instructions for spec in parents if spec.instructions_given), None)
-
-
-def _field_line(spec: FieldSpec) -> str:
-    kind = spec.annotation.__name__ if isinstance(spec.annotation, type) else str(spec.annotation)
-    facts = "; ".join(fact for fact in (spec.description, spec.constraints) if fact)
-    return f"{spec.name}: {kind} ({spec.direction}){f': {facts}' if facts else ''}"

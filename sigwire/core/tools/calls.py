@@ -15,6 +15,7 @@ from sigwire.core.json import JsonObject, JsonValue, Value, dumps, is_too_deep, 
 from sigwire.core.parts import MediaPart
 from sigwire.errors import InputError
 from sigwire.keywords import ChecksKeywords
+from sigwire.show.card import HasCard
 
 __all__ = [
     "CallError", "CallErrorKind", "CallIds", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls",
@@ -180,7 +181,7 @@ def with_call_id(call: ToolCall, call_id: str) -> ToolCall:
     return ToolCall(call_id, call.name, call.arguments, call.raw_arguments, call.error, call.provider_data)
 
 
-class ToolCalls(Sequence[ToolCall]):
+class ToolCalls(Sequence[ToolCall], HasCard):
     """The calls of one turn, in order: the type of a signature's tool-calls output.
 
     An immutable sequence of ``ToolCall``. ``text`` is the model's text in that turn. A call may be given as
@@ -192,6 +193,7 @@ class ToolCalls(Sequence[ToolCall]):
     """
 
     __slots__ = ("_calls", "_text")
+    _shown_by = "sigwire.core.cards.tools:tool_calls"
 
     def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
         self._calls = number_calls([_as_call(call) for call in tool_calls])

@@ -19,6 +19,7 @@ from sigwire.effects.loops import EventLoop, block_on, to_thread
 from sigwire.errors import ConfigurationError, InputError, ToolDefinitionError
 from sigwire.keywords import ChecksKeywords
 from sigwire.overriding import check_overrides
+from sigwire.show.card import HasCard
 
 if TYPE_CHECKING:
     from sigwire.core.record import FieldValues
@@ -37,7 +38,7 @@ _MOST_VIEWS = 256
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
-class Tool(ChecksKeywords):
+class Tool(ChecksKeywords, HasCard):
     """A tool that a model may call: a name, a description, a JSON Schema of the arguments, and the function.
 
     ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``parameters``
@@ -70,6 +71,7 @@ class Tool(ChecksKeywords):
         "metadata", "name", "on_crash", "parallel", "timeout", "tunable",
     )  # fmt: skip
 
+    _shown_by = "sigwire.core.cards.tools:tool"
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
     _fixed: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall"), "pass the function as handler"), "described": "override spec",
@@ -382,9 +384,6 @@ class Tool(ChecksKeywords):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
         object.__setattr__(self, "_views", {})
-
-    def __repr__(self) -> str:
-        return f"Tool({self.name}({', '.join(cast('JsonObject', self.parameters.get('properties', {})))}))"
 
 
 def _handler_name(handler: UserFunction | None) -> str:

@@ -33,6 +33,7 @@ from sigwire.modules.agents import conversation
 from sigwire.modules.agents.toolbox import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
+from sigwire.show.card import HasCard
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = ["AgentRun", "EmittingRecorder", "ReActStep", "RunState", "Termination", "TerminationReason", "tool_done"]
@@ -45,7 +46,7 @@ _MAX_UNREADABLE = 3  # consecutive responses
 
 
 @dataclass(frozen=True, slots=True)
-class ReActStep(Value):
+class ReActStep(Value, HasCard):
     """One turn: the model's thought and calls, the results, the cost.
 
     ``results`` are complete, also if the model saw a shortened text. ``error``: the reason if the turn could not be read.
@@ -56,6 +57,7 @@ class ReActStep(Value):
     True
     """
 
+    _shown_by = "sigwire.core.cards.runs:turn"
     thought: str = ""
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
@@ -65,8 +67,8 @@ class ReActStep(Value):
     warnings: tuple[LMWarning, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class AgentRun(HasCard):
     """The typed log of a run: ``AgentRun.of(prediction)``, or of the exception that ended the run.
 
     A prediction has the fields ``steps``, ``history`` and ``termination_reason``; if an output has such a name, the field is
@@ -74,6 +76,7 @@ class AgentRun:
     tool's exception (``on_tool_error="abort"``). ``attempts`` are all requests.
     """
 
+    _shown_by = "sigwire.core.cards.runs:run"
     steps: tuple[ReActStep, ...]
     history: History
     termination_reason: TerminationReason | None = None

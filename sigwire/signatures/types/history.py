@@ -16,6 +16,7 @@ from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import FieldValue, FieldValues, Record, to_plain
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.errors import InputError
+from sigwire.show.card import HasCard
 from sigwire.signatures.types.base import FieldType
 from sigwire.signatures.types.media import Audio, File, Image
 from sigwire.signatures.types.text import Code, Reasoning
@@ -77,7 +78,7 @@ class _Turns(tuple[AnyTurn, ...]):
     extend = insert = append
 
 
-class History(FieldType):
+class History(FieldType, HasCard):
     """The past turns of a conversation: field mappings, or messages with tool calls and results.
 
     ``messages`` is any iterable of turns. Every change returns a new history.
@@ -89,6 +90,7 @@ class History(FieldType):
     """
 
     __slots__ = ("__weakref__", "messages")
+    _shown_by = "sigwire.signatures.cards.histories:history"
     messages: tuple[AnyTurn, ...]
 
     def __init__(self, messages: Iterable[FieldValues | Message] = ()) -> None:
@@ -135,9 +137,6 @@ class History(FieldType):
 
     def __reduce__(self) -> tuple[type[History], tuple[list[AnyTurn]]]:
         return type(self), (list(self.messages),)
-
-    def __repr__(self) -> str:
-        return f"History({list(self.messages)!r})"
 
     def to_json(self) -> JsonObject:
         """Return plain JSON. Values of sigwire's types are decoded to their class, pydantic values to plain data.

@@ -218,7 +218,7 @@ def test_built_in_tool_is_offered_by_its_kind() -> None:
 
 
 def test_repr_of_a_tool_has_name_and_arguments() -> None:
-    assert repr(Tool(distance)) == "Tool(distance(start, stops, unit))"
+    assert repr(Tool(distance)) == "Tool(distance(start: Point, stops: list[Point], unit: str = 'km'))"
 
 
 def test_plain_tool_is_compiled_lazily_and_other_types_are_checked_at_once() -> None:

@@ -19,7 +19,7 @@ from typing import cast
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.policy.money.catalogs import Cost, is_local, known_cost
+from sigwire.lm.policy.money.catalogs import Cost, is_loaded, is_local, known_cost
 
 __all__ = ["Price", "Prices", "cost_of", "prices"]
 
@@ -103,9 +103,9 @@ class Prices:
             )
         self._rows = ((pattern.lower(), price), *self._rows)
 
-    def cost(self, model: str, usage: Usage) -> float | None:
+    def cost(self, model: str, usage: Usage, *, may_import: bool = True) -> float | None:
         """Return the cost of a usage in dollars; ``None`` if no price of the model is known. May import genai-prices."""
-        found = cost_of(model, usage, table=self)
+        found = cost_of(model, usage, table=self, may_import=may_import)
         return None if found is None else float(found.money)
 
     def source(self, model: str) -> str | None:
@@ -148,7 +148,9 @@ def _read_rows(path: str) -> list[tuple[str, Price]]:
 prices = Prices()
 
 
-def cost_of(model: str, usage: Usage, price: Price | None = None, *, table: Prices = prices) -> Cost | None:
+def cost_of(
+    model: str, usage: Usage, price: Price | None = None, *, table: Prices = prices, may_import: bool = True
+) -> Cost | None:
     """Return the cost of a usage of ``model`` (``provider/name``) and the source of the price; ``None`` if it is unknown.
 
     ``price`` is that of ``LM(price=)``. May import genai-prices.
@@ -161,4 +163,4 @@ def cost_of(model: str, usage: Usage, price: Price | None = None, *, table: Pric
         return Cost(row[0].exact_cost(usage), row[1])
     if is_local(model):
         return Cost(Decimal(), "a server of the user")
-    return known_cost(model, usage)
+    return known_cost(model, usage) if may_import or is_loaded() else None

@@ -1,0 +1,133 @@
+"""Values, media, JSON, tokens and money, as lines and texts of a card. Nothing here is shown whole if it is large."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from math import floor, log10
+
+from sigwire.core.parts import AudioPart, FilePart, ImagePart
+from sigwire.core.response import Attempt, Usage, cost_of_attempts
+from sigwire.show.cleaning import MOST_IN_VALUE
+from sigwire.show.lines import CardLine, PictureLine, ValueLine
+from sigwire.show.pictures import size_text
+from sigwire.show.values import short_repr
+
+__all__ = ["call_facts", "count", "json_line", "media_line", "money_text", "option_parts", "usage_parts", "value_line"]
+
+
+def value_line(value: object) -> CardLine:
+    """Return the value of a field: text without quotes, media by type and size, other values as Python writes them.
+
+    >>> value_line(5), value_line("five")
+    (ValueLine(text='5', tone='', is_code=True), ValueLine(text='five', tone='', is_code=False))
+    """
+    if isinstance(value, str):
+        return ValueLine(value)
+    make: Callable[[object], object] | None = getattr(type(value), "part", None)
+    part = make(value) if callable(make) else None
+    return media_line(part) or ValueLine(short_repr(value, MOST_IN_VALUE), is_code=True)
+
+
+def media_line(part: object) -> CardLine | None:
+    """Return the line of an image, sound or document; ``None`` for other parts. A URL is a text: nothing is fetched.
+
+    >>> media_line(ImagePart(url="https://example.com/cat.png"))
+    ValueLine(text='image at https://example.com/cat.png', tone='', is_code=False)
+    """
+    if isinstance(part, ImagePart):
+        if part.data is not None:
+            return PictureLine(part.media_type or "image", part.data)
+        return ValueLine(f"image {_place(part.url, part.file_id)}")
+    if isinstance(part, AudioPart):
+        return ValueLine(f"audio/{part.format[:20]} · {_size(part.data)}")
+    if isinstance(part, FilePart):
+        name = part.filename or part.media_type or "file"
+        return ValueLine(f"{name[:160]} · {_size(part.data) if part.data else _place(part.url, part.file_id)}")
+    return None
+
+
+def _place(url: str | None, file_id: str | None) -> str:
+    return f"at {url[:1_000]}" if url else f"with the id {(file_id or '')[:160]}"
+
+
+def _size(data: str) -> str:
+    return size_text(len(data) * 3 // 4)
+
+
+def json_line(value: object) -> ValueLine:
+    """Return JSON data as indented text, at most a few thousand lines.
+
+    >>> json_line({"a": [1]}).text
+    '{"a": [1]}'
+    """
+    return ValueLine("".join(_json_parts(value)), is_code=True)
+
+
+def _json_parts(value: object) -> Iterator[str]:
+    indent = None if len(short_repr(value, 81)) < 81 else 1
+    size = 0
+    for part in json.JSONEncoder(ensure_ascii=False, indent=indent, default=short_repr).iterencode(value):
+        yield part
+        size += len(part)
+        if size > MOST_IN_VALUE:
+            yield " …"
+            return
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "reply", "replies"), count(2, "reply", "replies"), count(0, "call")
+    ('1 reply', '2 replies', '0 calls')
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def money_text(cost: float | None) -> str:
+    """Return US dollars with two digits that matter.
+
+    >>> money_text(0.00021), money_text(1.5), money_text(0.0), money_text(None)
+    ('$0.00021', '$1.50', '$0', 'cost unknown')
+    """
+    if cost is None or cost != cost:
+        return "cost unknown"
+    if not 0 < cost < 0.01:
+        return f"${cost:,.2f}" if cost else "$0"
+    return f"${cost:.{1 - floor(log10(cost))}f}".rstrip("0")
+
+
+_COUNTS = {
+    "input_tokens": "in", "output_tokens": "out", "cached_tokens": "cached", "cache_write_tokens": "cache written",
+    "reasoning_tokens": "reasoning",
+}  # fmt: skip
+
+
+def usage_parts(usage: Usage) -> list[str]:
+    """Return the known counts of a usage, and its cost if it is known.
+
+    >>> usage_parts(Usage(input_tokens=1_850, output_tokens=29, cost=0.0002))
+    ['1,850 in', '29 out', '$0.0002']
+    """
+    known = [f"{number:,} {word}" for name, word in _COUNTS.items() if (number := getattr(usage, name)) is not None]
+    return known if usage.cost is None else [*known, money_text(usage.cost)]
+
+
+def call_facts(attempts: tuple[Attempt, ...], usage: Usage) -> list[str]:
+    """Return tokens, cost and number of requests. The price of a model counts only if it is loaded."""
+    counts = usage_parts(Usage(usage.input_tokens, usage.output_tokens))
+    requests = [count(len(attempts), "request")] if attempts else []
+    cost = cost_of_attempts(attempts, may_import=False) if attempts else usage.cost
+    return [*counts, money_text(cost), *requests]
+
+
+_HIDDEN = ("api_key", "extra_body", "extra_headers", "headers")
+
+
+def option_parts(options: Mapping[str, object]) -> list[str]:
+    """Return request options as ``name=value``. Headers and bodies may hold keys: their values are left out.
+
+    >>> option_parts({"temperature": 0.2, "extra_headers": {"Authorization": "..."}})
+    ['temperature=0.2', 'extra_headers=…']
+    """
+    return [f"{name}={'…' if name in _HIDDEN else short_repr(value)}" for name, value in options.items()]

@@ -1,0 +1,51 @@
+"""The contents of a card: values, calls of tools, pictures and tags.
+
+Tones have a meaning, never a colour alone: a mark or a word stands beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+__all__ = ["CallLine", "CardLine", "CardTag", "PictureLine", "Tone", "ValueLine"]
+
+Tone: TypeAlias = Literal["", "right", "wrong", "attention", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class CardTag:
+    """A word beside the title: "1 repair", "cache hit"."""
+
+    text: str
+    tone: Tone = "attention"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLine:
+    """A value as text, of any length: HTML folds what is long. ``is_code``: the text is Python or JSON."""
+
+    text: str
+    tone: Tone = ""
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PictureLine:
+    """An image of the user: base64 text. It is shown if it is a small png, jpeg, gif or webp, else by type and size."""
+
+    media_type: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    """A call of a tool, and its result if there is one."""
+
+    name: str
+    arguments: str
+    result: str | None = None
+    is_error: bool = False
+
+
+CardLine: TypeAlias = str | ValueLine | PictureLine
