@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.record import Record
-from sigwire.core.response import Usage, cost_of_attempts
+from sigwire.core.response import Attempt, Repair, Usage, cost_of_attempts
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
@@ -26,6 +26,7 @@ from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList, called_steps
 from sigwire.evaluate.plain import plain_fields, plain_value
 from sigwire.lm.policy.deadlines import deadline
+from sigwire.modules.answer import meta_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage
@@ -52,7 +53,8 @@ class Cell(Value):
     ``score``: ``None`` if not scored (failures of the provider, the metric and the caller). ``requests``: those that were sent
     to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
     dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
-    ``feedbacks``: the feedback for single predictors, by path.
+    ``feedbacks``: the feedback for single predictors, by path. ``attempts``: those that failed, and re-asks. ``repairs``: those
+    of the prediction.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -72,6 +74,8 @@ class Cell(Value):
     seconds: float = 0.0
     trace: tuple[TraceStep, ...] = ()
     feedbacks: Mapping[str, str] = field(default_factory=dict[str, str])
+    attempts: tuple[Attempt, ...] = ()
+    repairs: tuple[Repair, ...] = ()
 
     def to_json(self) -> JsonObject:
         """Return the cell as JSON."""
@@ -84,11 +88,13 @@ class Cell(Value):
         values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
         if "failure" in values:
             values["failure"] = Failure.from_json(values["failure"])
-        if "trace" in values:
-            values["trace"] = tuple(map(TraceStep.from_json, values["trace"]))
+        for name, kind in _PARTS.items():
+            if name in values:
+                values[name] = tuple(map(kind.from_json, values[name]))
         return cls(**values)
 
 
+_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair}
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
 
 
@@ -121,8 +127,8 @@ def cell_steps(
         except Exception as error:
             failure = _failure(error, program, raises)
             score = failure_score if failure.kind == "program" else None
-            return run_of.cell(score, failure, None, counted(tracker, error))
-    cell = run_of.cell(None, None, _outputs(prediction), counted(tracker))
+            return run_of.cell(score, failure, None, tracker, error)
+    cell = run_of.cell(None, None, _outputs(prediction), tracker, repairs=_repairs(prediction))
     if keep is not None:
         keep(prediction)
     if plan is None:
@@ -228,10 +234,13 @@ class _ProgramRun:
             ) from error
 
     def cell(
-        self, score: float | None, failure: Failure | None, outputs: JsonObject | None, counts: RequestCounts
-    ) -> Cell:
+        self, score: float | None, failure: Failure | None, outputs: JsonObject | None, tracker: UsageTracker,
+        error: Exception | None = None, repairs: tuple[Repair, ...] = (),
+    ) -> Cell:  # fmt: skip
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
-        return Cell(score, "", {}, failure, outputs, *counts, seconds=self._seconds, trace=trace)
+        counts, odd = counted(tracker, error), _odd_attempts(tracker, error)
+        rest: dict[str, Any] = {"trace": trace, "attempts": odd, "repairs": repairs}
+        return Cell(score, "", {}, failure, outputs, *counts, seconds=self._seconds, **rest)
 
 
 class _Timed:
@@ -284,6 +293,19 @@ def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCou
 
 
 _NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange
+_AGAIN = ("repair", "retry", "redial", "skip")
+
+
+def _odd_attempts(tracker: UsageTracker, error: Exception | None) -> tuple[Attempt, ...]:
+    """Return the attempts that failed, and re-asks."""
+    made = [attempt for attempts in tracker.attempts.values() for attempt in attempts]
+    if isinstance(error, LMError):
+        made += error.attempts
+    return tuple([attempt for attempt in made if attempt.error or attempt.purpose in _AGAIN])
+
+
+def _repairs(prediction: object) -> tuple[Repair, ...]:
+    return tuple(meta_of(prediction).repairs) if isinstance(prediction, Prediction) else ()
 
 
 def _outputs(prediction: object) -> JsonObject:

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 from sigwire.core.example import Example
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import ConfigurationError
+from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.records import ExampleRecord
@@ -114,6 +115,10 @@ class Comparison(HasCard):
         from sigwire.evaluate.reports.page import write_page
 
         write_page(comparison_page(self.runs, self.differences, self._card()), path)
+
+    def to_markdown(self) -> str:
+        """Return the programs and differences as Markdown, for the description of a change."""
+        return card_markdown(self._card())
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{each.name[:40]!r}: {each.verdict}" for each in self.differences[:8])

@@ -20,6 +20,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell, score_steps
 from sigwire.evaluate.comparison import Comparison, compare
 from sigwire.evaluate.figures import exports
+from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
@@ -278,6 +279,11 @@ class EvaluationResult(Prediction, HasCard):
         from sigwire.evaluate.reports.run_page import run_page
 
         write_page(run_page(self.run), path)
+
+    def to_markdown(self) -> str:
+        """Return the figures as Markdown, for the description of a change."""
+        card = run_card(self.run)
+        return card_markdown(replace(card, rows=[row for row in card.rows if row[0] != "first wrong"]))
 
     def to_inspect(self, path: str | os.PathLike[str]) -> str:
         """Write a log of Inspect AI; return its path. ``path``: a ``.json`` file, or a folder for ``inspect view``."""

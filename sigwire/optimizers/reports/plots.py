@@ -1,7 +1,7 @@
 """Plots of a search as SVG, drawn with the colour of the text around them: no library, no script, no font.
 
 score   the mean of each trial over the calls spent, a line for the best until then, the student with its interval
-cost    the mean of each candidate over its cost for 1,000 runs; the front is joined, the winner is marked
+cost    the mean of each candidate over its cost for 1,000 runs; the front of those with all rows is joined
 rows    candidates by validation rows: won, lost or as the student; rows by how many candidates solve them
 """
 
@@ -129,13 +129,21 @@ def _cost(search: PlottedSearch) -> Svg:
     means = {digest: sum(found.values()) / len(found) for digest, found in search.scores.items() if found}
     unit, costs = _costs({digest: cost for digest, cost in search.costs.items() if digest in means})
     axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit, "mean score")
+    most = max(map(len, search.scores.values()), default=0)
+    whole = {digest: cost for digest, cost in costs.items() if len(search.scores[digest]) == most}
     places = {digest: (axes.x(cost), axes.y(means[digest])) for digest, cost in costs.items()}
     dots = [
-        _dot(*place, 6.0 if digest == search.winner.digest else 2.5, f"{digest[:8]}: {means[digest]:.3f}")
+        _dot(
+            *place,
+            6.0 if digest == search.winner.digest else 2.5,
+            f"{digest[:8]}: {means[digest]:.3f} on {len(search.scores[digest])} rows",
+            is_faint=digest not in whole,
+        )
         for digest, place in places.items()
     ]
-    line = _line([places[digest] for digest in _front(costs, means)])
-    return axes.drawing("Mean score of candidates over their cost; the large dot is the winner", [line, *dots])
+    line = _line([places[digest] for digest in _front(whole, means)])
+    title = "Mean score of candidates over their cost; the large dot is the winner, faint ones ran on fewer rows"
+    return axes.drawing(title, [line, *dots])
 
 
 def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
@@ -230,8 +238,12 @@ def _line(points: Sequence[tuple[float, float]], *, dashed: bool = False, width:
     return f'<polyline points="{text}" fill="none" stroke="currentColor" stroke-width="{width}"{dashes}/>'
 
 
-def _dot(x: float, y: float, radius: float, title: str) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="currentColor"><title>{html.escape(title)}</title></circle>'
+def _dot(x: float, y: float, radius: float, title: str, *, is_faint: bool = False) -> str:
+    opacity = ' opacity="0.35"' if is_faint else ""
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="currentColor"{opacity}><title>{html.escape(title)}</title>'
+        "</circle>"
+    )
 
 
 def _mark(x: float, y: float, size: float, gain: float) -> str:

@@ -73,7 +73,7 @@ def _held_out(found: PairedDifference | None) -> Iterator[tuple[str, str]]:
 
 def _plots(search: PagedSearch) -> Iterator[tuple[str, str]]:
     yield "mean score of trials over calls; the band is the student's 95 % interval", _inline(search.plot("score"))
-    yield "mean score of candidates over cost; the large dot is the winner", _inline(search.plot("cost"))
+    yield "mean score of candidates over cost; large: the winner, faint: on fewer rows", _inline(search.plot("cost"))
 
 
 def _inline(svg: Svg) -> str:
