@@ -8,12 +8,14 @@ A table stands between ``<!-- name -->`` and ``<!-- end -->``; the text around i
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +26,7 @@ from llms import nav, summary
 import sigwire
 import sigwire.dspy
 import sigwire.testing
+from sigwire.commands.parser import VERBS
 from sigwire.dspy.missing import INSTEAD
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.registry import PROVIDERS
@@ -38,6 +41,7 @@ PAGES = (
         for name in (
             "README.md",
             "docs/coming-from-dspy.md",
+            "docs/command-line.md",
             "docs/index.md",
             "docs/install.md",
             "docs/names.md",
@@ -234,11 +238,34 @@ def missing() -> str:
     return table(("DSPy", "instead"), ([codes(f"dspy.{name}" for name in names), text] for text, names in rows))
 
 
+def arguments_of(verb: str) -> str:
+    """Return the table of the arguments of a verb of the command line."""
+    made = argparse.ArgumentParser()
+    import_module(f"sigwire.commands.{verb}").add(made)
+    rows = [(action, (action.help or "") % vars(action)) for action in made._actions[1:]]  # pyright: ignore[reportPrivateUsage]
+    return table(("argument", "meaning"), ([f"`{written_argument(action)}`", text] for action, text in rows))
+
+
+def written_argument(action: argparse.Action) -> str:
+    """Return an argument as it is written: ``--log FILE``."""
+    choices = "|".join(map(str, action.choices or ()))
+    value = action.metavar or choices or action.dest
+    if not action.option_strings:
+        return str(value)
+    given = action.option_strings[0]
+    return given if action.nargs == 0 else f"{given} {str(value) if action.metavar or choices else str(value).upper()}"
+
+
 def pages() -> str:
     """Return the list of the pages in the order of the nav, each with its first sentence."""
     inner = {f"api/{room}.md" for room in (*API_ROOMS, "dspy", "testing")}
     return "\n\n".join(
-        "\n".join([f"### {group}\n", *(f"- [{title}]({path}): {summary(path)}" for title, path in listed if path not in inner)])
+        "\n".join(
+            [
+                f"### {group}\n",
+                *(f"- [{title}]({path}): {summary(path)}" for title, path in listed if path not in inner),
+            ]
+        )
         for group, listed in nav().items()
     )
 
@@ -247,6 +274,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     **{f"api {room}": partial(reference, room) for room in API_ROOMS},
     "api dspy": partial(reference_of, sigwire.dspy),
     "api testing": partial(reference_of, sigwire.testing),
+    **{f"sigwire {verb.replace('_', '-')}": partial(arguments_of, verb) for verb in VERBS},
     "abilities": abilities,
     "situations": situations,
     "extras": extras,

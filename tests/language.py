@@ -140,11 +140,13 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
         yield from sorted(path.resolve().rglob("*.py")) if path.is_dir() else [path.resolve()]
 
 
-def main() -> None:
-    for path in _files(sys.argv[1:] or [str(ROOT / "sigwire"), str(ROOT / "tests")]):
-        for hit in hits_in(path):
-            print(hit)
+def main() -> int:
+    """Print every hit; return 1 if there is one."""
+    files = _files(sys.argv[1:] or [str(ROOT / "sigwire"), str(ROOT / "tests")])
+    hits = [hit for path in files for hit in hits_in(path)]
+    print(*hits, sep="\n", end="\n" if hits else "")
+    return 1 if hits else 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Any
 
 __all__ = ["add", "run"]
 
 HELP = "write records in another format"
-SUFFIXES = {"inspect": ".inspect.json", "csv": ".csv", "html": ".html"}
+FORMATS = ("inspect", "csv", "html")
 
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire export``."""
     parser.add_argument("path", metavar="RECORDS", help="a file of records")
-    parser.add_argument("--to", required=True, choices=SUFFIXES, help="the format")
-    parser.add_argument(
-        "--out", metavar="FILE", help="the file to write (default: that of the records, with another suffix)"
-    )
+    parser.add_argument("--to", required=True, choices=FORMATS, help="the format")
+    parser.add_argument("--out", metavar="FILE", help="the file to write (default: beside the records)")
 
 
 def run(options: Namespace) -> int:
     """Write the file, print its path, and return the exit status."""
+    from pathlib import Path
+
     from sigwire.evaluate.evaluation import load_records
 
     result: Any = load_records(options.path)
-    out = Path(options.out or Path(options.path).with_suffix(SUFFIXES[options.to]))
-    written = getattr(result, f"to_{options.to}")(out)
-    print(written or out)
+    records = Path(options.path)
+    # A log of Inspect gets a name of its own in a folder: the viewer lists logs by their names.
+    beside = records.parent if options.to == "inspect" else records.with_suffix(f".{options.to}")
+    out = options.out or beside
+    print(getattr(result, f"to_{options.to}")(out) or out)
     return 0

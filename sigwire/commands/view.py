@@ -1,4 +1,4 @@
-"""Write the HTML report of an evaluation, or of a comparison of several; the first is the baseline.
+"""Write the HTML report of an evaluation, of a comparison of several, or of a search.
 
 The report is one file that needs no server and no network.
 """
@@ -12,13 +12,16 @@ from typing import Any
 
 __all__ = ["add", "run"]
 
-HELP = "write the HTML report of an evaluation"
+HELP = "write the HTML report of an evaluation or a search"
 
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire view``."""
     parser.add_argument(
-        "paths", nargs="+", metavar="RECORDS", help="files of records; with several the first is the baseline"
+        "paths",
+        nargs="+",
+        metavar="RECORDS",
+        help="records of evaluations (the first is the baseline), or a journal",
     )
     parser.add_argument("--out", metavar="FILE", help="the report (default: that of the last records, with .html)")
     parser.add_argument("--common", action="store_true", help="compare the examples that all files share")
@@ -27,13 +30,7 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Write the report, print its path, and return the exit status."""
-    from sigwire.evaluate.comparison import compare
-    from sigwire.evaluate.evaluation import load_records
-
-    results = [load_records(path) for path in options.paths]
-    shown: Any = results[0]
-    if len(results) > 1:
-        shown = compare(dict(zip(_names(options.paths), results, strict=True)), common=options.common)
+    shown = _shown(options)
     out = Path(options.out or Path(options.paths[-1]).with_suffix(".html"))
     shown.to_html(out)
     shown.show(file=sys.stderr)
@@ -43,6 +40,27 @@ def run(options: Namespace) -> int:
 
         webbrowser.open(out.resolve().as_uri())
     return 0
+
+
+def _shown(options: Namespace) -> Any:
+    """Return the result of the records, their comparison, or the report of a journal."""
+    from sigwire.evaluate.comparison import compare
+    from sigwire.evaluate.evaluation import load_records
+
+    first, *others = options.paths
+    if not others and _is_journal(first):
+        from sigwire.optimizers.reports.report import OptimizationReport
+
+        return OptimizationReport.load(first)
+    results = [load_records(path) for path in options.paths]
+    if not others:
+        return results[0]
+    return compare(dict(zip(_names(options.paths), results, strict=True)), common=options.common)
+
+
+def _is_journal(path: str) -> bool:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return '"optimization"' in file.readline(100)
 
 
 def _names(paths: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ _shtab_sigwire_commands() {
     models:'List providers: their keys, present or not, and their addresses. With a model, its abilities and its price. A pattern without a slash is for providers (open*); one with a slash is for models (openai/gpt-5*).'
     optimize:'Search for better instructions, demos or texts of tools, and save the state of the best program. The plan is printed first. A search that may cost more than 1 dollar is confirmed at the terminal, or with --yes.'
     preview:'Print the request that a call would send, without sending it. No key is needed and no connection is opened.'
-    view:'Write the HTML report of an evaluation, or of a comparison of several; the first is the baseline. The report is one file that needs no server and no network.'
+    view:'Write the HTML report of an evaluation, of a comparison of several, or of a search. The report is one file that needs no server and no network.'
   )
   _describe 'sigwire commands' _commands
 }
@@ -74,7 +74,7 @@ _shtab_sigwire_eval_defaults_added=0
 _shtab_sigwire_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--to[the format]:to:(inspect csv html)"
-  "--out[the file to write (default\: that of the records, with another suffix)]:FILE:_files"
+  "--out[the file to write (default\: beside the records)]:FILE:_files"
   ":a file of records:_files"
 )
 
@@ -146,7 +146,7 @@ _shtab_sigwire_view_options=(
   "--out[the report (default\: that of the last records, with .html)]:FILE:_files"
   "--common[compare the examples that all files share]"
   "--open[open the report in a browser]"
-  "(*):files of records\; with several the first is the baseline:_files"
+  "(*):records of evaluations (the first is the baseline), or a journal:_files"
 )
 
 # guard to ensure default positional specs are added only once per session

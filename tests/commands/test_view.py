@@ -1,0 +1,123 @@
+"""``sigwire view``, ``export`` and ``preview``: files of records as reports and exports, and the request of a call."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from sigwire.cli import main
+from sigwire.testing import FakeProvider
+
+EVAL = ["eval", "app:program", "data.jsonl", "--metric", "app:exact", "--log"]
+
+
+@pytest.fixture
+def records(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return two files of records, of two programs."""
+    assert main([*EVAL, "a.jsonl"]) == 0
+    assert main(["eval", "app:first_word", *EVAL[2:], "b.jsonl"]) == 0
+    capsys.readouterr()
+    return ["a.jsonl", "b.jsonl"]
+
+
+def test_view_writes_the_report_beside_the_records(
+    records: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", "a.jsonl"]) == 0
+    streams = capsys.readouterr()
+    assert streams.out == "a.html\n"
+    assert "exact" in streams.err
+    assert "billing please" in (folder / "a.html").read_text(encoding="utf-8")
+
+
+def test_view_of_two_files_is_their_comparison(
+    records: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", *records, "--out", "both.html"]) == 0
+    assert "not shown to be better" in capsys.readouterr().err
+    assert "<html" in (folder / "both.html").read_text(encoding="utf-8")
+
+
+def test_view_opens_the_report_in_a_browser_on_request(
+    records: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    assert main(["view", "a.jsonl"]) == 0
+    assert opened == []
+    assert main(["view", "a.jsonl", "--open"]) == 0
+    assert opened == [(folder / "a.html").as_uri()]
+
+
+def test_view_of_a_journal_is_the_report_of_its_search(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    search = ["optimize", "app:program", "data.jsonl", "--metric", "app:exact", "--optimizer", "BootstrapFewShot"]
+    assert main([*search, "--yes", "--journal", "search.jsonl", "--report", "now.html"]) == 0
+    assert main(["view", "search.jsonl"]) == 0
+    assert "BootstrapFewShot" in capsys.readouterr().err
+    assert (folder / "search.html").exists()
+    assert (folder / "now.html").exists()
+
+
+@pytest.mark.parametrize("arguments", [["none.jsonl"], ["data.jsonl"], ["a.jsonl", "data.jsonl"]])
+def test_view_of_a_file_without_records_is_status_2(
+    arguments: list[str], records: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", *arguments]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_export_writes_csv_html_and_a_log_of_inspect(
+    records: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written: list[Path] = []
+    for form in ("csv", "html", "inspect"):
+        assert main(["export", "a.jsonl", "--to", form]) == 0
+        written.append(folder / capsys.readouterr().out.strip())
+    with written[0].open(encoding="utf-8", newline="") as file:
+        assert len([*csv.DictReader(file)]) == 3
+    assert "<html" in written[1].read_text(encoding="utf-8")
+    assert json.loads(written[2].read_text(encoding="utf-8"))["eval"]["model"]
+    assert main(["export", "a.jsonl", "--to", "csv", "--out", "named.csv"]) == 0
+    assert (folder / "named.csv").exists()
+
+
+def test_key_of_the_program_is_in_no_output_or_file_of_any_verb(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = "sk-canary-0123456789abcdef"
+    monkeypatch.setenv("OPENAI_API_KEY", canary)
+    with FakeProvider(lambda request: "[[ ## topic ## ]]\nbilling") as provider:
+        source = (folder / "app.py").read_text(encoding="utf-8")
+        lm = (
+            f"sigwire.LM('openai/gpt-5-mini', base_url={provider.url('openai')!r}, cache=False, api_key={canary!r}, "
+            f"headers={{'x-account': {canary!r}}}, extra_body={{'metadata': {{'token': {canary!r}}}}})"
+        )
+        (folder / "app.py").write_text(source.replace("sigwire.FakeLM(answer)", lm), encoding="utf-8")
+        verbs = [
+            [*EVAL, "run.jsonl", "--json"],
+            ["view", "run.jsonl"],
+            *(["export", "run.jsonl", "--to", form] for form in ("csv", "html", "inspect")),
+            [
+                "optimize",
+                "app:program",
+                "data.jsonl",
+                "--metric",
+                "app:exact",
+                "--optimizer",
+                "BootstrapFewShot",
+                "--yes",
+            ],
+            ["models"],
+            ["doctor"],
+        ]
+        for verb in verbs:
+            assert main(verb) == 0, verb
+        assert provider.requests
+    streams = capsys.readouterr()
+    assert canary not in streams.out + streams.err
+    files = [path for path in folder.iterdir() if path.is_file() and path.name != "app.py"]
+    assert len(files) >= 6
+    assert [path.name for path in files if canary in path.read_text(encoding="utf-8")] == []

@@ -1,0 +1,98 @@
+"""Wheel and sdist: built, checked, and used by README's programs in an environment without the checkout."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import sigwire
+
+pytestmark = pytest.mark.long
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a wheel and an sdist of the checkout. The wheel is built from the sdist."""
+    pytest.importorskip("build")
+    folder = tmp_path_factory.mktemp("dist")
+    isolated = [] if importlib.util.find_spec("hatchling") is None else ["--no-isolation"]
+    command = [sys.executable, "-m", "build", *isolated, "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode and not isolated and "hatchling" in done.stdout + done.stderr:
+        pytest.skip("hatchling is not installed and cannot be downloaded")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return folder
+
+
+def wheel_of(dist: Path) -> Path:
+    (found,) = dist.glob("*.whl")
+    return found
+
+
+def test_wheel_and_sdist_pass_twine_and_check_wheel_contents(dist: Path) -> None:
+    pytest.importorskip("twine")
+    pytest.importorskip("check_wheel_contents")
+    for command in (
+        ["twine", "check", "--strict", *map(str, dist.iterdir())],
+        ["check_wheel_contents", str(wheel_of(dist))],
+    ):
+        done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_wheel_has_the_package_and_nothing_else(dist: Path) -> None:
+    names = zipfile.ZipFile(wheel_of(dist)).namelist()
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "sigwire").rglob("*") if path.is_file()}
+    assert {name for name in names if ".dist-info/" not in name} == {
+        name for name in files if "__pycache__" not in name
+    }
+    assert "sigwire/py.typed" in names
+    assert [name for name in names if "test_" in name or name.endswith((".pth", ".pyc"))] == []
+
+
+def test_metadata_of_the_wheel_has_urls_license_and_extras(dist: Path) -> None:
+    archive = zipfile.ZipFile(wheel_of(dist))
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    text = archive.read(name).decode()
+    assert f"\nVersion: {sigwire.__version__}\n" in text
+    for label in ("Homepage", "Documentation", "Source", "Changelog", "Issues"):
+        assert f"\nProject-URL: {label}, https://" in text
+    assert "\nLicense-Expression: MIT\n" in text
+    core = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
+    assert len(core) == 6
+    every = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra == 'all'" in line]
+    assert every
+    assert "litellm" not in " ".join(every)
+
+
+def test_sdist_has_tests_documentation_and_files_of_the_project(dist: Path) -> None:
+    (path,) = dist.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    expected = "README.md CHANGELOG.md LICENSE SECURITY.md CITATION.cff CONTRIBUTING.md Makefile pyproject.toml .ci/run"
+    assert {*expected.split(), ".github/workflows/ci.yml", "docs/index.md", "tests/conftest.py"} <= names
+    assert [name for name in names if name.startswith((".venv", ".git/", "runs/"))] == []
+
+
+def test_readme_runs_from_the_wheel_in_an_environment_of_its_own(dist: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    install = ["pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", str(wheel_of(dist))]
+    subprocess.run([sys.executable, "-m", *install], check=True, capture_output=True)
+    # Dependencies are those of this environment. Files such as .pth are not read there, so its own sigwire stays hidden.
+    variables = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
+    smoke = ROOT / "tests" / "release" / "smoke.py"
+    command = [str(python), str(smoke), str(ROOT / "README.md")]
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "programs of" in done.stdout
