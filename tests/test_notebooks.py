@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +23,27 @@ NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.md"))
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
 
 
-@pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """The notebooks by name, executed in a copy of the examples."""
-    copy = tmp_path_factory.mktemp("notebooks") / "examples"
-    shutil.copytree(ROOT / "examples", copy, ignore=shutil.ignore_patterns("__pycache__", "runs"))
-    with pytest.MonkeyPatch.context() as patched:
+@cache
+def notebooks() -> Mapping[str, Any]:
+    """Return the notebooks by name, executed in a copy of the examples, once in a process of tests."""
+    with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "examples"
+        shutil.copytree(ROOT / "examples", copy, ignore=shutil.ignore_patterns("__pycache__", "runs"))
         for name in ("SIGWIRE_PROGRESS", "SIGWIRE_LM", "CI"):
             patched.delenv(name, raising=False)
         patched.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
-        yield {page.stem: run(page, copy / "notebooks") for page in NOTEBOOKS}
+        return {page.stem: run(jupytext.read(page), copy / "notebooks") for page in NOTEBOOKS}
 
 
-def run(page: Path, folder: Path) -> Any:
-    notebook = jupytext.read(page)
+def run(notebook: Any, folder: Path) -> Any:
+    """Execute a notebook in a kernel that starts in a folder."""
     settings = {"metadata": {"path": str(folder)}}
     return nbclient.NotebookClient(notebook, kernel_name="python3", timeout=60, resources=settings).execute()
+
+
+@pytest.fixture(scope="module")
+def executed() -> Mapping[str, Any]:
+    return notebooks()
 
 
 def cells(notebook: Any, source: str) -> list[Any]:
@@ -51,7 +59,7 @@ def html(cell: Any) -> str:
 
 
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.stem)
-def test_notebook_has_no_outputs_and_runs_without_an_error_or_a_widget(executed: dict[str, Any], page: Path) -> None:
+def test_notebook_has_no_outputs_and_runs_without_an_error_or_a_widget(executed: Mapping[str, Any], page: Path) -> None:
     assert [cell for cell in jupytext.read(page).cells if cell.get("outputs")] == []
     notebook = executed[page.stem]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -59,10 +67,24 @@ def test_notebook_has_no_outputs_and_runs_without_an_error_or_a_widget(executed:
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert [each for cell in code for each in cell.outputs if each.output_type == "error"] == []
     assert "widgets" not in notebook.metadata
+    shown = {kind for cell in code for each in cell.outputs for kind in each.get("data", ())}
+    assert [kind for kind in shown if "widget" in kind] == []
     assert [each for cell in code for each in cell.outputs if each.get("name") == "stderr"] == []
 
 
-def test_cell_of_an_evaluation_ends_with_the_card_and_no_bar(executed: dict[str, Any]) -> None:
+def test_notebooks_run_within_a_minute_of_their_kernels(executed: Mapping[str, Any]) -> None:
+    assert len(executed) == 3
+    assert sum(seconds(notebook) for notebook in executed.values()) < 60
+
+
+def seconds(notebook: Any) -> float:
+    """Return the seconds from the start of the first cell to the reply of the last."""
+    timed = [cell.metadata["execution"] for cell in notebook.cells if cell.cell_type == "code"]
+    first, last = timed[0]["iopub.status.busy"], timed[-1]["shell.execute_reply"]
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+
+
+def test_cell_of_an_evaluation_ends_with_the_card_and_no_bar(executed: Mapping[str, Any]) -> None:
     notebook = executed["evaluate_and_compare"]
     for cell in [*cells(notebook, 'log=runs / "baseline.jsonl"'), *cells(notebook, 'log=runs / "taught.jsonl"')]:
         assert "EvaluationResult" in html(cell)
@@ -73,7 +95,7 @@ def test_cell_of_an_evaluation_ends_with_the_card_and_no_bar(executed: dict[str,
     assert resumed.outputs[0].text == "True 24 of 48 were not run again\n"
 
 
-def test_optimization_shows_its_report_its_plots_and_the_changed_words(executed: dict[str, Any]) -> None:
+def test_optimization_shows_its_report_its_plots_and_the_changed_words(executed: Mapping[str, Any]) -> None:
     notebook = executed["optimize"]
     (searched,) = cells(notebook, "report = OptimizationReport.of(optimized)")
     assert "on 40 test rows" in html(searched)

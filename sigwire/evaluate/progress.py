@@ -350,11 +350,37 @@ class _NotebookProgress(_CountedProgress):
         self._handle.update(_bundle(progress), raw=True)
 
     def end(self, progress: EvaluationProgress, result: object) -> None:
-        render, card = getattr(result, "_repr_html_", None), getattr(result, "_card", None)
-        if not callable(render) or not callable(card) or not isinstance(shown := card(), Card):
+        if (card := _card_bundle(result)) is None:
             self.show(progress)
         else:
-            self._handle.update({"text/plain": text_card(shown), "text/html": render()}, raw=True)
+            self._handle.update(card, raw=True)
+            _show_once(result)
+
+
+def _card_bundle(result: object) -> dict[str, str] | None:
+    """Return the card of a result by MIME type; None if it has no card."""
+    render, card = getattr(result, "_repr_html_", None), getattr(result, "_card", None)
+    if not callable(render) or not callable(card) or not isinstance(shown := card(), Card):
+        return None
+    return {"text/plain": text_card(shown), "text/html": str(render())}
+
+
+def _show_once(result: object) -> None:
+    """Suppress a second card of the result in this cell, whose last expression it often is."""
+    shell: Any = sys.modules["IPython"].get_ipython()
+    formatter: Any = shell.display_formatter.ipython_display_formatter
+    display: Any = import_module("IPython.display").display
+
+    def show(other: object) -> None:
+        if other is not result:
+            display(_card_bundle(other), raw=True)
+
+    def forget(*_: object) -> None:
+        formatter.pop(type(result), None)
+        shell.events.unregister("post_run_cell", forget)
+
+    formatter.for_type(type(result), show)
+    shell.events.register("post_run_cell", forget)
 
 
 def _bundle(progress: EvaluationProgress) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,16 +28,11 @@ result = Evaluate(devset=devset, metric=lambda e, p: e.even == p.even, num_threa
 """
 
 
-@pytest.mark.long
-@pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
+
+
 def test_cell_of_an_evaluation_has_one_output_without_a_widget(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SIGWIRE_PROGRESS", "CI"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    cells = [nbformat.v4.new_code_cell(CODE.format(root=str(ROOT), threads=threads)) for threads in (1, 4)]
-    cells.append(nbformat.v4.new_code_cell("result"))
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
+    notebook = run(monkeypatch, *(CODE.format(root=str(ROOT), threads=threads) for threads in (1, 4)), "result")
     for cell, kind in zip(notebook.cells, ["display_data", "display_data", "execute_result"], strict=True):
         (output,) = cell.outputs
         assert output.output_type == kind
@@ -45,3 +41,27 @@ def test_cell_of_an_evaluation_has_one_output_without_a_widget(monkeypatch: pyte
         assert 'class="sigwire"' in output.data["text/html"]
         assert "<progress" not in output.data["text/html"]
     assert "widgets" not in notebook.metadata
+
+
+def test_cell_that_ends_with_the_evaluation_has_one_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = CODE.format(root=str(ROOT), threads=4)
+    evaluate = "Evaluate(devset=devset[:4], metric=lambda e, p: e.even == p.even)(program)"
+    notebook = run(
+        monkeypatch, f"{code}\nresult", evaluate, f"other = {evaluate}\ndisplay(result)\nother", "result, result"
+    )
+    kinds = [[output.output_type for output in cell.outputs] for cell in notebook.cells]
+    assert kinds == [["display_data"], ["display_data"], ["display_data"] * 2, ["execute_result"]]
+    shown = [
+        [output.data["text/plain"].split(" examples")[0] for output in cell.outputs] for cell in notebook.cells[:3]
+    ]
+    four, twenty = "EvaluationResult  program · 4", "EvaluationResult  program · 20"
+    assert shown == [[twenty], [four], [four, twenty]]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *cells: str) -> Any:
+    """Return a notebook of these cells after it ran in a kernel."""
+    for name in ("SIGWIRE_PROGRESS", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    return nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()

@@ -8,6 +8,7 @@ import re
 import sys
 import types
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -174,7 +175,8 @@ class Display:
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Display:
     found = Display()
     package: Any = types.ModuleType("IPython")
-    package.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    shell = types.SimpleNamespace(kernel=object(), display_formatter=mock.MagicMock(), events=mock.MagicMock())
+    package.get_ipython = lambda: shell
     package.display = types.ModuleType("IPython.display")
     package.display.display = found.display
     monkeypatch.setitem(sys.modules, "IPython", package)
