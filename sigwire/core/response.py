@@ -109,8 +109,9 @@ class Attempt(Value):
 
     A "redial" repeats an exchange whose reused connection the server had closed. "skip" and "joined" made no exchange: a layer
     refused it, or the call waited for an equal call; ``why`` has the reason. ``at``: seconds from the begin of the call to the
-    begin of the exchange. ``seconds``: its duration. ``queued`` and ``waited``: seconds in the limiter's queue and between
-    retries before it. ``cost``: US dollars. Equality ignores times, ``status`` (HTTP) and ``request_id``.
+    begin of the exchange. ``seconds``: its duration; ``first``: those until its first event, if streamed. ``queued`` and
+    ``waited``: seconds in the limiter's queue and between retries before it. ``cost``: US dollars. Equality ignores times,
+    ``status`` (HTTP) and ``request_id``.
     """
 
     purpose: Literal["ask", "repair", "extract", "retry", "redial", "skip", "joined"] = "ask"
@@ -125,6 +126,7 @@ class Attempt(Value):
     waited: float = field(default=0.0, compare=False)
     cost: float | None = None
     why: str | None = None
+    first: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -209,7 +209,7 @@ class BaseLM:
         self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[Entry]
     ) -> Steps[Response]:
         request = _wrapped_request(request)
-        with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
+        with watched_call("lm", self, lambda: _inputs(request, prompt, streamed)) as end:
             response = yield from self._entry_steps(request, streamed, entries)
             if self._history.size:
                 self._history.add(CallRecord(self.model, self.model_type, request, response, prompt))
@@ -425,10 +425,11 @@ def _price(model: str, usage: Usage, may_import: bool) -> float | None:
 price_with(_price)
 
 
-def _inputs(request: Request, prompt: str | None) -> dict[str, object]:
+def _inputs(request: Request, prompt: str | None, streamed: bool) -> dict[str, object]:
     """Return the inputs for callbacks: the request, and its form for DSPy's callbacks."""
     messages, kwargs = encode_call(request)
-    return {"request": request, "prompt": prompt, "messages": messages, **storable_options(kwargs)}
+    facts = {"request": request, "streamed": streamed, "prompt": prompt}
+    return {**facts, "messages": messages, **storable_options(kwargs)}
 
 
 def _wrapped_request(request: Request) -> Request:

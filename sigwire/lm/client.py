@@ -214,6 +214,11 @@ class LM(BaseLM):
         return self._connection.base_url
 
     @property
+    def address(self) -> str | None:
+        """The base URL of requests now, without secrets; ``None`` for a model inside this process."""
+        return None if (find := getattr(self._backend, "address", None)) is None else find()
+
+    @property
     def timeout(self) -> float | Timeout | None:
         """The time limits given in code; ``None`` for the defaults."""
         return self._connection.timeout

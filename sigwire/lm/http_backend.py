@@ -190,6 +190,10 @@ class HttpBackend:
         self._identities[kind, location] = identity
         return identity
 
+    def address(self) -> str:
+        """Return the base URL, without secrets. Reads the environment."""
+        return redact_url(self._resolver.base()[0])
+
     def option_names(self) -> Iterator[Collection[str] | None]:
         """Yield the options of each wire that a request of the model may take, the most common wire first."""
         row, kinds = self._provider, ((False, False), (True, False), (True, True))

@@ -93,7 +93,7 @@ def _next_chunk(reply: ReplyReader, framing: FrameDecoder) -> Steps[bytes | None
 def _without_ends(call: Call, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
     """Return the events to emit now, and count those with content."""
     shown = [event for event in events if not isinstance(event, _ENDS)]
-    call.emitted += len([event for event in shown if not isinstance(event, _EMPTY)])
+    call.count_emitted(len([event for event in shown if not isinstance(event, _EMPTY)]))
     return shown
 
 

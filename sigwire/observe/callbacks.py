@@ -2,7 +2,8 @@
 
 Watched code, sync or async, runs inside ``watched_call`` and passes its outputs to the value of that context manager.
 
-The listeners are the ``callbacks`` of the instance and those of ``settings``, which supplies them through ``listen_to``.
+The listeners are those of the process (``EVERYWHERE``), those of ``settings``, which supplies them through ``listen_to``, and
+the ``callbacks`` of the instance. If logging shows records of a kind of call, the listener that logs is added.
 Without listeners ``watched_call`` returns one shared object that does nothing. ``ACTIVE_CALL_ID`` is the id of the innermost
 watched call; it follows the context into threads and tasks. An error of a listener is a ``RuntimeWarning``.
 """
@@ -14,18 +15,27 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import partial
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.hooks import set_tool_call_hook
 from sigwire.errors import warn_user
+from sigwire.observe.tracing.loggers import is_logged
 
-__all__ = ["ACTIVE_CALL_ID", "BaseCallback", "CallHook", "CallbackLike", "listen_to", "watched_call"]
+__all__ = [
+    "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "ACTIVE_TURN", "EVERYWHERE", "BaseCallback", "CallHook", "CallbackLike",
+    "has_listeners", "listen_to", "watched_call",
+]  # fmt: skip
 
 FieldMap: TypeAlias = Mapping[str, Any]
 
 ACTIVE_CALL_ID: ContextVar[str | None] = ContextVar("sigwire_active_call_id", default=None)
 """The id of the innermost watched call; in a start handler, the id of its parent."""
+ACTIVE_TURN: ContextVar[int | None] = ContextVar("sigwire_active_turn", default=None)
+"""The turn of the agent around the running code, from 0."""
+ACTIVE_TOOL_CALL: ContextVar[Any] = ContextVar("sigwire_active_tool_call", default=None)
+"""The ``CurrentCall`` of the tool around the running code."""
 
 
 class BaseCallback:
@@ -33,7 +43,12 @@ class BaseCallback:
 
     Each ``on_<kind>_start(call_id, instance, inputs)`` is followed by one ``on_<kind>_end(call_id, outputs, exception)``
     with the same ``call_id``. On failure ``outputs`` is ``None`` and ``exception`` is the raised ``BaseException``.
-    Arguments are passed by name.
+    Arguments are passed by name. The inputs and outputs of a kind, if they are not those of the call itself:
+
+        lm         request, streamed, prompt; messages and options in OpenAI's form -> a ``Response``
+        evaluate   program, devset, metric and DSPy's options -> an ``EvaluationResult``
+        example    id, index, repeat, metric, and inputs: one run of an evaluation -> a ``Cell``
+        compile    the arguments of ``compile`` -> the program
 
     >>> class Printer(BaseCallback):
     ...     def on_tool_start(self, call_id, instance, inputs):
@@ -49,47 +64,22 @@ class BaseCallback:
     >>> _ = listen_to(previous)
     """
 
-    def on_module_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
-        """A call of a module starts."""
-
-    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A call of a module ended."""
-
-    def on_lm_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
-        """A call of a language model starts."""
-
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A call of a language model ended."""
-
-    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
-        """The formatting of inputs as a request starts."""
-
-    def on_adapter_format_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """The formatting of a request ended."""
-
-    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
-        """The parsing of an answer starts."""
-
-    def on_adapter_parse_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """The parsing of an answer ended."""
-
-    def on_tool_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
-        """A call of a tool starts."""
-
-    def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A call of a tool ended."""
-
-    def on_evaluate_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
-        """An evaluation starts. ``inputs`` has the program, the devset, the metric and ``callback_metadata``."""
-
-    def on_evaluate_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """An evaluation ended; ``outputs`` is its result."""
-
-    def on_compile_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
-        """A compilation starts. ``inputs`` has the arguments of ``compile``."""
-
-    def on_compile_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A compilation ended; ``outputs`` is the program."""
+    def on_module_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
+    def on_lm_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
+    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_adapter_format_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
+    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_adapter_parse_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
+    def on_tool_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
+    def on_evaluate_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_evaluate_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
+    def on_example_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_example_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
+    def on_compile_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
+    def on_compile_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
 
 
 CallHook: TypeAlias = "AbstractContextManager[Callable[[object], None], None]"
@@ -98,6 +88,8 @@ CallbackLike: TypeAlias = object
 """An object with some methods of ``BaseCallback``."""
 ListenerSource: TypeAlias = Callable[[], Sequence[CallbackLike]]
 
+EVERYWHERE: list[CallbackLike] = []
+"""The listeners for every call of the process, also in contexts with other callbacks."""
 _source: ListenerSource = tuple
 """Returns the current listeners. Set by ``settings``, which this room must not import."""
 
@@ -110,15 +102,21 @@ def listen_to(source: ListenerSource) -> ListenerSource:
 
 
 def watched_call(kind: str, instance: object, inputs: FieldValues | Callable[[], FieldValues]) -> CallHook:
-    """Watch a call of a kind: "module", "lm", "adapter_format", "adapter_parse", "tool", "evaluate" or "compile".
+    """Watch a call of a kind: a word of the handlers of ``BaseCallback``.
 
     ``inputs`` may be a function that returns them; it is called only if there are listeners.
     """
     callbacks: Sequence[CallbackLike] | None = getattr(instance, "callbacks", None)
     common = _source()
-    if not callbacks and not common:
+    if not callbacks and not common and not has_listeners(kind):
         return _UNWATCHED
-    return _WatchedCall(kind, instance, inputs, (*common, *(callbacks or ())))
+    logs = [import_module("sigwire.observe.tracing.logs").LISTENER] if is_logged(kind) else ()
+    return _WatchedCall(kind, instance, inputs, (*EVERYWHERE, *common, *(callbacks or ()), *logs))
+
+
+def has_listeners(kind: str) -> bool:
+    """Return True if the process has listeners for every call, or logs calls of this kind."""
+    return bool(EVERYWHERE) or is_logged(kind)
 
 
 set_tool_call_hook(partial(watched_call, "tool"))

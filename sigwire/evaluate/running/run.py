@@ -33,6 +33,7 @@ from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
+from sigwire.observe.callbacks import watched_call
 from sigwire.settings import Settings, context, current
 
 if TYPE_CHECKING:
@@ -180,8 +181,12 @@ class EvaluationRun:
         options, started = self._options, utc_now()
         example = self._examples[index]
         predictions: list[Any] = []
+        facts = {"id": self._ids[index], "index": index, "repeat": repeat, "metric": self._plan.name}
         try:
             with ExitStack() as stack:
+                end = stack.enter_context(
+                    watched_call("example", options, lambda: {**facts, "inputs": dict(example.inputs().items())})
+                )
                 if options.budget is not None:
                     stack.enter_context(options.budget)
                 if options.fresh:
@@ -196,6 +201,7 @@ class EvaluationRun:
                     raises=_RAISED[options.errors],
                     keep=predictions.append,
                 )
+                end(cell)
         except Exception as error:
             self._end_by(error, self._ids[index])
             return

@@ -51,15 +51,16 @@ class Call:
     (``time.monotonic()``) bounds all exchanges and waits: that of the context, and ``timeout`` seconds from the begin of the
     first exchange, so that a wait in the queue before it is not counted. ``started`` is the begin of the call and its rank in
     every queue: a retry keeps its place. ``emitted``: the number of events with content that were emitted; a layer repeats
-    nothing once an exchange has added to it. ``cache``: the mark of the answer of an exchange.
+    nothing once an exchange has added to it. ``first``: when the exchange emitted its first one. ``cache``: the mark of the
+    answer of an exchange.
 
     ``log`` has every exchange in order. Until ``record`` writes the next entry, ``purpose``, ``queued``, ``waited``, ``cost``
     and ``why`` are its values; a "redial" needs a new connection. ``headers`` are those of the exchange's reply, if it has any.
     """
 
     __slots__ = (
-        "_timeout", "_whole", "began", "cache", "cost", "deadline", "emitted", "headers", "layers", "log", "purpose", "queued",
-        "request", "started", "streamed", "target", "waited", "why",
+        "_timeout", "_whole", "began", "cache", "cost", "deadline", "emitted", "first", "headers", "layers", "log", "purpose",
+        "queued", "request", "started", "streamed", "target", "waited", "why",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +79,7 @@ class Call:
         self.purpose: Literal["ask", "retry", "redial"] = "ask"
         self.log: list[Attempt] = []
         self.emitted = 0
+        self.first: float | None = None
         self.cache: Literal["miss", "off"] = "off"
         self.began: float | None = None
         self.headers: Mapping[str, str] | None = None
@@ -100,9 +102,15 @@ class Call:
 
     def begin(self) -> None:
         """Begin an exchange. The backend calls it when the exchange has passed all layers."""
-        self.began, self.headers = time.monotonic(), None
+        self.began, self.first, self.headers = time.monotonic(), None, None
         if self._timeout is not None:
             self.start_timeout(self.began)
+
+    def count_emitted(self, events: int) -> None:
+        """Count emitted events with content, and note when the first one of the exchange was emitted."""
+        self.emitted += events
+        if events and self.first is None:
+            self.first = time.monotonic()
 
     def start_timeout(self, now: float) -> None:
         """Start the timeout, that of the whole call if this is a part of it."""
@@ -134,6 +142,7 @@ class Call:
                 self.waited,
                 self.cost,
                 self.why,
+                None if began is None or self.first is None else self.first - began,
             )
         )
         self.began = self.cost = self.why = None

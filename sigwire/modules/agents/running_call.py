@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.performing import current_frame
+from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 
 __all__ = ["CurrentCall", "current_call"]
 
@@ -21,6 +21,11 @@ class CurrentCall:
 
     def __init__(self, call: ToolCall | None) -> None:
         self._call, self._frame, self._key = call, current_frame(), ""
+
+    @property
+    def id(self) -> str:
+        """The id of the call; empty if no model called it."""
+        return self._call.id if self._call is not None else ""
 
     @property
     def name(self) -> str:
@@ -64,13 +69,13 @@ class CurrentCall:
         return sha256(text.encode()).hexdigest()[:32]
 
     def __enter__(self) -> None:
-        self._before = _current.get()
-        _current.set(self)
+        self._before = ACTIVE_TOOL_CALL.get()
+        ACTIVE_TOOL_CALL.set(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _current.set(self._before)
+        ACTIVE_TOOL_CALL.set(self._before)
 
 
 def current_call() -> CurrentCall:
@@ -79,7 +84,4 @@ def current_call() -> CurrentCall:
     >>> current_call().name
     ''
     """
-    return _current.get() or CurrentCall(None)
-
-
-_current: ContextVar[CurrentCall | None] = ContextVar("sigwire_running_call", default=None)
+    return ACTIVE_TOOL_CALL.get() or CurrentCall(None)
