@@ -41,6 +41,8 @@ from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
+    from sigwire.lm.preview.draft import Draft
+    from sigwire.lm.preview.preview import Preview
 
 __all__ = ["BaseLM", "LanguageModel"]
 
@@ -200,6 +202,22 @@ class BaseLM:
             async for event in events:
                 if type(event) is not Returned:
                     yield event
+
+    def preview(self, request: Request) -> Preview:
+        """Return the request as a call would send it. Sends nothing and needs no key; see ``Preview``.
+
+        >>> BaseLM("m").preview(Request((Message.user("Hi"),))).wire is None
+        True
+        """
+        from sigwire.lm.preview.preview import preview_of  # only previews need it
+
+        return preview_of(self, _wrapped_request(request), self._draft)
+
+    def _draft(self, request: Request) -> Draft:
+        """Return the request as the model sends it, with its encoding if it has one."""
+        from sigwire.lm.preview.draft import Draft
+
+        return Draft(request)
 
     def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
         """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""

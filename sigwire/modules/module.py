@@ -39,6 +39,7 @@ from sigwire.settings import Settings, current
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.call_log import CallLog
+    from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
 
 __all__ = ["Module", "StepsModule", "module_paths"]
@@ -134,6 +135,12 @@ class Module(ChecksKeywords, Walkable):
     def astream(self, *args: Any, **kwargs: Any) -> AsyncProgramStream[Any]:
         """``stream``, awaited."""
         return AsyncProgramStream(module_paths(self), lambda: self._located_steps(args, kwargs))
+
+    def preview(self, *args: Any, **kwargs: Any) -> Preview:
+        """Return the first request of a call before it is sent; also takes ``lm=``, ``demos=``, ``config=``. See ``Preview``."""
+        from sigwire.modules.preview.driving import first_preview
+
+        return first_preview(self, module_paths, args, kwargs)
 
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from sigwire.core.events import Finished, ProgramEvent, StreamEvent
 
 __all__ = [
-    "AsyncProgramStream", "EventPath", "EventReader", "ProgramStream", "event_path_of", "is_streamed",
-    "set_submit_listener", "set_turn", "submit_listener_of",
+    "AsyncProgramStream", "EventPath", "EventReader", "ProgramStream", "current_turn", "event_path_of",
+    "is_streamed", "set_submit_listener", "set_turn", "submit_listener_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -60,12 +60,14 @@ def event_path_of(module: object) -> EventPath:
 
 
 def set_turn(number: int | None) -> int | None:
-    """Set the turn of the events that follow; return the turn before. Does nothing if nothing is streamed."""
-    if not is_streamed():
-        return None
+    """Set the turn of the events and calls that follow; return the turn before."""
     before = _turn.get()
     _turn.set(number)
     return before
+
+
+current_turn: Callable[[], int | None] = _turn.get
+"""Return the turn of the running agent."""
 
 
 class EventReader(Protocol):
