@@ -156,8 +156,9 @@ NO_OPTIONS = {
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions EvaluationProgress "
         "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Message "
-        "OptimizationReport PendingCall ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request "
-        "Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage "
+        "ModelCall OptimizationReport PendingCall Preview ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta "
+        "Repair Request Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone "
+        "ToolResult Usage "
         "UsageUpdate Where"
     ),
 }

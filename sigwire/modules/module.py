@@ -26,6 +26,7 @@ from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
+from sigwire.lm.preview.place import enter, find_paths_with, program
 from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
@@ -38,7 +39,7 @@ from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
-    from sigwire.lm.call_log import CallLog
+    from sigwire.lm.preview.call_log import CallLog
     from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
 
@@ -104,19 +105,27 @@ class Module(ChecksKeywords, Walkable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run, blocking. Works in any thread, also inside a running event loop."""
+        is_outermost = enter(self)
         try:
             return run(self.call_steps(*args, **kwargs))
         except Exception as error:
             self._locate(error)
             raise
+        finally:
+            if is_outermost:
+                program.set(None)
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Run, awaited."""
+        is_outermost = enter(self)
         try:
             return await arun(self.call_steps(*args, **kwargs))
         except Exception as error:
             self._locate(error)
             raise
+        finally:
+            if is_outermost:
+                program.set(None)
 
     def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
         """Run, blocking, and yield events; the last is ``Finished``. See ``sigwire.modules.program_stream``.
@@ -137,7 +146,7 @@ class Module(ChecksKeywords, Walkable):
         return AsyncProgramStream(module_paths(self), lambda: self._located_steps(args, kwargs))
 
     def preview(self, *args: Any, **kwargs: Any) -> Preview:
-        """Return the first request of a call before it is sent; also takes ``lm=``, ``demos=``, ``config=``. See ``Preview``."""
+        """Return the first request of a call, and send nothing. Also takes ``lm=``, ``demos=`` and ``config=``."""
         from sigwire.modules.preview.driving import first_preview
 
         return first_preview(self, module_paths, args, kwargs)
@@ -152,6 +161,7 @@ class Module(ChecksKeywords, Walkable):
         return self._entry_steps(args, kwargs)
 
     def _located_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[object]:
+        enter(self)  # a stream has a context of its own
         try:
             return (yield from self.call_steps(*args, **kwargs))
         except Exception as error:
@@ -376,22 +386,16 @@ class Module(ChecksKeywords, Walkable):
 
         Calls are recorded only if ``max_history_size`` is set (``configure(max_history_size=100)``).
         """
-        from sigwire.lm.call_log import print_entries
+        from sigwire.lm.preview.printing import print_log
 
-        if not self.history:
-            print(
-                f"{type(self).__name__} has no recorded calls. Write configure(max_history_size=100) before the call; "
-                "a model's own lm.inspect_history() works without.",
-                file=file,
-            )
-        print_entries(self.history[-n:] if n > 0 else [], file)
+        print_log(type(self).__name__, self._log, n, file)
 
     def _history_log(self, values: Settings) -> CallLog | None:
         size = values.max_history_size
         if not size:
             return None
         if self._log is None or self._log.size != size:
-            from sigwire.lm.call_log import CallLog
+            from sigwire.lm.preview.call_log import CallLog
 
             self._log = CallLog(size)
         return self._log
@@ -461,6 +465,9 @@ def module_paths(module: Module) -> dict[int, str]:
     """Return the paths of a module and of those inside it, by the id of the module."""
     paths = {id(part): name.removeprefix("self.") for name, part in reversed(list(module.named_sub_modules()))}
     return {**paths, id(module): "self"}
+
+
+find_paths_with(module_paths)
 
 
 class _ForwardEffect:

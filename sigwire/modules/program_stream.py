@@ -24,13 +24,14 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
+from sigwire.lm.preview.place import turn
 
 if TYPE_CHECKING:
     from sigwire.core.events import Finished, ProgramEvent, StreamEvent
 
 __all__ = [
-    "AsyncProgramStream", "EventPath", "EventReader", "ProgramStream", "current_turn", "event_path_of",
-    "is_streamed", "set_submit_listener", "set_turn", "submit_listener_of",
+    "AsyncProgramStream", "EventPath", "EventReader", "ProgramStream", "event_path_of", "is_streamed",
+    "set_submit_listener", "set_turn", "submit_listener_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -45,7 +46,6 @@ class EventPath(NamedTuple):
 
 # Module paths by the id of the module; None if nothing is streamed.
 _paths: ContextVar[Mapping[int, str] | None] = ContextVar("sigwire_streamed_paths", default=None)
-_turn: ContextVar[int | None] = ContextVar("sigwire_streamed_turn", default=None)
 
 
 def is_streamed() -> bool:
@@ -56,18 +56,14 @@ def is_streamed() -> bool:
 def event_path_of(module: object) -> EventPath:
     """Return the path of a module in the streamed program. A module outside the program has the name of its class."""
     paths = _paths.get() or {}
-    return EventPath(paths.get(id(module)) or type(module).__name__, _turn.get())
+    return EventPath(paths.get(id(module)) or type(module).__name__, turn.get())
 
 
 def set_turn(number: int | None) -> int | None:
     """Set the turn of the events and calls that follow; return the turn before."""
-    before = _turn.get()
-    _turn.set(number)
+    before = turn.get()
+    turn.set(number)
     return before
-
-
-current_turn: Callable[[], int | None] = _turn.get
-"""Return the turn of the running agent."""
 
 
 class EventReader(Protocol):
@@ -119,7 +115,7 @@ class _Stream(Generic[T]):
         self._outcome: _StreamOutcome[T] = _StreamOutcome()
         self._context: Context = copy_context()
         self._context.run(_paths.set, paths)
-        self._context.run(_turn.set, None)
+        self._context.run(turn.set, None)
 
     @property
     def value(self) -> T:

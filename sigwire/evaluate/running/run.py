@@ -31,6 +31,7 @@ from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.lm.preview.place import enter
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
 from sigwire.settings import Settings, context, current
@@ -179,6 +180,7 @@ class EvaluationRun:
             set_scope(self._scope)
         options, started = self._options, utc_now()
         example = self._examples[index]
+        enter(self._program, self._ids[index])
         predictions: list[Any] = []
         try:
             with ExitStack() as stack:

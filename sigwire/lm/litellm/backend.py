@@ -87,7 +87,7 @@ class LiteLLM:
         return answer_once(call, partial(self._exchange, call))
 
     def first_arguments(self, call: Call) -> tuple[JsonObject, EncodedRequest]:
-        """Return the arguments of LiteLLM's function and the encoded request of a call. Calls no function that returns a key."""
+        """Return the arguments of LiteLLM's function, without a key, and the encoded request of a call."""
         unkeyed = replace(self._connection, api_key=None)
         prepared = run(LiteLLM(self._model, unkeyed)._prepare(call))
         return prepared.arguments, prepared.sent

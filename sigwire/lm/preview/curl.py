@@ -25,9 +25,7 @@ def curl_command(url: str, headers: Mapping[str, str], body: JsonValue, text: st
       -H 'authorization: Bearer '"$ACME_API_KEY" \
       --data-raw '{"q":"it'"'"'s $HOME"}'
     """
-    json_text = _printable_json(
-        json.dumps(body, ensure_ascii=False, separators=(",", ":")) if text is None else text
-    )
+    json_text = _printable_json(json.dumps(body, ensure_ascii=False, separators=(",", ":")) if text is None else text)
     lines = [f"curl -X POST {shlex.quote(visible(url))}", *(_header(*header) for header in headers.items())]
     if len(json_text) <= _LONGEST_ARGUMENT:
         return " \\\n  ".join([*lines, f"--data-raw {shlex.quote(json_text)}"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from sigwire.core.json import JsonObject
@@ -69,23 +69,25 @@ class NamedKeyResolver(EndpointResolver):
     """Resolves endpoints with ``env:NAME`` in place of keys. Calls no function that returns a key."""
 
     def _key(self, base: str, given: bool, users: Mapping[str, str]) -> ResolvedKey:
-        row, options = self._provider, self._connection
-        if users and any(key.header in users for key in row.keys):
+        row = self._provider
+        if users and not users.keys().isdisjoint(key.header for key in row.keys):
             return ResolvedKey()
-        if options.api_key is not None:
-            # The variable of the row is named at the row's hosts only: a command with it would send that key.
-            first = row.keys[0] if row.keys else ApiKey("")
-            return _named(first, first.variable if not given or self.is_own_host(base) else "")
-        fitting = [key for key in row.keys if self._may_send(key, base, given)]
+        if self._connection.api_key is None:
+            return self._variable_key([key for key in row.keys if self._may_send(key, base, given)])
+        # The variable of the row is named at the row's hosts only: a command with it would send that key.
+        first = row.keys[0] if row.keys else ApiKey("")
+        return _named(first, first.variable if not given or self.is_own_host(base) else "")
+
+    def _variable_key(self, fitting: Sequence[ApiKey]) -> ResolvedKey:
+        """Return the key of the first variable that is set; without one the first, if the provider needs a key."""
         found = [key for key in fitting if os.environ.get(key.variable, "").strip()]
-        if found or (row.key == "needed" and fitting):
-            return _named((found or fitting)[0])
-        return ResolvedKey()
+        if not found and self._provider.key == "needed":
+            found = list(fitting)
+        return _named(found[0], found[0].variable) if found else ResolvedKey()
 
 
-def _named(key: ApiKey, variable: str | None = None) -> ResolvedKey:
-    name = (key.variable if variable is None else variable) or "API_KEY"
-    return ResolvedKey({key.header: key.form.format(KEY_MARK + name)})
+def _named(key: ApiKey, variable: str) -> ResolvedKey:
+    return ResolvedKey({key.header: key.form.format(KEY_MARK + (variable or "API_KEY"))})
 
 
 def _cache_state(backend: object, request: Request, choice: CacheChoice) -> CacheState:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request
@@ -22,9 +22,11 @@ from sigwire.lm.secrets import Secret, redact_url
 from sigwire.show.card import Card, HasCard
 
 if TYPE_CHECKING:
-    from sigwire.lm.call_log import CallRecord
+    from sigwire.lm.preview.call_log import CallLog
 
 __all__ = ["Preview", "Previewed", "preview_of"]
+
+_Row: TypeAlias = tuple[str, Sequence[str]]
 
 
 class Previewed(Protocol):
@@ -158,21 +160,24 @@ class Preview(HasCard):
 
     def _card(self) -> Card:
         wire = self.wire
-        rows: list[tuple[str, Sequence[str]]] = []
-        if wire is not None:
-            rows.append(("wire", [" ".join(part for part in (wire["method"], wire["url"]) if part)]))
-            rows += [(name, [value]) for name, value in wire["headers"].items()]
-        if self.path is not None:
-            rows.append(("path", [self.path if self.turn is None else f"{self.path}, turn {self.turn}"]))
-        rows.append(("tokens", [f"{self.tokens} by {self.tokens.method}"]))
-        if self._knows_price():
-            known = [_dollars("≈", self.price), _dollars("≤", self.ceiling)]
-            rows.append(("price", [" · ".join(filter(None, known)) or "cost unknown"]))
-        rows.append(("cache", [self.cache]))
+        rows = [*self._wire_rows(wire), *self._estimate_rows(), ("cache", [self.cache])]
         rows += [("sent", [f"{self.repeat} times"])] if self.repeat > 1 else []
         rows += [("warning", [f"{each.feature}: {each.detail}"]) for each in self.warnings]
         rows += [("error", [str(error)]) for error in self.errors]
         return Card("Preview", self.model, rows, children=list(self._parts(wire)))
+
+    def _wire_rows(self, wire: Mapping[str, Any] | None) -> Iterable[_Row]:
+        if wire is not None:
+            yield "wire", [" ".join(part for part in (wire["method"], wire["url"]) if part)]
+            yield from ((name, [value]) for name, value in wire["headers"].items())
+        if self.path is not None:
+            yield "path", [self.path if self.turn is None else f"{self.path}, turn {self.turn}"]
+
+    def _estimate_rows(self) -> Iterable[_Row]:
+        yield "tokens", [f"{self.tokens} by {self.tokens.method}"]
+        if self._knows_price():
+            known = [_dollars("≈", self.price), _dollars("≤", self.ceiling)]
+            yield "price", [" · ".join(filter(None, known)) or "cost unknown"]
 
     def _parts(self, wire: Mapping[str, Any] | None) -> Iterable[Card]:
         request = self.request
@@ -189,13 +194,14 @@ def preview_of(
     lm: Previewed,
     request: Request,
     draft: Callable[[Request], Draft] | None = None,
-    records: Callable[[], Iterable[CallRecord]] = tuple,
+    log: CallLog | None = None,
 ) -> Preview:
-    """Return the preview of a request. ``draft``: the model's encoder. ``records``: its earlier calls, oldest first."""
+    """Return the preview of a request. ``draft``: the model's encoder. ``log``: its earlier calls."""
+    calls = partial(_counted, log)
     try:
         made = Draft(request) if draft is None else draft(request)
     except CallerError as error:
-        return Preview(lm.model, request, errors=(error,), _draft=Draft(request), _calls=lambda: _counted(records()))
+        return Preview(lm.model, request, errors=(error,), _draft=Draft(request), _calls=calls)
     return Preview(
         lm.model,
         made.request,
@@ -203,19 +209,19 @@ def preview_of(
         repeat=made.repeat,
         cache=made.cache,
         _draft=made,
-        _calls=lambda: _counted(records()),
+        _calls=calls,
     )
 
 
-def _counted(records: Iterable[CallRecord]) -> list[tuple[Request, int]]:
+def _counted(log: CallLog | None) -> list[tuple[Request, int]]:
     """Return the requests whose input tokens the provider counted."""
-    found = [(record.request, record.response) for record in records]
+    found = [(record.request, record.response) for record in (() if log is None else log.records)]
     return [(request, r.usage.input_tokens) for request, r in found if r.cache != "hit" and r.usage.input_tokens]
 
 
 def _tool_name(tool: JsonObject) -> str:
     function = tool.get("function")
-    return str(cast("JsonObject", function).get("name") if isinstance(function, dict) else tool.get("type"))
+    return str(function.get("name") if isinstance(function, dict) else tool.get("type"))
 
 
 def _masked(value: JsonValue) -> JsonValue:

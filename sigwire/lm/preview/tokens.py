@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sigwire.core.json import dumps
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Part, TextPart, ThinkingPart
@@ -54,13 +54,6 @@ class TokenEstimate:
         return " + ".join([f"{self.short} (±{self.margin} %)" if self.margin else self.short, *self.media])
 
 
-class _Call(NamedTuple):
-    """A request, and the input tokens that the provider counted."""
-
-    request: Request
-    tokens: int
-
-
 _MOST_CALLS = 20
 _LEAST_CALLS = 3
 _MESSAGE, _ANSWER = 4, 3  # tokens around each message, and before the answer (OpenAI's cookbook, "how to count tokens")
@@ -77,21 +70,19 @@ def estimate_tokens(model: str, request: Request, calls: Iterable[tuple[Request,
     ('≈13 (±15 %)', '≈24 (±5 %)')
     """
     media = _media(request.messages)
-    texts, is_plain = _texts(request), not request.tools and request.response_format is None
-    around = _MESSAGE * len(request.messages) + _ANSWER
     count = _vocabulary_of(model)
     if count is not None:
-        return TokenEstimate(sum(map(count, texts)) + around, 0 if is_plain and not media else 5, "tiktoken", media)
+        is_exact = not (request.tools or request.response_format or media)
+        return TokenEstimate(
+            sum(map(count, _texts(request))) + _around(request), 0 if is_exact else 5, "tiktoken", media
+        )
     family = _family(model)
-    guess = _guess(texts, family) + around
-    known = [_Call(*call) for call in [*calls][-_MOST_CALLS:] if call[1] > 0 and not _media(call[0].messages)]
+    known = [call for call in [*calls][-_MOST_CALLS:] if call[1] > 0 and not _media(call[0].messages)]
     if len(known) < _LEAST_CALLS:
-        return TokenEstimate(guess, 15, f"characters, {family} ratios", media)
-    guessed = sum(
-        _guess(_texts(call.request), family) + _MESSAGE * len(call.request.messages) + _ANSWER for call in known
-    )
-    ratio = min(max(sum(call.tokens for call in known) / guessed, 0.25), 4.0)
-    return TokenEstimate(round(guess * ratio), 5, f"characters, corrected by {len(known)} calls", media)
+        return TokenEstimate(_guess(request, family), 15, f"characters, {family} ratios", media)
+    ratio = sum(tokens for _, tokens in known) / sum(_guess(earlier, family) for earlier, _ in known)
+    corrected = round(_guess(request, family) * min(max(ratio, 0.25), 4.0))
+    return TokenEstimate(corrected, 5, f"characters, corrected by {len(known)} calls", media)
 
 
 def tokens_of_messages(model: str, messages: Sequence[Message]) -> int:
@@ -119,12 +110,14 @@ def _texts_of(part: Part) -> list[str]:
     return []
 
 
+_KINDS: Mapping[type, str] = {ImagePart: "image", AudioPart: "audio part", FilePart: "file"}
+
+
 def _media(messages: Iterable[Message]) -> tuple[str, ...]:
     """Return the number of parts of each kind that are not text: "2 images"."""
     parts = [part for message in messages for part in message.parts]
     parts += [item for part in parts if isinstance(part, ToolResult) for item in part.media]
-    kinds = ((ImagePart, "image"), (AudioPart, "audio part"), (FilePart, "file"))
-    counts = Counter(name for part in parts for kind, name in kinds if isinstance(part, kind))
+    counts = Counter(_KINDS[type(part)] for part in parts if type(part) in _KINDS)
     return tuple(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
 
 
@@ -159,9 +152,14 @@ def _family(model: str) -> str:
     return next((family for word, family in _FAMILIES.items() if word in name), "openai")
 
 
-def _guess(texts: Iterable[str], family: str) -> int:
-    ratios = _RATIOS[family]
-    return round(sum(_count(text, name) / ratios[name] for text in texts for name in _classes_of(text)))
+def _guess(request: Request, family: str) -> int:
+    ratios, texts = _RATIOS[family], _texts(request)
+    tokens = sum(_count(text, name) / ratios[name] for text in texts for name in _classes_of(text))
+    return round(tokens) + _around(request)
+
+
+def _around(request: Request) -> int:
+    return _MESSAGE * len(request.messages) + _ANSWER
 
 
 def _classes_of(text: str) -> Iterable[str]:

@@ -15,9 +15,9 @@ from sigwire.effects.performing import Frame, performing
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.lm.policy.money.budget import Budget
+from sigwire.lm.preview.place import turn
 from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.ask import Ask
-from sigwire.modules.program_stream import current_turn
 from sigwire.modules.tree.walk import Predictor
 from sigwire.settings import context
 
@@ -82,7 +82,12 @@ def drive_program(
             effect = effect.load(effect.dump(effect.settle({"result": "made up by the preview"})))
         return (yield effect)
 
-    settings = {"callbacks": [], "track_usage": False, "max_history_size": 0, **({} if lm is None else {"lm": lm})}
+    settings: dict[str, Any] = {
+        "callbacks": [],
+        "track_usage": False,
+        "max_history_size": 0,
+        **({} if lm is None else {"lm": lm}),
+    }
     try:
         # The budget refuses the calls that no predictor makes.
         with context(**settings), performing(Frame(perform)), Budget(tokens=1):
@@ -98,7 +103,7 @@ def _preview_of_ask(ask: Ask, paths: Mapping[int, str]) -> Preview:
     lm: Any = ask.lm
     made = lm.preview(ask.request) if hasattr(lm, "preview") else preview_of(lm, ask.request)
     module = None if ask.reader_factory is None else ask.reader_factory.module
-    return replace(cast(Preview, made), path=paths.get(id(module)), turn=current_turn())
+    return replace(cast(Preview, made), path=paths.get(id(module)), turn=turn.get())
 
 
 # --- lm=, demos= and config= of a program that does not take them -----------------------------------------
@@ -132,5 +137,5 @@ def _options_of(program: PreviewedProgram, kwargs: Mapping[str, object]) -> dict
     import inspect
 
     entry = getattr(program, "forward", None) or getattr(program, "aforward", None)
-    known = inspect.signature(entry).parameters if entry is not None else {}
+    known = set(inspect.signature(entry).parameters) if entry is not None else set[str]()
     return {name: value for name, value in given.items() if name not in known}

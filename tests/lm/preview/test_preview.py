@@ -28,7 +28,7 @@ from sigwire.testing import FakeProvider
 from tests.lm.calls import HELLO, TOOL, forget_keys
 
 CANARY = "-".join(("canary", "7Kq", "secret"))
-NASTY = "it's \"$HOME\" `id` $(id) \\ \u202e\x1b[31m\n%s é 日本"
+NASTY = 'it\'s "$HOME" `id` $(id) \\ \u202e\x1b[31m\n%s é 日本'
 
 
 def asking(text: str, **options: Any) -> Request:
@@ -121,7 +121,9 @@ def test_function_that_returns_a_key_is_not_called() -> None:
 def test_litellm_preview_has_the_arguments_without_the_key() -> None:
     if importlib.util.find_spec("litellm") is None:
         pytest.skip("LiteLLM is not installed")
-    preview = LM("litellm/bedrock/anthropic.claude-3-haiku-20240307-v1:0", api_key=CANARY, temperature=0.5).preview(HELLO)
+    preview = LM("litellm/bedrock/anthropic.claude-3-haiku-20240307-v1:0", api_key=CANARY, temperature=0.5).preview(
+        HELLO
+    )
     assert preview.wire is not None
     assert preview.wire["method"] == "litellm.completion"
     assert preview.wire["body"]["temperature"] == 0.5
@@ -156,13 +158,13 @@ def test_features_that_the_encoder_drops_are_warnings_of_the_preview() -> None:
 
 
 def test_tokens_are_corrected_by_the_calls_that_the_provider_counted() -> None:
-    lm = FakeLM(lambda _: "a", usage=Usage(input_tokens=40, output_tokens=1))
+    lm = FakeLM(lambda _: "a", usage=Usage(input_tokens=20, output_tokens=1))
     before = lm.preview(HELLO).tokens
     for _ in range(3):
         lm.respond(HELLO)
     after = lm.preview(HELLO).tokens
     assert (before.margin, after.margin) == (15, 5)
-    assert after.count == 40 > before.count
+    assert after.count == 20 > before.count
     assert "3 calls" in after.method
 
 
