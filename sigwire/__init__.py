@@ -63,15 +63,17 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
     from sigwire.lm.policy.money.prices import Price, prices
     from sigwire.lm.policy.retry import RetryPolicy
+    from sigwire.lm.preview.model_call import ModelCall
+    from sigwire.lm.preview.preview import Preview
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.running_call import current_call
     from sigwire.modules.agents.toolbox import Toolbox
-    from sigwire.modules.ask import inspect_history
     from sigwire.modules.batch import BatchRun
     from sigwire.modules.chain_of_thought import ChainOfThought, Reasoned
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
+    from sigwire.modules.preview.history import history, inspect_history
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
     from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
@@ -109,18 +111,18 @@ __all__ = [
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
     "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
     "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError",
-    "ModelError", "Module", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
-    "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct",
-    "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response",
+    "ModelCall", "ModelError", "Module", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
+    "OutputTruncated", "PendingCall", "Predict", "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent",
+    "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response",
     "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature",
     "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
     "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
     "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
     "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement",
     "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache",
-    "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score",
-    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority",
-    "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
+    "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "history",
+    "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records",
+    "majority", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
     "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
@@ -175,11 +177,13 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.policy.money.budget": "Budget",
     "sigwire.lm.policy.money.prices": "Price prices",
     "sigwire.lm.policy.retry": "RetryPolicy",
+    "sigwire.lm.preview.model_call": "ModelCall",
+    "sigwire.lm.preview.preview": "Preview",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
-    "sigwire.modules.ask": "inspect_history",
     "sigwire.modules.batch": "BatchRun",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
+    "sigwire.modules.preview.history": "history inspect_history",
     "sigwire.modules.agents.react": "ReAct",
     "sigwire.modules.agents.run": "AgentRun ReActStep",
     "sigwire.modules.agents.running_call": "current_call",

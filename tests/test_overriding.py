@@ -48,7 +48,7 @@ USED = {
 CALLED_BY_USERS = {
     "lm": {
         "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "history",
-        "history_size", "inspect_history", "load_state",
+        "history_size", "inspect_history", "load_state", "preview",
         "remaining", "supported_params", "supports_function_calling", "supports_reasoning", "supports_response_schema",
     },
     "adapter": {
@@ -59,7 +59,7 @@ CALLED_BY_USERS = {
     "module": {
         "abatch", "batch", "dump_state", "get_config", "get_lm", "history", "inspect_history", "load", "load_result",
         "load_state", "map_named_predictors", "named_parameters", "named_predictors", "named_sub_modules", "parameters",
-        "predictors", "prepare_state", "reset", "reset_copy", "save", "set_lm", "update_config",
+        "predictors", "prepare_state", "preview", "reset", "reset_copy", "save", "set_lm", "update_config",
     },
     "tool": {"from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "to_json", "web_search"},
 }  # fmt: skip

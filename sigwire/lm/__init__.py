@@ -5,7 +5,7 @@ backend         Backend, and which one a model gets        http_backend   row, c
 litellm         the backend for providers without a row    offline        the embedded model: no key, no network
 providers       the provider table, endpoints and keys     policy         layers around exchanges: retries
 codecs          canonical values <-> a wire's JSON, pure    http           HTTP clients, blocking and awaited
-stream_events   streamed replies as events                 call_log       the last calls of a model
+stream_events   streamed replies as events                 preview        requests before they are sent; the last calls
 openai_dicts    OpenAI-shaped dicts <-> canonical values   option_aliases, secrets   options by name
 fake            FakeLM for tests
 """

@@ -30,10 +30,10 @@ from sigwire.effects.emitting import Emit, Returned, astream, stream
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import CallerError, ConfigurationError, InputError, StateError
-from sigwire.lm.call_log import CallLog, CallRecord, print_entries
 from sigwire.lm.openai_dicts import decode_request, encode_call, encode_outputs
 from sigwire.lm.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
 from sigwire.lm.policy.cache.choice import CacheMode
+from sigwire.lm.preview.call_log import CallLog, CallRecord
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_usage
@@ -41,6 +41,9 @@ from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
+    from sigwire.lm.preview.draft import Draft
+    from sigwire.lm.preview.preview import Preview
+    from sigwire.lm.preview.printing import HistoryFormat
 
 __all__ = ["BaseLM", "LanguageModel"]
 
@@ -201,6 +204,22 @@ class BaseLM:
                 if type(event) is not Returned:
                     yield event
 
+    def preview(self, request: Request) -> Preview:
+        """Return the request as a call would send it. Sends nothing and needs no key; see ``Preview``.
+
+        >>> BaseLM("m").preview(Request((Message.user("Hi"),))).wire is None
+        True
+        """
+        from sigwire.lm.preview.preview import preview_of  # only previews need it
+
+        return preview_of(self, _wrapped_request(request), self._draft, self._history)
+
+    def _draft(self, request: Request) -> Draft:
+        """Return the request as the model sends it, with its encoding if it has one."""
+        from sigwire.lm.preview.draft import Draft
+
+        return Draft(request)
+
     def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
         """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""
         return self._logged_steps(request, prompt, streamed, self._entries)
@@ -210,7 +229,11 @@ class BaseLM:
     ) -> Steps[Response]:
         request = _wrapped_request(request)
         with watched_call("lm", self, lambda: _inputs(request, prompt, streamed)) as end:
-            response = yield from self._entry_steps(request, streamed, entries)
+            try:
+                response = yield from self._entry_steps(request, streamed, entries)
+            except Exception as error:
+                self._history.add_failure(CallRecord(self.model, self.model_type, request, prompt=prompt), error)
+                raise
             if self._history.size:
                 self._history.add(CallRecord(self.model, self.model_type, request, response, prompt))
             end(response)
@@ -281,9 +304,11 @@ class BaseLM:
             raise InputError(f"The history of {self.model!r} takes no other calls; lm.history = [] empties it.")
         self._history = calls if isinstance(calls, CallLog) else CallLog(self.history_size)
 
-    def inspect_history(self, n: int = 1, file: TextIO | None = None) -> None:
-        """Print the last ``n`` calls, to the terminal or to ``file``."""
-        print_entries(self.history[-n:] if n > 0 else [], file)
+    def inspect_history(self, n: int = 1, file: TextIO | None = None, *, format: HistoryFormat = "text") -> None:
+        """Print the last ``n`` calls, failed ones included, to the terminal or to ``file``: for people, "wire" or "json"."""
+        from sigwire.lm.preview.printing import print_calls  # only printing needs it
+
+        print_calls(self.history.records[-n:] if n > 0 else [], file, format, self.preview)
 
     def __repr__(self) -> str:
         known = vars(self)  # without an attribute if the making of the model failed

@@ -36,6 +36,7 @@ from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import Transport
     from sigwire.lm.policy.money.prices import Price
+    from sigwire.lm.preview.draft import Draft
 
 __all__ = ["LM"]
 
@@ -133,13 +134,22 @@ class LM(BaseLM):
     # --- calls
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        call, choice = self._call(request, streamed)
+        outer = self._outer_layers(choice)
+        return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
+
+    def _call(self, request: Request, streamed: bool) -> tuple[Call, CacheChoice | None]:
         request, choice = self._with_options(request), None
         if not CACHE_OPTIONS.isdisjoint(request.options):
             options, choice = read_choice(request.options, self.cache)
             request = request.with_options(options)
-        call = Call(request, self._target, streamed=streamed, timeout=self._total)
-        outer = self._outer_layers(choice)
-        return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
+        return Call(request, self._target, streamed=streamed, timeout=self._total), choice
+
+    def _draft(self, request: Request) -> Draft:
+        from sigwire.lm.preview.draft import draft_of  # only previews need it
+
+        call, choice = self._call(request, streamed=False)
+        return draft_of(self._backend, call, choice or choice_of(self.cache), self._price)
 
     def _answer(self, call: Call) -> Steps[Response]:
         call.layers = self._layers()  # a hit needs none

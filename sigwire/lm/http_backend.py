@@ -112,9 +112,7 @@ class HttpBackend:
 
         Raises ``CallerError`` before anything is sent if the request cannot be encoded, and ``LMError`` for a failed call.
         """
-        route = self._route(_tool_kind(call.request))
-        self._check_tools(call.request)
-        sent = route.codec.encode(call.request, route.target, stream=call.streamed)
+        route, sent = self._encode(call)
         if call.streamed and (sent.repeat != 1 or not hasattr(route.codec, "decoder")):
             response = yield from self.answer(call.without_stream())
             yield _emit_all(call, response)
@@ -124,6 +122,19 @@ class HttpBackend:
         except LMInvalidRequestError as error:
             return (yield from self._send_alternative(call, route, sent, error))
         return response.with_attempts(call.log)
+
+    def first_exchange(
+        self, call: Call, resolver: Callable[..., EndpointResolver]
+    ) -> tuple[HttpRequest, EncodedRequest]:
+        """Return the first exchange of a call and its encoded request, with an endpoint of another ``resolver``."""
+        route, sent = self._encode(call)
+        resolved = resolver(self._provider, self._name, self._connection, self._model).endpoint(sent.headers)
+        return self._http_request(call, route, sent, resolved), sent
+
+    def _encode(self, call: Call) -> tuple[_WireRoute, EncodedRequest]:
+        route = self._route(_tool_kind(call.request))
+        self._check_tools(call.request)
+        return route, route.codec.encode(call.request, route.target, stream=call.streamed)
 
     def _send_alternative(self, call: Call, route: _WireRoute, sent: EncodedRequest, error: LMError) -> Steps[Response]:
         """Answer with another form of a refused request, if the codec has one. It is not streamed, but emitted whole."""

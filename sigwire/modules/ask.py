@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
@@ -26,16 +26,17 @@ from sigwire.keywords import check_keywords
 from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
+from sigwire.observe.place import asking
 from sigwire.observe.usage import UsageTracker, record_usage, track_usage
 from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
     from sigwire.core.events import ProgramEvent, StreamEvent
     from sigwire.lm.base import LanguageModel
-    from sigwire.lm.call_log import CallLog
+    from sigwire.lm.preview.call_log import CallLog
 
 __all__ = [
-    "Ask", "EventReaderFactory", "check_config", "inspect_history", "recording_calls", "resolve_lm", "usage_totals",
+    "Ask", "EventReaderFactory", "check_config", "recording_calls", "resolve_lm", "usage_totals",
 ]  # fmt: skip
 
 
@@ -61,13 +62,29 @@ class Ask:
         """Ask and wait, blocking."""
         if in_stream():
             return run(self.streamed())
-        return self._record_call(self.lm.respond(self.request))
+        before, factory = asking.get(), self.reader_factory
+        asking.set(factory and factory.module)
+        try:
+            return self._record_call(self.lm.respond(self.request))
+        except Exception as error:
+            self._record_failure(error)
+            raise
+        finally:
+            asking.set(before)
 
     async def arun(self) -> Response:
         """Ask and await."""
         if in_stream():
             return await arun(self.streamed())
-        return self._record_call(await self.lm.arespond(self.request))
+        before, factory = asking.get(), self.reader_factory
+        asking.set(factory and factory.module)
+        try:
+            return self._record_call(await self.lm.arespond(self.request))
+        except Exception as error:
+            self._record_failure(error)
+            raise
+        finally:
+            asking.set(before)
 
     def streamed(self) -> Steps[Response]:
         """Ask, and emit the response as it arrives, in events of the reader."""
@@ -77,14 +94,19 @@ class Ask:
         event_path = event_path_of(self.lm if factory is None else factory.module)
         reader: EventReader = _PathReader(event_path) if factory is None else factory.reader(*event_path)
         yield Emit(AskStart(self.lm.model, path=event_path.path, turn=event_path.turn))
-        log = _EventLog()
+        log, before = _EventLog(), asking.get()
+        asking.set(factory and factory.module)
         try:
             response: Response = yield from _convert_events(reader, _model_steps(self.lm, self.request), log.events)
         except BaseException as error:  # the provider charges for a partial response
             partial_response = log.partial_of(error)
             if partial_response is not None:
                 record_usage(self.lm.model, partial_response.usage)
+            if isinstance(error, Exception):
+                self._record_failure(error)
             raise
+        finally:
+            asking.set(before)
         if events := tuple(reader.close()):
             yield Emit(*events)
         return self._record_call(response)
@@ -120,12 +142,19 @@ class Ask:
     def _record_call(self, response: Response) -> Response:
         record_usage(self.lm.model, response.usage, response.attempts, is_hit=response.cache == "hit")
         if logs := _logs.get():
-            from sigwire.lm.call_log import CallRecord
+            from sigwire.lm.preview.call_log import CallRecord
 
             record = CallRecord(self.lm.model, "chat", self.request, response)
             for log in logs:
                 log.add(record)
         return response
+
+    def _record_failure(self, error: Exception) -> None:
+        if logs := _logs.get():
+            from sigwire.lm.preview.call_log import CallRecord
+
+            for log in logs:
+                log.add_failure(CallRecord(self.lm.model, "chat", self.request), error)
 
 
 _FINAL_ERRORS: Mapping[str, type[LMError]] = {
@@ -295,27 +324,3 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
 
 
 _REQUEST_OPTIONS = frozenset({"lm", "max_reasks", "parallel_tool_calls", "tool_choice"})  # no options of a model
-
-
-def inspect_history(n: int = 1, file: TextIO | None = None, *, lm: LanguageModel | None = None) -> None:
-    """Print the last ``n`` requests and responses of the configured model, to the terminal or to ``file``.
-
-    ``lm``: another model. Models and modules have a method of this name. Raises ``LMNotConfigured`` without a model, and
-    ``ConfigurationError`` if the model records no history.
-
-    >>> from sigwire.lm.fake import FakeLM
-    >>> from sigwire.settings import context
-    >>> with context(lm=FakeLM(["Hello!"])):
-    ...     _ = current().lm("Hi")
-    ...     inspect_history()
-    <BLANKLINE>
-    ...Hi...Hello!...
-    """
-    lm = resolve_lm(lm, "inspect_history")
-    show = getattr(lm, "inspect_history", None)
-    if show is None:
-        raise ConfigurationError(
-            f"The model {lm.model!r} records no history (inspect_history). Subclass BaseLM, or set max_history_size and call "
-            "module.inspect_history()."
-        )
-    show(n, file)

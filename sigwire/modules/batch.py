@@ -12,6 +12,7 @@ from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.observe.place import enter
 from sigwire.settings import current
 
 __all__ = [
@@ -84,6 +85,7 @@ def batch_steps(
 
     def one_call(index: int) -> Steps[T | Exception]:
         current_run.set(run)  # in the copy of the context in which ``Gather`` runs the call
+        enter(getattr(call, "__self__", None), index)
         try:
             done[index] = value = yield from call(**inputs[index])
         except Exception as error:

@@ -33,13 +33,15 @@ from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import has_listeners, watched_call
+from sigwire.observe.place import enter, find_paths_with, program
 from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
 from sigwire.show.card import HasCard
 
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
-    from sigwire.lm.call_log import CallLog
+    from sigwire.lm.preview.call_log import CallLog
+    from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
 
 __all__ = ["Module", "StepsModule", "module_paths"]
@@ -105,19 +107,27 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run, blocking. Works in any thread, also inside a running event loop."""
+        is_outermost = enter(self)
         try:
             return run(self.call_steps(*args, **kwargs))
         except Exception as error:
             self._locate(error)
             raise
+        finally:
+            if is_outermost:
+                program.set(None)
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Run, awaited."""
+        is_outermost = enter(self)
         try:
             return await arun(self.call_steps(*args, **kwargs))
         except Exception as error:
             self._locate(error)
             raise
+        finally:
+            if is_outermost:
+                program.set(None)
 
     def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
         """Run, blocking, and yield events; the last is ``Finished``. See ``sigwire.modules.program_stream``.
@@ -137,6 +147,12 @@ class Module(ChecksKeywords, Walkable, HasCard):
         """``stream``, awaited."""
         return AsyncProgramStream(module_paths(self), lambda: self._located_steps(args, kwargs))
 
+    def preview(self, *args: Any, **kwargs: Any) -> Preview:
+        """Return the first request of a call, and send nothing. Also takes ``lm=``, ``demos=`` and ``config=``."""
+        from sigwire.modules.preview.driving import first_preview
+
+        return first_preview(self, module_paths, args, kwargs)
+
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""
         if (frame := current_frame()) is not None:
@@ -148,6 +164,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self._entry_steps(args, kwargs)
 
     def _located_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[object]:
+        enter(self)  # a stream has a context of its own
         try:
             return (yield from self.call_steps(*args, **kwargs))
         except Exception as error:
@@ -372,22 +389,16 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
         Calls are recorded only if ``max_history_size`` is set (``configure(max_history_size=100)``).
         """
-        from sigwire.lm.call_log import print_entries
+        from sigwire.lm.preview.printing import print_log
 
-        if not self.history:
-            print(
-                f"{type(self).__name__} has no recorded calls. Write configure(max_history_size=100) before the call; "
-                "a model's own lm.inspect_history() works without.",
-                file=file,
-            )
-        print_entries(self.history[-n:] if n > 0 else [], file)
+        print_log(type(self).__name__, self._log, n, file)
 
     def _history_log(self, values: Settings) -> CallLog | None:
         size = values.max_history_size
         if not size:
             return None
         if self._log is None or self._log.size != size:
-            from sigwire.lm.call_log import CallLog
+            from sigwire.lm.preview.call_log import CallLog
 
             self._log = CallLog(size)
         return self._log
@@ -453,6 +464,9 @@ def module_paths(module: Module) -> dict[int, str]:
     """Return the paths of a module and of those inside it, by the id of the module."""
     paths = {id(part): name.removeprefix("self.") for name, part in reversed(list(module.named_sub_modules()))}
     return {**paths, id(module): "self"}
+
+
+find_paths_with(module_paths)
 
 
 class _ForwardEffect:

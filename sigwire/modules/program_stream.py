@@ -24,7 +24,7 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
-from sigwire.observe.callbacks import ACTIVE_TURN
+from sigwire.observe.place import turn
 
 if TYPE_CHECKING:
     from sigwire.core.events import Finished, ProgramEvent, StreamEvent
@@ -56,13 +56,13 @@ def is_streamed() -> bool:
 def event_path_of(module: object) -> EventPath:
     """Return the path of a module in the streamed program. A module outside the program has the name of its class."""
     paths = _paths.get() or {}
-    return EventPath(paths.get(id(module)) or type(module).__name__, ACTIVE_TURN.get())
+    return EventPath(paths.get(id(module)) or type(module).__name__, turn.get())
 
 
 def set_turn(number: int | None) -> int | None:
-    """Set the turn of what follows; return the turn before."""
-    before = ACTIVE_TURN.get()
-    ACTIVE_TURN.set(number)
+    """Set the turn of the events and calls that follow; return the turn before."""
+    before = turn.get()
+    turn.set(number)
     return before
 
 
@@ -115,7 +115,7 @@ class _Stream(Generic[T]):
         self._outcome: _StreamOutcome[T] = _StreamOutcome()
         self._context: Context = copy_context()
         self._context.run(_paths.set, paths)
-        self._context.run(ACTIVE_TURN.set, None)
+        self._context.run(turn.set, None)
 
     @property
     def value(self) -> T:

@@ -1,1 +1,1 @@
-"""Observe calls: ``callbacks`` (start and end of calls), ``usage`` (tokens). Used by ``adapters``, ``lm`` and above."""
+"""Observe calls: ``callbacks`` (start and end), ``usage`` (tokens), ``place`` (module, turn, example), ``tracing``."""

@@ -24,7 +24,7 @@ from sigwire.errors import warn_user
 from sigwire.observe.tracing.loggers import is_logged
 
 __all__ = [
-    "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "ACTIVE_TURN", "EVERYWHERE", "BaseCallback", "CallHook", "CallbackLike",
+    "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "EVERYWHERE", "BaseCallback", "CallHook", "CallbackLike",
     "has_listeners", "listen_to", "watched_call",
 ]  # fmt: skip
 
@@ -32,8 +32,6 @@ FieldMap: TypeAlias = Mapping[str, Any]
 
 ACTIVE_CALL_ID: ContextVar[str | None] = ContextVar("sigwire_active_call_id", default=None)
 """The id of the innermost watched call; in a start handler, the id of its parent."""
-ACTIVE_TURN: ContextVar[int | None] = ContextVar("sigwire_active_turn", default=None)
-"""The turn of the agent around the running code, from 0."""
 ACTIVE_TOOL_CALL: ContextVar[Any] = ContextVar("sigwire_active_tool_call", default=None)
 """The ``CurrentCall`` of the tool around the running code."""
 

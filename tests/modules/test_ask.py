@@ -9,8 +9,8 @@ import pytest
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import ConfigurationError, LMNotConfigured
 from sigwire.lm.fake import FakeLM
-from sigwire.modules.ask import inspect_history
 from sigwire.modules.predict import Predict
+from sigwire.modules.preview.history import inspect_history
 from sigwire.settings import context
 
 

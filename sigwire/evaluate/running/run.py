@@ -34,6 +34,7 @@ from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
+from sigwire.observe.place import enter
 from sigwire.settings import Settings, context, current
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class EvaluationRun:
             set_scope(self._scope)
         options, started = self._options, utc_now()
         example = self._examples[index]
+        enter(self._program, self._ids[index])
         predictions: list[Any] = []
         facts = {"id": self._ids[index], "index": index, "repeat": repeat, "metric": self._plan.name}
         try:

@@ -13,6 +13,7 @@ import importlib.metadata
 import os
 import threading
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -21,7 +22,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import to_thread
-from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.effects.steps import FunctionEffect, Steps, run
 from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.shared.choices import join_responses
@@ -84,6 +85,12 @@ class LiteLLM:
     def answer(self, call: Call) -> Steps[Response]:
         """Answer a call. Raises ``CallerError`` before anything is sent, and ``LMError`` for a failed call."""
         return answer_once(call, partial(self._exchange, call))
+
+    def first_arguments(self, call: Call) -> tuple[JsonObject, EncodedRequest]:
+        """Return the arguments of LiteLLM's function, without a key, and the encoded request of a call."""
+        unkeyed = replace(self._connection, api_key=None)
+        prepared = run(LiteLLM(self._model, unkeyed)._prepare(call))
+        return prepared.arguments, prepared.sent
 
     def identity(self, request: Request) -> bytes | None:
         """Return what decides an answer beside the request, as JSON."""

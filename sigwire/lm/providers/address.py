@@ -20,7 +20,7 @@ from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.row import ApiKey, Provider
 from sigwire.lm.secrets import Secret, redact_url, wrap_url
 
-__all__ = ["EndpointResolver", "ServiceEndpoint"]
+__all__ = ["EndpointResolver", "ResolvedKey", "ServiceEndpoint"]
 
 
 class ServiceEndpoint(NamedTuple):
@@ -35,7 +35,7 @@ class ServiceEndpoint(NamedTuple):
     about_key: str
 
 
-class _ResolvedKey(NamedTuple):
+class ResolvedKey(NamedTuple):
     """The header that carries a key, and a sentence about the origin of the key or its absence."""
 
     headers: Mapping[str, str] = MappingProxyType({})
@@ -156,30 +156,30 @@ class EndpointResolver:
         named = self._provider.header_variables
         return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
 
-    def _key(self, base: str, given: bool, users: Mapping[str, str]) -> _ResolvedKey:
+    def _key(self, base: str, given: bool, users: Mapping[str, str]) -> ResolvedKey:
         """Return the key for a base URL: in the user's headers, in code, or in the environment."""
         row, explicit = self._provider, self._connection.api_key
         if users and any(key.header in users for key in row.keys):
-            return _ResolvedKey(about="It was sent in a header of yours.")
+            return ResolvedKey(about="It was sent in a header of yours.")
         if explicit is None:
             return self._environment_key(base, given)
         secret = self._check_key(explicit() if callable(explicit) else explicit)
-        return _ResolvedKey((row.keys[0] if row.keys else ApiKey("")).headers(secret), "It was given as api_key.")
+        return ResolvedKey((row.keys[0] if row.keys else ApiKey("")).headers(secret), "It was given as api_key.")
 
-    def _environment_key(self, base: str, given: bool) -> _ResolvedKey:
+    def _environment_key(self, base: str, given: bool) -> ResolvedKey:
         row = self._provider
         found = {key: secret for key in row.keys if (secret := Secret(os.environ.get(key.variable, "").strip()))}
         for key, secret in found.items():
             if self._may_send(key, base, given):
-                return _ResolvedKey(key.headers(secret), f"It was read from {key.variable}.")
+                return ResolvedKey(key.headers(secret), f"It was read from {key.variable}.")
         if found:
             variable = next(iter(found)).variable
-            return _ResolvedKey(
+            return ResolvedKey(
                 about=f"The key in {variable} was not sent, as it is not {_host_name(base)}'s. Pass api_key=... for that host."
             )
         if row.key == "needed" and (row.own_host or self.is_own_host(base)):
             raise self._missing_key()
-        return _ResolvedKey(about="No key was sent; pass api_key=... if the host wants one.")
+        return ResolvedKey(about="No key was sent; pass api_key=... if the host wants one.")
 
     def key_has_changed(self, endpoint: ServiceEndpoint) -> bool:
         """Return True if the key is a function, and returns another key than the endpoint has."""

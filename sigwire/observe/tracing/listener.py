@@ -23,7 +23,8 @@ from sigwire.core.example import CallReport, Prediction, outputs_of
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools.calls import ToolResult
 from sigwire.core.tools.tool import Tool
-from sigwire.observe.callbacks import ACTIVE_TOOL_CALL, ACTIVE_TURN, BaseCallback
+from sigwire.observe import place
+from sigwire.observe.callbacks import ACTIVE_TOOL_CALL, BaseCallback
 from sigwire.observe.tracing import names
 from sigwire.observe.tracing.attributes import (
     AttributeMap,
@@ -255,8 +256,8 @@ def _shown_outputs(outputs: object) -> object:
 
 
 def _turn_attributes() -> AttributeMap:
-    turn = ACTIVE_TURN.get()
-    return {} if turn is None else {names.TURN: turn}
+    number = place.turn.get()
+    return {} if number is None else {names.TURN: number}
 
 
 def _signature_attributes(role: str, name: str, module: object) -> AttributeMap:

@@ -113,6 +113,11 @@ class ResponseCache:
             else self.memory.get(key, 0.0 if self._ttl is None else self._clock() - self._ttl)
         )
 
+    def holds(self, key: bytes) -> bool:
+        """Return True if ``find`` would return a hit. Not counted."""
+        oldest = 0.0 if self._ttl is None else self._clock() - self._ttl
+        return self.peek(key) is not None or (self._disk is not None and self._disk.get(key, oldest) is not None)
+
     def store(self, key: bytes, response: Response) -> None:
         """Keep an answer, if it is complete and has a JSON form."""
         try:

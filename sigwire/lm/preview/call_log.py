@@ -1,7 +1,7 @@
-"""The log of a language model: its last calls, requests and responses, and how they are printed.
+"""The log of a language model: its last calls, requests and responses.
 
 A ``CallRecord`` holds request and response; the dict with DSPy's keys (messages, outputs, usage, ...) is made on first
-access. A ``CallLog`` is bounded, so a long run does not grow.
+access. A ``CallLog`` is bounded, so a long run does not grow. Failed calls are ``records``, and no entries.
 """
 
 from __future__ import annotations
@@ -11,35 +11,49 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, TextIO, TypeAlias, cast, overload
+from typing import Any, TypeAlias, overload
+from weakref import WeakSet
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.lm.openai_dicts import encode_call, encode_outputs
 from sigwire.lm.secrets import storable_options
+from sigwire.observe.place import current_place, path_of
 
-__all__ = ["CallLog", "CallRecord", "Entry", "print_entries"]
+__all__ = ["LOGS", "CallLog", "CallRecord", "Entry"]
 
 Entry: TypeAlias = dict[str, Any]
 """A call as a dict with DSPy's keys."""
+_NO_RESPONSE = Response()
 
 
 class CallRecord:
-    """One call. ``entry()`` returns its dict, the same one each time.
+    """One call: request, response, and the error of a failed call. ``entry()`` returns its dict, the same one each time.
 
     >>> CallRecord("m", "chat", Request(), Response()).entry()["model"]
     'm'
     """
 
-    __slots__ = ("_entry", "model", "model_type", "prompt", "request", "response", "time")
+    __slots__ = ("_entry", "error", "model", "model_type", "place", "prompt", "request", "response", "time")
 
     def __init__(
-        self, model: str, model_type: str, request: Request, response: Response, prompt: str | None = None
+        self,
+        model: str,
+        model_type: str,
+        request: Request,
+        response: Response = _NO_RESPONSE,
+        prompt: str | None = None,
     ) -> None:
         self.model, self.model_type = model, model_type
         self.request, self.response, self.prompt = request, response, prompt
-        self.time = time.time()
+        self.error: Exception | None = None
+        self.time, self.place = time.time(), current_place()
         self._entry: Entry | None = None
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """Return the state for copies and pickles, with the path in place of the modules."""
+        state = {name: getattr(self, name) for name in self.__slots__}
+        return None, {**state, "place": (path_of(self.place), None, *self.place[2:])}
 
     def entry(self) -> Entry:
         """Return the call as a dict with DSPy's keys. ``kwargs`` are the options without secrets."""
@@ -73,10 +87,13 @@ class CallLog(Sequence[Entry]):
     ['b', 'c']
     """
 
-    __slots__ = ("_records",)
+    __slots__ = ("__weakref__", "_failed", "_records")
 
     def __init__(self, size: int) -> None:
         self._records: deque[CallRecord] = deque(maxlen=size)
+        self._failed: deque[CallRecord] = deque(maxlen=size)
+        if size:
+            LOGS.add(self)
 
     @property
     def size(self) -> int:
@@ -87,9 +104,21 @@ class CallLog(Sequence[Entry]):
         """Add a call; a full log drops its oldest one."""
         self._records.append(record)
 
+    def add_failure(self, record: CallRecord, error: Exception) -> None:
+        """Add a failed call. The traceback would keep the frames of the program."""
+        record.error = copy = type(error).__new__(type(error))
+        copy.args, copy.__dict__ = error.args, dict(error.__dict__)
+        self._failed.append(record)
+
+    @property
+    def records(self) -> list[CallRecord]:
+        """The calls, failed ones included, oldest first."""
+        return sorted((*self._records, *self._failed), key=lambda record: record.time)
+
     def clear(self) -> None:
         """Drop every call."""
         self._records.clear()
+        self._failed.clear()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -107,24 +136,5 @@ class CallLog(Sequence[Entry]):
         return f"CallLog({len(self)} of at most {self.size} calls)"
 
 
-def print_entries(entries: Sequence[Entry], file: TextIO | None = None) -> None:
-    """Print calls: each message under its role, then each answer."""
-    for entry in entries:
-        print(f"\n--- {entry['model']} at {entry['timestamp']} ---", file=file)
-        for message in entry["messages"]:
-            _print_turn(str(message["role"]), message.get("content"), message.get("tool_calls"), file)
-        for number, output in enumerate(entry["outputs"], 1):
-            role = "answer" if len(entry["outputs"]) == 1 else f"answer {number}"
-            text, calls = (output, None) if isinstance(output, str) else (output["text"], output.get("tool_calls"))
-            _print_turn(role, text, calls, file)
-
-
-def _print_turn(role: str, content: object, calls: Any, file: TextIO | None) -> None:
-    print(f"\n{role}:", file=file)
-    if isinstance(content, str) and content:
-        print(content, file=file)
-    parts = cast("list[Entry]", content) if isinstance(content, list) else []
-    for part in parts:
-        print(part["text"] if part.get("type") == "text" else f"[{part.get('type')}]", file=file)
-    for call in calls or ():
-        print(f"-> {call['function']['name']}({call['function']['arguments']})", file=file)
+LOGS: WeakSet[CallLog] = WeakSet()
+"""Every log of the process."""
