@@ -189,17 +189,19 @@ API_ROOMS = tuple(
 
 def reference(room: str) -> str:
     """Return an entry for each public name that a room defines."""
-    homes = cast(Mapping[str, str], vars(sigwire)["_MODULE_OF"])
-    rooms = {name: home.split(".")[1] for name, home in homes.items()}
-    return entries(f"{homes[name]}.{name}" for name in rooms if ROOMS.get(rooms[name], rooms[name]) == room)
+    modules = cast(Mapping[str, str], vars(sigwire)["_MODULE_OF"])
+    rooms = {name: module.split(".")[1] for name, module in modules.items()}
+    return entries(f"{modules[name]}.{name}" for name in rooms if ROOMS.get(rooms[name], rooms[name]) == room)
 
 
 def reference_of(package: ModuleType) -> str:
     """Return an entry for each name that a package has and ``sigwire`` has not."""
     values = [(name, getattr(package, name)) for name in package.__all__]
     own = [(name, value) for name, value in values if value is not getattr(sigwire, name, None)]
-    homes = {name: getattr(value, "__module__", "") for name, value in own if not isinstance(value, ModuleType)}
-    return entries(f"{home if home.startswith('sigwire') else package.__name__}.{name}" for name, home in homes.items())
+    named = {name: getattr(value, "__module__", "") for name, value in own if not isinstance(value, ModuleType)}
+    return entries(
+        f"{module if module.startswith('sigwire') else package.__name__}.{name}" for name, module in named.items()
+    )
 
 
 def entries(names: Iterable[str]) -> str:
@@ -217,7 +219,7 @@ EXTRAS: Mapping[str, str] = {
     "rich": "coloured output in a terminal",
     "socks": "SOCKS proxies",
 }
-"""What each extra is for."""
+"""The purpose of each extra for users."""
 FOR_THIS_PROJECT = {"demo", "dev", "docs", "test"}
 
 
@@ -238,7 +240,12 @@ def pages() -> str:
     """Return the list of the pages in the order of the nav, each with its first sentence."""
     inner = {f"api/{room}.md" for room in (*API_ROOMS, "dspy", "testing")}
     return "\n\n".join(
-        "\n".join([f"### {group}\n", *(f"- [{title}]({path}): {summary(path)}" for title, path in listed if path not in inner)])
+        "\n".join(
+            [
+                f"### {group}\n",
+                *(f"- [{title}]({path}): {summary(path)}" for title, path in listed if path not in inner),
+            ]
+        )
         for group, listed in nav().items()
     )
 
