@@ -21,8 +21,7 @@ def main(site: Path) -> None:
     known = {path for pages in groups.values() for _, path in pages}
     rest = sorted(path for page in DOCS.rglob("*.md") if (path := page.relative_to(DOCS).as_posix()) not in known)
     groups["Optional"] = [((DOCS / path).read_text(encoding="utf-8").partition("\n")[0][2:], path) for path in rest]
-    listed = [f"# sigwire\n\n> {about}"]
-    full: list[str] = []
+    listed, full = [f"# sigwire\n\n> {about}"], list[str]()
     for group, pages in groups.items():
         listed += [f"\n## {group}\n", *(f"- [{title}]({url}{path}): {summary(path)}" for title, path in pages)]
         for _, path in pages:
@@ -37,8 +36,7 @@ def main(site: Path) -> None:
 def nav() -> dict[str, list[tuple[str, str]]]:
     """Return the pages of each group of the nav: title and path below docs/."""
     group, groups = "", dict[str, list[tuple[str, str]]]()
-    entries = re.findall(r"^( *)- (.+?):(?: (\S+\.md))?$", CONFIG.partition("\nnav:\n")[2], re.MULTILINE)
-    for indent, title, path in entries:
+    for indent, title, path in re.findall(r"^( *)- (.+?):(?: (\S+\.md))?$", CONFIG.split("\nnav:\n")[1], re.MULTILINE):
         group = title if len(indent) == 2 else group
         groups.setdefault(group, []).extend([(title, path)] if path else [])
     return groups
