@@ -238,16 +238,16 @@ def missing() -> str:
 
 def pages() -> str:
     """Return the list of the pages in the order of the nav, each with its first sentence."""
-    inner = {f"api/{room}.md" for room in (*API_ROOMS, "dspy", "testing")}
-    return "\n\n".join(
-        "\n".join(
-            [
-                f"### {group}\n",
-                *(f"- [{title}]({path}): {summary(path)}" for title, path in listed if path not in inner),
-            ]
-        )
+    groups = {
+        group: [f"- [{title}]({path}): {summary(path)}" for title, path in listed if _is_first(path)]
         for group, listed in nav().items()
-    )
+    }
+    return "\n\n".join("\n".join([f"### {group}\n", *listed]) for group, listed in groups.items())
+
+
+def _is_first(path: str) -> bool:
+    """Return True for a page that stands alone, and for the first page of a folder."""
+    return "/" not in path or path.endswith(("index.md", "README.md"))
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
