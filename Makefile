@@ -1,6 +1,7 @@
 # make demo    installs what the demonstration needs and runs it (no key, no network after installation)
 # make test    installs what the tests need and runs them, without the long suites
 # make check   lint, types, architecture
+# make docs    builds the site of the documentation into site/
 #
 # Each target makes .venv when it is not there and installs again only when pyproject.toml changed.
 
@@ -10,7 +11,7 @@ PYTHON := $(VENV)/bin/python
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PIP_FLAGS := --quiet --disable-pip-version-check
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check docs bench clean
 
 demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/quickstart.py
@@ -28,6 +29,10 @@ check: $(VENV)/.installed-dev
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pyright --pythonpath $(PYTHON)
 	$(VENV)/bin/lint-imports
+
+docs: $(VENV)/.installed-docs
+	$(VENV)/bin/zensical build --strict --clean
+	$(PYTHON) docs/llms.py site
 
 bench: $(VENV)/.installed-demo
 	$(PYTHON) -m benchmarks
@@ -57,4 +62,4 @@ $(PYTHON):
 	exit 1
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -21,7 +21,7 @@ def main(site: Path) -> None:
     known = {path for pages in groups.values() for _, path in pages}
     rest = sorted(path for page in DOCS.rglob("*.md") if (path := page.relative_to(DOCS).as_posix()) not in known)
     groups["Optional"] = [((DOCS / path).read_text(encoding="utf-8").partition("\n")[0][2:], path) for path in rest]
-    listed, full = [f"# sigwire\n\n> {about}"], []
+    listed, full = [f"# sigwire\n\n> {about}"], list[str]()
     for group, pages in groups.items():
         listed += [f"\n## {group}\n", *(f"- [{title}]({url}{path}): {summary(path)}" for title, path in pages)]
         for _, path in pages:
@@ -35,14 +35,10 @@ def main(site: Path) -> None:
 
 def nav() -> dict[str, list[tuple[str, str]]]:
     """Return the pages of each group of the nav: title and path below docs/."""
-    groups: dict[str, list[tuple[str, str]]] = {}
-    for indent, title, path in re.findall(
-        r"^( *)- (.+?):(?: (\S+\.md))?$", CONFIG.partition("\nnav:\n")[2], re.MULTILINE
-    ):
-        if len(indent) == 2:
-            groups[group := title] = []
-        elif path:
-            groups[group].append((title, path))
+    group, groups = "", dict[str, list[tuple[str, str]]]()
+    for indent, title, path in re.findall(r"^( *)- (.+?):(?: (\S+\.md))?$", CONFIG.split("\nnav:\n")[1], re.MULTILINE):
+        group = title if len(indent) == 2 else group
+        groups.setdefault(group, []).extend([(title, path)] if path else [])
     return groups
 
 
@@ -56,7 +52,8 @@ def described(entry: re.Match[str]) -> str:
     """Return the heading, the signature and the docstring of the name of an API entry."""
     value = pkgutil.resolve_name(entry[1].rpartition(".")[0] + ":" + entry[1].rpartition(".")[2])
     called = f"\n\n    {value.__name__}{inspect.signature(value)}" if inspect.isfunction(value) else ""
-    return f"## {entry[1]}{called}\n\n{inspect.getdoc(value)}"
+    has_text = str(getattr(value, "__module__", "")).startswith("sigwire")  # a union of types has the text of its class
+    return f"## {entry[1]}{called}\n\n{inspect.getdoc(value) if has_text else value}"
 
 
 if __name__ == "__main__":

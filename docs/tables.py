@@ -193,17 +193,19 @@ API_ROOMS = tuple(
 
 def reference(room: str) -> str:
     """Return an entry for each public name that a room defines."""
-    homes = cast(Mapping[str, str], vars(sigwire)["_MODULE_OF"])
-    rooms = {name: home.split(".")[1] for name, home in homes.items()}
-    return entries(f"{homes[name]}.{name}" for name in rooms if ROOMS.get(rooms[name], rooms[name]) == room)
+    modules = cast(Mapping[str, str], vars(sigwire)["_MODULE_OF"])
+    rooms = {name: module.split(".")[1] for name, module in modules.items()}
+    return entries(f"{modules[name]}.{name}" for name in rooms if ROOMS.get(rooms[name], rooms[name]) == room)
 
 
 def reference_of(package: ModuleType) -> str:
     """Return an entry for each name that a package has and ``sigwire`` has not."""
     values = [(name, getattr(package, name)) for name in package.__all__]
     own = [(name, value) for name, value in values if value is not getattr(sigwire, name, None)]
-    homes = {name: getattr(value, "__module__", "") for name, value in own if not isinstance(value, ModuleType)}
-    return entries(f"{home if home.startswith('sigwire') else package.__name__}.{name}" for name, home in homes.items())
+    named = {name: getattr(value, "__module__", "") for name, value in own if not isinstance(value, ModuleType)}
+    return entries(
+        f"{module if module.startswith('sigwire') else package.__name__}.{name}" for name, module in named.items()
+    )
 
 
 def entries(names: Iterable[str]) -> str:
@@ -221,7 +223,7 @@ EXTRAS: Mapping[str, str] = {
     "rich": "coloured output in a terminal",
     "socks": "SOCKS proxies",
 }
-"""What each extra is for."""
+"""The purpose of each extra for users."""
 FOR_THIS_PROJECT = {"demo", "dev", "docs", "test"}
 
 
@@ -258,16 +260,16 @@ def written_argument(action: argparse.Action) -> str:
 
 def pages() -> str:
     """Return the list of the pages in the order of the nav, each with its first sentence."""
-    inner = {f"api/{room}.md" for room in (*API_ROOMS, "dspy", "testing")}
-    return "\n\n".join(
-        "\n".join(
-            [
-                f"### {group}\n",
-                *(f"- [{title}]({path}): {summary(path)}" for title, path in listed if path not in inner),
-            ]
-        )
+    groups = {
+        group: [f"- [{title}]({path}): {summary(path)}" for title, path in listed if _is_first(path)]
         for group, listed in nav().items()
-    )
+    }
+    return "\n\n".join("\n".join([f"### {group}\n", *listed]) for group, listed in groups.items())
+
+
+def _is_first(path: str) -> bool:
+    """Return True for a page that stands alone, and for the first page of a folder."""
+    return "/" not in path or path.endswith(("index.md", "README.md"))
 
 
 TABLES: Mapping[str, Callable[[], str]] = {

@@ -23,6 +23,11 @@ import sigwire
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# The programs of tutorials read files of the checkout: tests/test_tutorials.py runs them.
+PROGRAMS = [
+    *PAGES,
+    *(page for folder in ("api", "decisions") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
+]
 FENCE = re.compile(r"^```(python|text)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -62,7 +67,9 @@ def defaults() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("defaults")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", [page for page in PROGRAMS if any(blocks(page))], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_the_programs_of_a_page_run(
     page: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +82,12 @@ def test_the_programs_of_a_page_run(
             printed = run(code, namespace, expected_error(block.source))
             if block.prints is not None:
                 assert printed.strip() == block.prints.strip(), f"{page.name}, line {block.line}"
+
+
+def test_programs_of_every_page_run_here_or_in_the_test_of_tutorials() -> None:
+    elsewhere = {*(ROOT / "docs").rglob("*.md")} - {*PROGRAMS}
+    with_programs = [page for page in elsewhere if any(blocks(page))]
+    assert [page for page in with_programs if page.parent.name != "tutorials"] == []
 
 
 def expected_error(source: str) -> type[BaseException] | None:

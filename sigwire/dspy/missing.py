@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 __all__ = ["INSTEAD", "advice"]
 
-_BOTH_WAYS = "Every module has both forms: `program(...)` blocks, `await program.acall(...)` awaits."
+_BOTH_FORMS = "Every module has both forms: `program(...)` blocks, `await program.acall(...)` awaits."
 _NO_CODE = "No code of a model is run. Give a `ReAct` a tool of yours that runs code in your sandbox."
 _RETRIEVAL = "Retrieval is your own Python: a function that a `Module` calls, or a tool of a `ReAct`."
 _SAMPLES = "Ask with `n=5`, or call a predictor in a loop with `rollout_id=`, and keep the best in a `Module` of yours."
 
 INSTEAD: Mapping[str, str] = {
     "Parallel": "`program.batch(examples, num_threads=8)` keeps the order; `await program.abatch(...)` awaits.",
-    "asyncify": _BOTH_WAYS,
-    "syncify": _BOTH_WAYS,
-    "ReActV2": "`ReAct` is the native loop: one growing conversation, `submit` is a tool, `history` continues.",
+    "asyncify": _BOTH_FORMS,
+    "syncify": _BOTH_FORMS,
+    "ReActV2": "`ReAct` is the native loop: `submit` is a tool, and `history` continues a run.",
     "BestOfN": _SAMPLES,
     "Refine": _SAMPLES,
     "MultiChainComparison": "`Ensemble` asks several programs, and `majority` chooses.",
