@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
+from sigwire.show.lines import CardLine, PictureLine
 
 __all__ = ["card_markdown"]
 
@@ -27,13 +28,17 @@ def card_markdown(card: Card) -> str:
 def _lines(card: Card) -> Iterator[str]:
     yield f"**{_escaped(card.title)}** {_escaped(card.subtitle)}".rstrip()
     if card.rows:
-        yield from _table([["", ""], *([label, *lines] for label, lines in card.rows)])
+        yield from _table([["", ""], *([label, *map(_text, lines)] for label, lines in card.rows)])
     if card.table:
         yield from _table(card.table, columns=len(card.table[0]))
     for child in card.children:
         if child.is_open:
             yield ""
             yield from _lines(child)
+
+
+def _text(line: CardLine) -> str:
+    return line if isinstance(line, str) else line.media_type if isinstance(line, PictureLine) else line.text
 
 
 def _table(rows: Sequence[Sequence[str]], columns: int = 2) -> Iterator[str]:
