@@ -35,9 +35,7 @@ def main(site: Path) -> None:
 def nav() -> dict[str, list[tuple[str, str]]]:
     """Return the pages of each group of the nav: title and path below docs/."""
     group, groups = "", dict[str, list[tuple[str, str]]]()
-    for indent, title, path in re.findall(
-        r"^( *)- (.+?):(?: ([^:\s]+\.md))?$", CONFIG.split("\nnav:\n")[1], re.MULTILINE
-    ):
+    for indent, title, path in re.findall(r"^( *)- (.+?):(?: ([^:\s]+\.md))?$", CONFIG.split("\nnav:\n")[1], re.M):
         group = title if len(indent) == 2 else group
         groups.setdefault(group, []).extend([(title, path)] if path else [])
     return groups
