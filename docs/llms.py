@@ -1,14 +1,13 @@
 """Write llms.txt, llms-full.txt and each page as Markdown into a built site: ``python docs/llms.py site``."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import re
 import sys
 from pathlib import Path
+from types import UnionType
 
-__all__ = ["described", "main", "nav", "summary"]
+import sigwire
 
 DOCS = Path(__file__).resolve().parent
 CONFIG = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
@@ -18,42 +17,43 @@ def main(site: Path) -> None:
     """Write the files into the folder of a built site."""
     url, about = (re.findall(rf"^{key}: (.+)$", CONFIG, re.MULTILINE)[0] for key in ("site_url", "site_description"))
     groups = nav()
-    known = {path for pages in groups.values() for _, path in pages}
-    rest = sorted(path for page in DOCS.rglob("*.md") if (path := page.relative_to(DOCS).as_posix()) not in known)
+    every = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    rest = sorted(every - {path for pages in groups.values() for _, path in pages})
     groups["Optional"] = [((DOCS / path).read_text(encoding="utf-8").partition("\n")[0][2:], path) for path in rest]
-    listed, full = [f"# sigwire\n\n> {about}"], list[str]()
+    listed, full = [f"# sigwire\n\n> {about}"], ""
     for group, pages in groups.items():
         listed += [f"\n## {group}\n", *(f"- [{title}]({url}{path}): {summary(path)}" for title, path in pages)]
         for _, path in pages:
             text = re.sub(r"^::: (\S+)$", described, (DOCS / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
             (site / path).parent.mkdir(parents=True, exist_ok=True)
             (site / path).write_text(text, encoding="utf-8")
-            full += [text] if group != "Optional" else []
+            full += f"{text}\n" if group != "Optional" else ""
     (site / "llms.txt").write_text("\n".join(listed) + "\n", encoding="utf-8")
-    (site / "llms-full.txt").write_text("\n".join(full), encoding="utf-8")
+    (site / "llms-full.txt").write_text(full, encoding="utf-8")
 
 
 def nav() -> dict[str, list[tuple[str, str]]]:
     """Return the pages of each group of the nav: title and path below docs/."""
     group, groups = "", dict[str, list[tuple[str, str]]]()
-    for indent, title, path in re.findall(r"^( *)- (.+?):(?: (\S+\.md))?$", CONFIG.split("\nnav:\n")[1], re.MULTILINE):
+    for indent, title, path in re.findall(r"^( *)- (.+?):(?: ([^:\s]+\.md))?$", CONFIG.split("\nnav:\n")[1], re.M):
         group = title if len(indent) == 2 else group
         groups.setdefault(group, []).extend([(title, path)] if path else [])
     return groups
 
 
 def summary(path: str) -> str:
-    """Return the first sentence of a page."""
-    paragraph = re.split(r"\n\n", (DOCS / path).read_text(encoding="utf-8"))[1]
-    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.split(r"(?<=\.)\s", " ".join(paragraph.split()))[0])
+    """Return the first sentence of a page, without headings and links."""
+    text = re.sub(r"^#.*\n+|\*\*", "", (DOCS / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", re.split(r"(?<=\.)\s|\n\n", text)[0]).replace("\n", " ")
 
 
 def described(entry: re.Match[str]) -> str:
     """Return the heading, the signature and the docstring of the name of an API entry."""
-    value = pkgutil.resolve_name(entry[1].rpartition(".")[0] + ":" + entry[1].rpartition(".")[2])
-    called = f"\n\n    {value.__name__}{inspect.signature(value)}" if inspect.isfunction(value) else ""
-    has_text = str(getattr(value, "__module__", "")).startswith("sigwire")  # a union of types has the text of its class
-    return f"## {entry[1]}{called}\n\n{inspect.getdoc(value) if has_text else value}"
+    module, _, name = entry[1].rpartition(".")
+    value = pkgutil.resolve_name(f"{module}:{name}")
+    module = "sigwire" if getattr(sigwire, name, None) is value else module
+    called = f"\n\n    {name}{inspect.signature(value)}" if inspect.isfunction(value) else ""
+    return f"## {module}.{name}{called}\n\n{value if isinstance(value, UnionType) else inspect.getdoc(value)}"
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -430,9 +429,8 @@ def _history(_: Path) -> None:
 
 @row("LiteLLM")
 def _litellm(_: Path) -> None:
-    script = (
-        "import sys, sigwire.dspy as dspy; dspy.LM('openai/gpt-5-mini'); dspy.Predict('q -> a'); "
-        "print('litellm' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    with pytest.MonkeyPatch.context() as patch, FakeProvider(["Hello"]) as provider:
+        patch.setitem(sys.modules, "litellm", None)  # its import fails
+        assert dspy.LM("openai/gpt-5-mini", base_url=provider.url("openai"), api_key="any")("Hi") == ["Hello"]
+        with pytest.raises(sigwire.ConfigurationError, match=r'pip install "sigwire\[litellm\]"'):
+            dspy.LM("some-other-host/model")("Hi")
