@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Never, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -157,7 +157,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     def compile(
         self,
         student: M,
-        *,
+        *rows: Never,
         trainset: Iterable[Example] = (),
         teacher: Module | None = None,
         valset: Iterable[Example] | None = None,
@@ -172,12 +172,13 @@ class Optimizer(Teleprompter, ChecksKeywords):
         ``OptimizationInterrupted`` for Ctrl-C. Each error of a search has the best program until then as ``program``, and its
         ``report``.
         """
+        self._refuse_positions(rows)
         return run(self.compile_steps(student, trainset, teacher, valset, testset, options))
 
     async def acompile(
         self,
         student: M,
-        *,
+        *rows: Never,
         trainset: Iterable[Example] = (),
         teacher: Module | None = None,
         valset: Iterable[Example] | None = None,
@@ -185,7 +186,15 @@ class Optimizer(Teleprompter, ChecksKeywords):
         **options: Any,
     ) -> M:
         """``compile``, awaited. If it is cancelled, the ``CancelledError`` has ``program`` and ``report``."""
+        self._refuse_positions(rows)
         return await arun(self.compile_steps(student, trainset, teacher, valset, testset, options))
+
+    def _refuse_positions(self, rows: tuple[object, ...]) -> None:
+        if rows:
+            name = type(self).__name__
+            raise ConfigurationError(
+                f"{name}.compile takes its rows by name (compiling). Write {name}(...).compile(program, trainset=rows)."
+            )
 
     def compile_steps(
         self,
