@@ -163,7 +163,7 @@ class _UserCall:
 
     nests = True
 
-    def __init__(self, call: partial[Any]) -> None:
+    def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
 
     def run(self) -> object:
@@ -171,7 +171,7 @@ class _UserCall:
         return block_on(_await(result)) if inspect.isawaitable(result) else result
 
     async def arun(self) -> object:
-        result = self._call() if is_async_function(self._call.func) else await to_thread(self._call)
+        result = self._call() if is_async_function(self._call) else await to_thread(self._call)
         return await result if inspect.isawaitable(result) else result
 
 

@@ -207,14 +207,20 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
         given = self._checked(student, options or {})
-        train, testset = list(trainset), list(testset or ())
+        testset = list(testset or ())
         if testset and self.metric is None:
             name = type(self).__name__
             raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
-        rows = Rows.of(train, list(valset or ()), testset, student)
+        rows = Rows.of(*self._row_sets(trainset, valset, given), testset, student)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
         return (yield from self._searched(student, teacher or student, rows, given))
+
+    def _row_sets(
+        self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
+    ) -> tuple[list[Example], list[Example]]:
+        """Return the training and the validation rows of a call of ``compile`` or ``plan``."""
+        return list(trainset), list(valset or ())
 
     def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         name = type(self).__name__
@@ -240,7 +246,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
         given = self._checked(student, options)
-        rows = Rows.of(list(trainset), list(valset or ()), list(testset or ()), student)
+        rows = Rows.of(*self._row_sets(trainset, valset, given), list(testset or ()), student)
         task = self._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:
