@@ -23,6 +23,7 @@ def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]]) -> No
         assert list(job.contestants)[:2] == [FLOOR, SIGWIRE]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "source",
     [imports.over_http, over_http.jobs, streaming.jobs, layers.over_http, evaluate.over_http],

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from os import PathLike
+from typing import Literal, Never, Protocol, TypeAlias
 
 from sigwire.core.example import Example
 from sigwire.core.narrow import is_mapping
@@ -17,6 +18,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
+from sigwire.evaluate.figures.stored_run import load_run
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import PairedDifference, holm, holm_confidences, paired_difference
 from sigwire.show.card import Card, HasCard
@@ -25,6 +27,7 @@ from sigwire.show.cleaning import inline, number
 __all__ = ["Comparison", "ProgramDifference", "compare"]
 
 Verdict: TypeAlias = Literal["better", "worse", "not shown to be better"]
+FilePath: TypeAlias = "str | PathLike[str]"
 ChangedExample: TypeAlias = tuple[Example, ExampleRecord, ExampleRecord]
 """An example with the record of the baseline and that of the other program."""
 
@@ -131,8 +134,8 @@ class Comparison(HasCard):
         return Card("Comparison", " · ".join(self.runs), table=table, children=list(_difference_cards(self)))
 
 
-def compare(results: Mapping[str, _HasRun], *, common: bool = False, seed: int = 0) -> Comparison:
-    """Compare programs with the first of ``results``, by name.
+def compare(results: Mapping[str, _HasRun | FilePath], *more: Never, common: bool = False, seed: int = 0) -> Comparison:
+    """Compare programs with the first of ``results``, by name: results of evaluations, or paths of their records.
 
     ``common``: compare the examples that all devsets share. Raises ``ConfigurationError`` for fewer than two results, and for
     different devsets, metrics, repeats or reductions. E. Miller, arXiv 2411.00640: paired differences; Holm's adjustment.
@@ -148,12 +151,12 @@ def compare(results: Mapping[str, _HasRun], *, common: bool = False, seed: int =
     >>> print(comparison.sentences[0])
     last bit is better than always: +0.500, 95 % +0.311 … +0.641 (Bonett-Price; p = 1.9e-06; n = 40).
     """
-    if not is_mapping(results) or len(results) < 2 or not all(hasattr(each, "run") for each in results.values()):
+    if more or not is_mapping(results) or len(results) < 2 or not all(map(_is_result, results.values())):
         raise ConfigurationError(
-            "compare() takes two results or more by name: compare({'baseline': a, 'optimized': b}). load_records(path) "
-            "returns the result of a log."
+            "compare() takes two results or more by name, or paths of records (comparing results). Write "
+            "compare({'baseline': a, 'optimized': b})."
         )
-    runs = {name: result.run for name, result in results.items()}
+    runs = {name: load_run(each) if isinstance(each, (str, PathLike)) else each.run for name, each in results.items()}
     baseline, *others = runs
     for name in others:
         _refuse_different(baseline, runs[baseline], name, runs[name], common)
@@ -174,6 +177,10 @@ def compare(results: Mapping[str, _HasRun], *, common: bool = False, seed: int =
             )
         ],
     )
+
+
+def _is_result(given: object) -> bool:
+    return isinstance(given, (str, PathLike)) or hasattr(given, "run")
 
 
 def _refuse_different(first_name: str, first: ScoredRun, name: str, second: ScoredRun, common: bool) -> None:

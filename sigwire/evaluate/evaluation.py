@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any, cast
 
 from sigwire.core.events import Finished
@@ -19,11 +18,11 @@ from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, suggest
 from sigwire.evaluate.figures import exports
-from sigwire.evaluate.metric_plan import Metric
-from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
+from sigwire.evaluate.figures.stored_run import load_run
+from sigwire.evaluate.metric_plan import Metrics
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.options import EvaluationOptions, FilePath
-from sigwire.evaluate.running.run import EvaluationRun, ExampleDone, stored_prediction
+from sigwire.evaluate.running.run import EvaluationRun, ExampleDone
 from sigwire.observe.callbacks import watched_call
 
 __all__ = ["Evaluate", "load_records"]
@@ -32,10 +31,11 @@ __all__ = ["Evaluate", "load_records"]
 class Evaluate(EvaluationOptions):
     """Evaluate programs on a devset: ``Evaluate(devset=dev, metric=exact)(program)``. Each option may be overridden by a call.
 
-    ``devset``: Examples with declared inputs. ``metric``: a function (example, prediction, trace=None), sync or async, or a
-    module. ``num_threads``: how many examples run at once; 1 runs them in the calling thread. Default: the setting if it was
-    changed, else what the limiter of the model suggests, 8 without one. ``repeat``: runs per example; each is another sample
-    of the cache. ``reduce``: over the repeats of an example, "mean", "median", "max", "mode", "pass@k" or "all@k".
+    ``devset``: Examples with declared inputs. ``metric``: a function (example, prediction, trace=None), sync or async, a
+    module, or a list of these, the first of which is the headline. ``num_threads``: how many examples run at once; 1 runs them
+    in the calling thread. Default: the setting if it was changed, else what the limiter of the model suggests, 8 without one.
+    ``repeat``: runs per example; each is another sample of the cache. ``reduce``: over the repeats of an example, "mean",
+    "median", "max", "mode", "pass@k" or "all@k".
 
     ``failure_score``: the score of a failed program. ``errors``: "score" counts such failures, "skip" leaves them out of the
     mean, "raise" raises the first. ``max_errors``: more failures abort; default 10. ``timeout``: seconds for one example.
@@ -63,7 +63,7 @@ class Evaluate(EvaluationOptions):
     def __call__(
         self,
         program: object,
-        metric: Metric | None = None,
+        metric: Metrics | None = None,
         devset: Sequence[Example] | None = None,
         num_threads: int | None = None,
         display_progress: bool | None = None,
@@ -91,7 +91,7 @@ class Evaluate(EvaluationOptions):
     async def acall(
         self,
         program: object,
-        metric: Metric | None = None,
+        metric: Metrics | None = None,
         devset: Sequence[Example] | None = None,
         num_threads: int | None = None,
         **changes: Any,
@@ -156,31 +156,7 @@ def load_records(path: FilePath) -> EvaluationResult:
 
     Raises ``ConfigurationError`` if the file has no run. Examples and predictions are built from the JSON of the records.
     """
-    rows = last_run(RecordFile.read(path))
-    if not rows:
-        raise ConfigurationError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
-    header: Any = rows[0]
-    last = {(row["id"], row["repeat"]): ExampleRecord.from_json(row) for row in rows if row.get("type") == "record"}
-    ends: list[Any] = [row for row in rows if row.get("type") == "end"]
-    end: dict[str, Any] = ends[-1] if ends else {}
-    records = sorted(last.values(), key=lambda record: (record.index, record.repeat))
-    return EvaluationResult.make(
-        header["program"]["class"],
-        records,
-        [Example({**record.inputs, **record.labels}).with_inputs(*record.inputs) for record in records],
-        [stored_prediction(record) for record in records],
-        header=header,
-        status=str(end.get("status", "cancelled")),
-        metric_names=header["metrics"],
-        repeat=header["repeat"],
-        reduce=header["reduce"],
-        cluster=header.get("cluster"),
-        interval=header.get("interval", 0.95),
-        failure_score=header.get("failure_score", 0.0),
-        errors=header.get("errors", "score"),
-        seconds=float(end.get("seconds", 0.0)),
-        path=str(path),
-    )
+    return EvaluationResult.of(load_run(path))
 
 
 def _save(result: EvaluationResult, options: EvaluationOptions) -> None:

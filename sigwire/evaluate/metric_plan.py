@@ -26,9 +26,11 @@ from sigwire.evaluate.scores import MetricError, Score, read_score
 from sigwire.modules.module import Module
 from sigwire.settings import context, current
 
-__all__ = ["Metric", "MetricPlan", "TraceList", "called_steps"]
+__all__ = ["Metric", "MetricPlan", "Metrics", "TraceList", "called_steps"]
 
 Metric: TypeAlias = "Callable[..., object] | Module"
+Metrics: TypeAlias = "Metric | Sequence[Metric]"
+"""One metric, or several, the first of which is the headline."""
 TraceList: TypeAlias = "Sequence[tuple[Any, Mapping[str, Any], Any]]"
 """``(predictor, inputs, prediction)`` of each call of a ``Predict``."""
 
@@ -37,10 +39,11 @@ _ENTRIES = ("steps", "forward", "aforward")
 
 
 class MetricPlan:
-    """Calls one metric with the arguments that it takes. ``name``: that of the function or class.
+    """Calls one metric, or each of several, with the arguments that it takes. ``name``: that of the function or class.
 
-    ``takes_predictor``: the metric takes ``pred_name`` and ``pred_trace``. Raises ``ConfigurationError`` for a metric that is
-    not callable or does not take an example and a prediction.
+    Several metrics are equal to one that returns a dict of their scores; ``names`` has all of their names, ``name`` is the
+    first. ``takes_predictor``: the metric takes ``pred_name`` and ``pred_trace``. Raises ``ConfigurationError`` for a metric
+    that is not callable or does not take an example and a prediction.
 
     >>> MetricPlan(lambda example, prediction: 1.0).takes_predictor
     False
@@ -49,9 +52,13 @@ class MetricPlan:
     sigwire.errors.ConfigurationError: The metric <lambda> takes no (example, prediction) (planning its call). ...
     """
 
-    __slots__ = ("_arguments", "_metric", "name", "takes_predictor")
+    __slots__ = ("_arguments", "_metric", "_parts", "name", "names", "takes_predictor")
 
-    def __init__(self, metric: Metric) -> None:
+    def __init__(self, metric: Metrics) -> None:
+        self._parts: Sequence[MetricPlan] = ()
+        if several := _listed(metric):
+            self._plan_parts([MetricPlan(each) for each in several])
+            return
         if isinstance(metric, type) or not callable(metric):
             raise ConfigurationError(
                 f"A metric is a function or a module, not {metric!r:.80}. Write def metric(example, prediction, trace=None); "
@@ -62,7 +69,15 @@ class MetricPlan:
             raise ConfigurationError(f"{self.name} makes a metric (planning its call). Write metric={self.name}().")
         self._metric = metric
         self._arguments = _arguments_of(metric, self.name)
+        self.names: tuple[str, ...] = (self.name,)
         self.takes_predictor = self._arguments.takes_predictor
+
+    def _plan_parts(self, parts: Sequence[MetricPlan]) -> None:
+        self._parts, self.names = parts, tuple(part.name for part in parts)
+        self.name, self.takes_predictor = self.names[0], any(part.takes_predictor for part in parts)
+        if len({*self.names}) < len(parts):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise ConfigurationError(f"Two metrics have the name {twice!r} (planning their call). Rename one of them.")
 
     @property
     def version(self) -> str:
@@ -76,6 +91,8 @@ class MetricPlan:
         >>> first == MetricPlan(metric).version
         False
         """
+        if self._parts:
+            return ", ".join(part.version for part in self._parts)
         code = getattr(self._metric, "__code__", None)
         return self.name if code is None else f"{self.name} {sha256(repr(_code_data(code)).encode()).hexdigest()[:12]}"
 
@@ -91,6 +108,11 @@ class MetricPlan:
 
         Raises ``MetricError`` if the metric returns no score; errors of the metric pass.
         """
+        if self._parts:
+            scores: dict[str, Score] = {}
+            for part in self._parts:
+                scores[part.name] = yield from part.steps(example, prediction, trace, pred_name, pred_trace)
+            return read_score(scores)
         given = {"trace": trace, "pred_name": pred_name, "pred_trace": pred_trace}
         args, kwargs = self._arguments.bind(given)
         call = called_steps(self._metric, (example, prediction, *args), kwargs)
@@ -103,6 +125,10 @@ class MetricPlan:
             return read_score(result)
         except MetricError as error:
             raise MetricError(f"{self.name}: {error} The example is {example!r:.200}.") from None
+
+
+def _listed(metric: object) -> Sequence[Metric]:
+    return cast("Sequence[Metric]", metric) if isinstance(metric, (list, tuple)) else ()
 
 
 def _code_data(code: CodeType) -> tuple[object, ...]:
@@ -137,7 +163,7 @@ class _UserCall:
 
     nests = True
 
-    def __init__(self, call: partial[Any]) -> None:
+    def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
 
     def run(self) -> object:
@@ -145,7 +171,7 @@ class _UserCall:
         return block_on(_await(result)) if inspect.isawaitable(result) else result
 
     async def arun(self) -> object:
-        result = self._call() if is_async_function(self._call.func) else await to_thread(self._call)
+        result = self._call() if is_async_function(self._call) else await to_thread(self._call)
         return await result if inspect.isawaitable(result) else result
 
 

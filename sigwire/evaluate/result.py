@@ -23,7 +23,7 @@ from sigwire.evaluate.figures import exports
 from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
-from sigwire.evaluate.metric_plan import Metric, MetricPlan
+from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
 from sigwire.show.card import Card, HasCard
@@ -241,7 +241,7 @@ class EvaluationResult(Prediction, HasCard):
         first, second = names if names[0] != names[1] else ("first", "second")
         return compare({first: self, second: other}, common=common)
 
-    def rescore(self, metric: Metric) -> Self:
+    def rescore(self, metric: Metrics) -> Self:
         """Return the result of the same outputs with another metric. The program is not run; failed runs stay as they are.
 
         The outputs of a result that was read from a file are JSON data.
@@ -254,8 +254,8 @@ class EvaluationResult(Prediction, HasCard):
             else replace(record, cell=run(score_steps(record.cell, example, prediction, plan)))
             for record, example, prediction in triples
         )
-        header: JsonObject = {**self.run.header, "metrics": [plan.name]}
-        return type(self).of(replace(self.run, records=records, metric_names=(plan.name,), header=header, path=None))
+        header: JsonObject = {**self.run.header, "metrics": [*plan.names]}
+        return type(self).of(replace(self.run, records=records, metric_names=plan.names, header=header, path=None))
 
     # --- exports
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Never, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -157,7 +157,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     def compile(
         self,
         student: M,
-        *,
+        *rows: Never,
         trainset: Iterable[Example] = (),
         teacher: Module | None = None,
         valset: Iterable[Example] | None = None,
@@ -172,12 +172,13 @@ class Optimizer(Teleprompter, ChecksKeywords):
         ``OptimizationInterrupted`` for Ctrl-C. Each error of a search has the best program until then as ``program``, and its
         ``report``.
         """
+        self._refuse_positions(rows)
         return run(self.compile_steps(student, trainset, teacher, valset, testset, options))
 
     async def acompile(
         self,
         student: M,
-        *,
+        *rows: Never,
         trainset: Iterable[Example] = (),
         teacher: Module | None = None,
         valset: Iterable[Example] | None = None,
@@ -185,7 +186,15 @@ class Optimizer(Teleprompter, ChecksKeywords):
         **options: Any,
     ) -> M:
         """``compile``, awaited. If it is cancelled, the ``CancelledError`` has ``program`` and ``report``."""
+        self._refuse_positions(rows)
         return await arun(self.compile_steps(student, trainset, teacher, valset, testset, options))
+
+    def _refuse_positions(self, rows: tuple[object, ...]) -> None:
+        if rows:
+            name = type(self).__name__
+            raise ConfigurationError(
+                f"{name}.compile takes its rows by name (compiling). Write {name}(...).compile(program, trainset=rows)."
+            )
 
     def compile_steps(
         self,
@@ -198,14 +207,20 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
         given = self._checked(student, options or {})
-        train, testset = list(trainset), list(testset or ())
+        testset = list(testset or ())
         if testset and self.metric is None:
             name = type(self).__name__
             raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
-        rows = Rows.of(train, list(valset or ()), testset, student)
+        rows = Rows.of(*self._row_sets(trainset, valset, given), testset, student)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
         return (yield from self._searched(student, teacher or student, rows, given))
+
+    def _row_sets(
+        self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
+    ) -> tuple[list[Example], list[Example]]:
+        """Return the training and the validation rows of a call of ``compile`` or ``plan``."""
+        return list(trainset), list(valset or ())
 
     def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         name = type(self).__name__
@@ -231,7 +246,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
         given = self._checked(student, options)
-        rows = Rows.of(list(trainset), list(valset or ()), list(testset or ()), student)
+        rows = Rows.of(*self._row_sets(trainset, valset, given), list(testset or ()), student)
         task = self._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:

@@ -99,5 +99,7 @@ def _inputs(
     next(names)  # self
     found: dict[str, Any] = {}
     for name, value in names:
-        found |= value if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD else {name: value}
+        kind = bound.signature.parameters[name].kind
+        if kind is not inspect.Parameter.VAR_POSITIONAL:
+            found |= value if kind is inspect.Parameter.VAR_KEYWORD else {name: value}
     return found

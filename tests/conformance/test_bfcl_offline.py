@@ -110,11 +110,13 @@ def test_score_is_at_least_the_floor_of_its_category(folder: Path, category: str
     assert _percent([ask(case, []) for case in read_cases(folder, category)]) >= floor
 
 
+@pytest.mark.long
 def test_demos_raise_live_multiple_by_ten_points(folder: Path) -> None:
     scores = score(folder, "live_multiple")
     assert scores["with"] >= scores["without"] + 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_demos_lower_the_score_of_no_category(folder: Path, category: str) -> None:
     scores = score(folder, category)

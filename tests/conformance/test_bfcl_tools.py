@@ -35,6 +35,7 @@ def test_there_is_something_to_test(cases: list[dict[str, Any]]) -> None:
     assert sum(1 for case in cases for _ in calls_of(case)) > 800
 
 
+@pytest.mark.long
 def test_every_tool_is_offered_as_it_is(cases: list[dict[str, Any]]) -> None:
     for case in cases:
         for spec, tool in zip(case["tools"], tools_of(case).values(), strict=True):

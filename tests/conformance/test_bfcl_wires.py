@@ -205,6 +205,7 @@ def cases(fixtures: Path) -> list[Case]:
     return read_all(fixtures)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wire", [*MODELS, TEXT])
 def test_every_reference_call_survives(wire: str, cases: list[Case], capsys: pytest.CaptureFixture[str]) -> None:
     counted = count(wire, cases)

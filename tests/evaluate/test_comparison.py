@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sigwire.core.example import Example, Prediction
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate import statistics
 from sigwire.evaluate.comparison import compare
+from sigwire.evaluate.evaluation import Evaluate
 from tests.evaluate.runs import failed_cell, make_result
 
 DRAW = random.Random(3)
@@ -134,7 +137,21 @@ def test_repr_of_a_comparison_is_one_line() -> None:
     assert repr(comparison) == "Comparison('B': better than 'A')"
 
 
-@pytest.mark.parametrize("results", [["runs/a.jsonl", "runs/b.jsonl"], {"a": "runs/a.jsonl", "b": "runs/b.jsonl"}])
-def test_comparison_of_what_is_no_result_is_refused(results: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"two results or more by name.*load_records"):
-        compare(results)
+@pytest.mark.parametrize("results", [(["runs/a.jsonl", "runs/b.jsonl"],), ({"a": 1, "b": 2},), (1, 2)])
+def test_comparison_of_other_arguments_is_refused_with_what_to_write(results: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"two results or more by name.*Write compare\(\{'baseline': a"):
+        compare(*results)
+
+
+def test_comparison_of_paths_is_that_of_their_results(tmp_path: Path) -> None:
+    devset = [Example(number=number, even=number % 2 == 0).with_inputs("number") for number in range(40)]
+
+    def even(example: Example, prediction: Prediction) -> bool:
+        return bool(example.even == prediction.even)
+
+    programs = {"always": lambda number: Prediction(even=True), "last": lambda number: Prediction(even=number % 2 == 0)}
+    evaluate = Evaluate(devset=devset, metric=even, progress=False)
+    results = {name: evaluate(program, log=tmp_path / f"{name}.jsonl") for name, program in programs.items()}
+    paths: dict[str, Path | str] = {"always": tmp_path / "always.jsonl", "last": str(tmp_path / "last.jsonl")}
+    assert compare(paths).sentences == compare(results).sentences
+    assert compare(paths)["last"].verdict == "better"

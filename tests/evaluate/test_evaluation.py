@@ -586,3 +586,42 @@ def test_error_of_the_program_without_a_text_is_a_failure_of_the_program() -> No
 
     result = Evaluate(devset=DEVSET, metric=exact, display_progress=False)(program)
     assert (result.mean, dict(result.failures)) == (0.0, {"Mute": 5})
+
+
+# --- several metrics
+
+
+def long(example: Example, prediction: Prediction) -> float:
+    return len(prediction.answer) / 2
+
+
+async def named(example: Example, prediction: Prediction) -> bool:
+    return True
+
+
+def test_list_of_metrics_is_equal_to_a_dict_by_their_names() -> None:
+    def both(example: Example, prediction: Prediction) -> dict[str, float]:
+        return {"exact": exact(example, prediction), "long": long(example, prediction), "named": True}
+
+    program = Predict("question -> answer", lm=FakeLM(echo))
+    listed = Evaluate(devset=DEVSET, metric=[exact, long, named], num_threads=1)(program)
+    assert [record.cell.subscores for record in listed.records] == [{"exact": 1.0, "long": 0.5, "named": 1.0}] * 5
+    assert (listed.score, listed.run.metric_name, listed.run.metric_names) == (
+        100.0,
+        "exact",
+        ("exact", "long", "named"),
+    )
+    assert listed.run.header["metrics"] == ["exact", "long", "named"]
+    returned = Evaluate(devset=DEVSET, metric=both, num_threads=1)(program)
+    assert [record.cell.subscores for record in returned.records] == [
+        record.cell.subscores for record in listed.records
+    ]
+    assert listed.rescore([long, exact]).mean == 0.5
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"), [([], "not \\[\\]"), ([exact, exact], "'exact'"), ([exact, 3], "not 3")]
+)
+def test_list_that_holds_no_metrics_of_different_names_is_refused(metrics: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Evaluate(devset=DEVSET, metric=metrics)

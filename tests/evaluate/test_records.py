@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,41 @@ def test_file_has_a_header_a_line_for_each_example_and_an_end(tmp_path: Path) ->
     assert (rows[0]["metrics"], rows[0]["devset"]["n"], rows[-1]["status"]) == (["exact"], 5, "complete")
     for row in rows:
         jsonschema.validate(row, SCHEMA)
+
+
+def run_git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_header_has_the_commit_and_whether_tracked_files_differ(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    evaluate = Evaluate(devset=devset(1), metric=exact, log="log.jsonl", resume="append")
+
+    def header() -> dict[str, Any]:
+        evaluate(program(), resume=False)
+        row = [row for row in rows_of(tmp_path / "log.jsonl") if row["type"] == "run"][-1]
+        jsonschema.validate(row, SCHEMA)
+        return row
+
+    assert "git" not in header()  # no repository
+    run_git(tmp_path, "init", "-q")
+    assert "git" not in header()  # no commit
+    source = tmp_path / "program.py"
+    source.write_text("1")
+    run_git(tmp_path, "add", "program.py")
+    run_git(tmp_path, "commit", "-q", "-m", "first")
+    commit = run_git(tmp_path, "rev-parse", "HEAD")
+    assert header()["git"] == {"commit": commit, "dirty": False}
+    source.write_text("2")
+    assert header()["git"] == {"commit": commit, "dirty": True}
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "git" not in header()  # no git
 
 
 def test_log_true_chooses_a_file_below_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -312,6 +312,7 @@ def test_no_secret_is_shown_by_a_wrong_proxy_of_the_environment(monkeypatch: pyt
 # --- the tools that print local variables --------------------------------------------------------------
 
 
+@pytest.mark.long  # printing the local variables takes seconds
 def test_rich_traceback_with_locals_shows_no_secret() -> None:
     predict = Predict(
         "q -> a", lm=LM("openai/gpt-4.1", transport=Failing(401), num_retries=0, **DOORS["authorization"])

@@ -44,6 +44,18 @@ def test_rows_with_inputs_that_the_student_lacks_are_refused_before_any_call(par
     assert not lm.requests
 
 
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_rows_by_position_are_refused_with_what_to_write(is_awaited: bool) -> None:
+    optimizer: Any = search()
+
+    def compiled() -> object:
+        arguments = student(Stub()), rows(4)
+        return asyncio.run(optimizer.acompile(*arguments)) if is_awaited else optimizer.compile(*arguments)
+
+    with pytest.raises(ConfigurationError, match=r"rows by name \(compiling\).*compile\(program, trainset=rows\)"):
+        compiled()
+
+
 def test_teacher_that_is_no_module_is_refused() -> None:
     teacher: Any = exact
     with pytest.raises(InputError, match="A teacher of BootstrapFewShotWithRandomSearch is a module of sigwire"):

@@ -19,6 +19,7 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider
+from tests.grids import grid
 
 SCHEMA: Any = {
     "type": "object",
@@ -158,9 +159,7 @@ READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("name", REQUESTS)
-@pytest.mark.parametrize("wire", MODELS)
+@grid("wire, name, streamed", MODELS, REQUESTS, [False, True])
 def test_sent_requests_match_the_types_of_the_official_packages(wire: str, name: str, streamed: bool) -> None:
     package, read = READERS[wire]
     with warnings.catch_warnings():

@@ -1,6 +1,7 @@
 """The numbers of an evaluation.
 
 scored_run   ScoredRun: records, and every figure that a result shows
+stored_run   the last run of a file
 exports      rows, CSV and JSON
 run_card     the card of a run
 """

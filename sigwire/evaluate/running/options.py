@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.examples import check_devset
-from sigwire.evaluate.metric_plan import Metric, MetricPlan
+from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.statistics import check_reducer
 from sigwire.keywords import ChecksKeywords
 
@@ -28,7 +28,7 @@ class EvaluationOptions(ChecksKeywords):
     """The options of an evaluation, checked. ``Evaluate`` has their meanings."""
 
     devset: Sequence[Example]
-    metric: Metric | None = None
+    metric: Metrics | None = None
     num_threads: int | None = None
     display_progress: bool | None = None
     display_table: bool | int = False

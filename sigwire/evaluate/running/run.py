@@ -24,6 +24,8 @@ from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
 from sigwire.evaluate.examples import check_devset, check_program, example_ids
 from sigwire.evaluate.failures import Failure
+from sigwire.evaluate.figures.stored_run import stored_prediction
+from sigwire.evaluate.git import git_state
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.progress import progress_reporter
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.limits.limiter import Limiter
 
 __all__ = [
-    "EvaluationAborted", "EvaluationInterrupted", "EvaluationRun", "ExampleDone", "stored_prediction",
+    "EvaluationAborted", "EvaluationInterrupted", "EvaluationRun", "ExampleDone",
 ]  # fmt: skip
 
 DEFAULT_MAX_ERRORS = 10
@@ -98,10 +100,11 @@ class EvaluationRun:
 
     def _make_header(self) -> JsonObject:
         options = self._options
-        header = run_header(self._program, self._ids, [self._plan.name], options.repeat, options.reduce)
+        header = run_header(self._program, self._ids, self._plan.names, options.repeat, options.reduce)
         names = ("errors", "failure_score", "interval", "cluster")
         rest: JsonObject = {**{name: getattr(options, name) for name in names}, "num_threads": self._limit()}
-        return {**header, **rest}
+        git = None if options.log in (None, False) else git_state()
+        return {**header, **rest, **({"git": git} if git is not None else {})}
 
     def _open_log(self) -> RecordFile | None:
         given = self._options.log
@@ -339,7 +342,7 @@ class EvaluationRun:
             [self._predictions[place] for place in places],
             header=self._header,
             status=status,
-            metric_names=[self._plan.name],
+            metric_names=self._plan.names,
             repeat=options.repeat,
             reduce=options.reduce,
             cluster=options.cluster,
@@ -358,11 +361,6 @@ _RAISED: Mapping[str, frozenset[str]] = {
     "skip": frozenset({"caller"}),
     "raise": frozenset({"caller", "provider", "program", "metric"}),
 }
-
-
-def stored_prediction(record: ExampleRecord) -> Prediction:
-    """Return the prediction of a record that was read from a file: its outputs as JSON data."""
-    return Prediction(record.cell.outputs or {})
 
 
 def _is_same(record: ExampleRecord, example: Example) -> bool:

@@ -13,7 +13,6 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.engine.plan import Forecast
 from sigwire.optimizers.events import Kept
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
@@ -84,27 +83,23 @@ class BetterTogether(Optimizer):
         """Return the steps of ``compile``."""
         given = self._checked(student, options or {})
         self._names(given)
-        train, val = _split(trainset, valset, given["valset_ratio"])
         chosen = copy.copy(self)
         chosen.num_threads = given["num_threads"] or self.num_threads
         if given["seed"] is not None:
             chosen.search = {**self.search, "seed": given["seed"]}
-        return super(BetterTogether, chosen).compile_steps(student, train, teacher, val, testset, options)
+        return super(BetterTogether, chosen).compile_steps(student, trainset, teacher, valset, testset, options)
 
-    def plan(
-        self,
-        student: Module,
-        trainset: Iterable[Example],
-        valset: Iterable[Example] | None = None,
-        *,
-        teacher: Module | None = None,
-        testset: Iterable[Example] | None = None,
-        **options: Any,
-    ) -> Forecast:
-        """Return what ``compile`` with these arguments may cost. No call is made."""
-        given = self._checked(student, options)
-        train, val = _split(trainset, valset, given["valset_ratio"])
-        return super().plan(student, train, val, teacher=teacher, testset=testset, **options)
+    def _row_sets(
+        self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
+    ) -> tuple[list[Example], list[Example]]:
+        """Return the rows; without a ``valset`` a share of the training rows is set apart."""
+        train, ratio = list(trainset), given["valset_ratio"]
+        if valset is not None or len(train) < 2:
+            return train, list(valset or ())
+        if not 0 < ratio < 1:
+            raise ConfigurationError(f"valset_ratio is between 0 and 1, not {ratio} (compiling).")
+        count = max(1, round(len(train) * ratio))
+        return train[:-count], train[-count:]
 
     def _names(self, options: Mapping[str, Any]) -> list[str]:
         """Return the names of the steps."""
@@ -148,19 +143,6 @@ class BetterTogether(Optimizer):
         made.candidate_programs = scored_programs(student, report, known)
         made.flag_compilation_error_occurred = False
         made._compiled = True
-
-
-def _split(
-    trainset: Iterable[Example], valset: Iterable[Example] | None, ratio: float
-) -> tuple[list[Example], list[Example]]:
-    """Return the training and the validation rows."""
-    train = list(trainset)
-    if valset is not None or len(train) < 2:
-        return train, list(valset or ())
-    if not 0 < ratio < 1:
-        raise ConfigurationError(f"valset_ratio is between 0 and 1, not {ratio} (compiling).")
-    count = max(1, round(len(train) * ratio))
-    return train[:-count], train[-count:]
 
 
 def _check_step(name: str, optimizer: object) -> None:

@@ -61,13 +61,17 @@ class KNNFewShot(Bootstrapping):
         testset: Iterable[Example] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
-        """Return the steps of ``compile``; ``trainset`` is by default that of the constructor."""
+        """Return the steps of ``compile``."""
         self._checked(student, options or {})
         choosing = student.deepcopy()
         for predictor in choosing.predictors():
             predictor.nearest = NearestDemos(self.k, self.vectorizer)
-        rows = list(trainset) or self._trainset
-        return super().compile_steps(choosing, rows, teacher or student, valset, testset, options)
+        return super().compile_steps(choosing, trainset, teacher or student, valset, testset, options)
+
+    def _row_sets(
+        self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
+    ) -> tuple[list[Example], list[Example]]:
+        return super()._row_sets(list(trainset) or self._trainset, valset, given)
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule: one candidate with all demos."""

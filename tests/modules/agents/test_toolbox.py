@@ -35,6 +35,7 @@ from sigwire.modules.agents.toolbox import Toolbox, ToolRun
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context
 from sigwire.signatures.types import Image
+from tests.figures import trees
 
 pytestmark = pytest.mark.filterwarnings("ignore::sigwire.errors.ToolWarning")
 
@@ -732,8 +733,8 @@ def test_only_toolbox_and_tool_read_a_handler() -> None:
     allowed |= {"dspy/tools.py"}  # ``func`` of the door is an alias of ``handler``
     touching = {
         path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and node.attr in ("handler", "func", "acall_tool")
         and not isinstance(node.ctx, ast.Store)

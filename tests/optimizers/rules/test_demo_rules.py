@@ -365,6 +365,11 @@ def test_wrong_number_of_vectors_is_an_error() -> None:
         KNNFewShot(0)
 
 
+def test_forecast_of_nearest_demos_is_that_of_the_rows_of_the_constructor() -> None:
+    program = Predict("text -> kind", lm=FakeLM([]))
+    assert KNNFewShot(2, ANIMALS).plan(program, []) == KNNFewShot(2).plan(program, ANIMALS)
+
+
 def test_rows_without_a_successful_run_are_demos_by_their_labels() -> None:
     lm = FakeLM(lambda request: {"kind": "cat"})
 

@@ -1,0 +1,52 @@
+"""``load_run``: the last run in a file of records."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sigwire.core.example import Example, Prediction
+from sigwire.errors import ConfigurationError
+from sigwire.evaluate.figures.scored_run import ScoredRun
+from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
+
+__all__ = ["load_run", "stored_prediction"]
+
+
+def load_run(path: str | os.PathLike[str]) -> ScoredRun:
+    """Return the last run in a file of records. Raises ``ConfigurationError`` if the file has no run.
+
+    Examples and predictions are built from the JSON of the records.
+    """
+    rows = last_run(RecordFile.read(path))
+    if not rows:
+        raise ConfigurationError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
+    header: Any = rows[0]
+    last = {(row["id"], row["repeat"]): ExampleRecord.from_json(row) for row in rows if row.get("type") == "record"}
+    ends: list[Any] = [row for row in rows if row.get("type") == "end"]
+    end: dict[str, Any] = ends[-1] if ends else {}
+    records = sorted(last.values(), key=lambda record: (record.index, record.repeat))
+    return ScoredRun(
+        header["program"]["class"],
+        tuple(records),
+        tuple(Example({**record.inputs, **record.labels}).with_inputs(*record.inputs) for record in records),
+        tuple(map(stored_prediction, records)),
+        header["devset"]["n"],
+        header=header,
+        status=str(end.get("status", "cancelled")),
+        metric_names=tuple(header["metrics"]),
+        repeat=header["repeat"],
+        reduce=header["reduce"],
+        cluster=header.get("cluster"),
+        confidence=header.get("interval", 0.95),
+        failure_score=header.get("failure_score", 0.0),
+        errors=header.get("errors", "score"),
+        seconds=float(end.get("seconds", 0.0)),
+        path=str(path),
+    )
+
+
+def stored_prediction(record: ExampleRecord) -> Prediction:
+    """Return the prediction of a record that was read from a file: its outputs as JSON data."""
+    return Prediction(record.cell.outputs or {})
