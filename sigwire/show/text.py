@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from sigwire.show.card import MOST_CHILDREN, MOST_DEPTH, MOST_ROWS, Card
-from sigwire.show.cleaning import MOST_IN_CELL, cut, display_width, inline, visible
+from sigwire.show.cleaning import MOST_IN_CELL, MOST_INLINE, cut, display_width, inline, visible
 from sigwire.show.layout import cut_at, padded, wrapped
 from sigwire.show.lines import CallLine, CardLine, PictureLine, ValueLine
 from sigwire.show.pictures import picture_text
@@ -98,7 +98,7 @@ def _texts(line: CardLine, columns: int) -> Iterator[str]:
 
 def _call_lines(calls: Sequence[CallLine], width: int) -> Iterator[StyledLine]:
     """Yield each call and its result, on one line if both are short."""
-    shown = [inline(f"{call.name}({call.arguments})") for call in calls]
+    shown = [inline(f"{cut(call.name, MOST_INLINE)}({cut(call.arguments, MOST_INLINE)})") for call in calls]
     call_width = min(max([LEAST_OF_CALL, *map(display_width, shown)]), MOST_OF_CALL)
     for call, text in zip(calls, shown, strict=True):
         yield from _call_parts(call, text, call_width, width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
 from sigwire.core.cards.values import count
@@ -17,7 +17,7 @@ from sigwire.show.values import short_repr
 
 __all__ = ["Examples", "examples_card", "examples_line"]
 
-_MOST_COUNTED = 10_000  # a card costs at most some milliseconds
+_MOST_COUNTED = 2_000  # a card costs at most some milliseconds
 _MOST_COLUMNS = 8
 
 
@@ -34,7 +34,7 @@ class Examples(HasCard, list[Example]):
 
     _shown_by: ClassVar[str] = "sigwire.core.cards.examples:examples"
     __slots__ = ("_others",)
-    _others: dict[str, frozenset[str]]
+    _others: dict[str, frozenset[Hashable]]
 
     def __init__(self, examples: Iterable[Example] = (), /, **others: Iterable[Example]) -> None:
         super().__init__(examples)
@@ -101,7 +101,7 @@ def _column_text(examples: Examples, name: str) -> str:
     """Return the types of a column and the number of its distinct values."""
     values = [fields[name] for each in examples[:_MOST_COUNTED] if name in (fields := _fields(each))]
     kinds = Counter(type(value).__name__ for value in values)
-    distinct = len({short_repr(value, 1_000) for value in values})
+    distinct = len(set(map(_mark, values)))
     missing = min(len(examples), _MOST_COUNTED) - len(values)
     return f"{' | '.join(kinds)}, {distinct:,} distinct{f', {missing:,} missing' if missing else ''}"
 
@@ -115,10 +115,19 @@ def _tags(examples: Examples) -> list[CardTag]:
     keys = Counter(map(_key, examples[:_MOST_COUNTED]))
     repeated = sum(number - 1 for number in keys.values())
     tags = [CardTag(count(repeated, "duplicate"))] if repeated else []
+    tags += [CardTag(f"of the first {_MOST_COUNTED:,}", "")] if len(examples) > _MOST_COUNTED else []
     tags += [CardTag(f"{number:,} also in {inline(name, 40)}") for name, number in examples.overlap.items() if number]
     return tags
 
 
-def _key(example: object) -> str:
-    """Return a text that equal examples share."""
-    return short_repr(sorted(_fields(example).items()), 100_000)
+def _key(example: object) -> Hashable:
+    """Return a value that equal examples share."""
+    return frozenset((name, _mark(value)) for name, value in _fields(example).items())
+
+
+def _mark(value: object) -> Hashable:
+    try:
+        hash(value)
+    except TypeError:  # lists and dicts
+        return short_repr(value, 1_000)
+    return value

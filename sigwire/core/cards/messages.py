@@ -198,7 +198,9 @@ def response_card(response: Response) -> Card:
 
 def warning_rows(warnings: Sequence[LMWarning]) -> Rows:
     """Return a row with the warnings."""
-    lines: list[CardLine] = [ValueLine(f"{each.feature}: {each.detail}", "attention") for each in warnings[:20]]
+    lines: list[CardLine] = [
+        ValueLine(f"{each.feature[:160]}: {each.detail[:20_000]}", "attention") for each in warnings[:20]
+    ]
     return [("warnings", lines)] if lines else []
 
 

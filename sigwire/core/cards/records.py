@@ -14,7 +14,7 @@ from sigwire.core.example import CallReport, Completions, Prediction
 from sigwire.core.record import HIDDEN, Meta, Record
 from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
-from sigwire.show.cleaning import inline
+from sigwire.show.cleaning import inline, visible
 from sigwire.show.lines import CardTag, ValueLine
 from sigwire.show.values import call_line, safe_repr, short_repr
 
@@ -25,7 +25,7 @@ __all__ = [
 
 def record_line(record: Record) -> str:
     """Return a record with all of its fields, as Python writes it: ``eval`` reads simple values back."""
-    fields = ", ".join(f"{name}={safe_repr(value)}" for name, value in _fields(record).items())
+    fields = ", ".join(f"{visible(name)}={safe_repr(value)}" for name, value in _fields(record).items())
     return f"{type(record).__name__}({fields}){_input_call(record)}"
 
 
@@ -42,7 +42,7 @@ def record_card(record: Record) -> Card:
 def prediction_line(prediction: Prediction) -> str:
     """Return a prediction with its outputs, cut; the run of an agent as a summary."""
     fields, run = _shown_fields(prediction)
-    parts = [f"{name}={short_repr(value)}" for name, value in fields.items()]
+    parts = [f"{inline(name, 60)}={short_repr(value)}" for name, value in fields.items()]
     summary = [f"run=<{run.summary}>"] if run is not None else []
     end = _input_call(prediction)
     # The summary of a run is never cut off.

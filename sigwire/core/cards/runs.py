@@ -10,7 +10,7 @@ from sigwire.core.cards.tools import shown_call
 from sigwire.core.cards.values import call_facts, count, usage_parts
 from sigwire.core.response import Attempt, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
-from sigwire.show.card import Card
+from sigwire.show.card import MOST_CHILDREN, Card
 from sigwire.show.cleaning import inline
 from sigwire.show.lines import CallLine, CardLine, CardTag, ValueLine
 
@@ -133,7 +133,9 @@ def turn_card(turn: AgentTurn) -> Card:
 
 def turn_cards(turns: Sequence[AgentTurn]) -> list[Card]:
     """Return a card for each turn, numbered from 1."""
-    return [_turn_card(turn, f"turn {number}") for number, turn in enumerate(turns, 1)]
+    cards = [_turn_card(turn, f"turn {number}") for number, turn in enumerate(turns[: MOST_CHILDREN - 1], 1)]
+    more = len(turns) - len(cards)
+    return [*cards, Card(f"… {count(more, 'more turn')}", is_open=True)] if more else cards
 
 
 def _turn_card(turn: AgentTurn, title: str) -> Card:

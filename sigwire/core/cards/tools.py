@@ -56,7 +56,7 @@ def tool_calls_card(calls: ToolCalls) -> Card:
 def shown_call(call: ToolCall, result: ToolResult | None = None) -> CallLine:
     """Return a call with its result."""
     if result is None:
-        problem = f"{call.error.code}: {call.error.message}" if call.error is not None else None
+        problem = f"{call.error.code}: {call.error.message[:1_000]}" if call.error is not None else None
         return CallLine(call.name, argument_text(call), problem, is_error=problem is not None)
     content = result.content
     text = content if isinstance(content, str) else short_repr(content, MOST_IN_VALUE)
@@ -132,7 +132,7 @@ def _properties(tool: Tool) -> tuple[Mapping[str, object], frozenset[object]]:
 def _described_arguments(tool: Tool) -> Iterator[tuple[str, str]]:
     for name, schema in islice(_properties(tool)[0].items(), 20):
         if is_mapping(schema) and isinstance(text := schema.get("description"), str):
-            yield name, text
+            yield name[:80], text[:1_000]
 
 
 def _limits(tool: Tool) -> Iterator[str]:

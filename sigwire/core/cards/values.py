@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import floor, log10
+from typing import TypeVar
 
+from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.core.response import Attempt, Usage, cost_of_attempts
-from sigwire.show.cleaning import MOST_IN_VALUE
+from sigwire.show.cleaning import MOST_IN_VALUE, cut
 from sigwire.show.lines import CardLine, PictureLine, ValueLine
 from sigwire.show.pictures import size_text
 from sigwire.show.values import short_repr
 
 __all__ = ["call_facts", "count", "json_line", "media_line", "money_text", "option_parts", "usage_parts", "value_line"]
+
+
+T = TypeVar("T")
 
 
 def value_line(value: object) -> CardLine:
@@ -56,23 +61,47 @@ def _size(data: str) -> str:
 
 
 def json_line(value: object) -> ValueLine:
-    """Return JSON data as indented text, at most a few thousand lines.
+    """Return JSON data as text, indented if it is long. Long texts and lists are cut.
 
     >>> json_line({"a": [1]}).text
     '{"a": [1]}'
     """
-    return ValueLine("".join(_json_parts(value)), is_code=True)
+    bounded = _BoundedJson().copy(value, 0)
+    text = json.dumps(bounded, ensure_ascii=False, default=short_repr)
+    if len(text) > 80:
+        text = json.dumps(bounded, ensure_ascii=False, default=short_repr, indent=1)
+    return ValueLine(text, is_code=True)
 
 
-def _json_parts(value: object) -> Iterator[str]:
-    indent = None if len(short_repr(value, 81)) < 81 else 1
-    size = 0
-    for part in json.JSONEncoder(ensure_ascii=False, indent=indent, default=short_repr).iterencode(value):
-        yield part
-        size += len(part)
-        if size > MOST_IN_VALUE:
-            yield " …"
-            return
+class _BoundedJson:
+    """Copies JSON data up to a number of characters in all; the rest is left out."""
+
+    def __init__(self) -> None:
+        self._room = MOST_IN_VALUE
+
+    def copy(self, value: object, depth: int) -> object:
+        """Return a copy of the value without the parts that do not fit."""
+        self._room -= 4
+        if self._room <= 0 or depth > _MOST_DEPTH:
+            return "…"
+        if isinstance(value, str):
+            text = cut(value, self._room)
+            self._room -= len(text)
+            return text
+        if is_mapping(value):
+            return {self.copy(str(name), 0): self.copy(item, depth + 1) for name, item in self._fitting(value.items())}
+        if is_items(value):
+            return [self.copy(item, depth + 1) for item in self._fitting(value)]
+        return value
+
+    def _fitting(self, items: Iterable[T]) -> Iterator[T]:
+        for item in items:
+            yield item
+            if self._room <= 0:
+                return
+
+
+_MOST_DEPTH = 20
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

@@ -256,7 +256,7 @@ class OptimizationReport(HasCard):
         return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
 
     def __repr__(self) -> str:
-        return f"OptimizationReport({self.optimizer}, {len(self.trials)} trials, {self.headline})"
+        return inline(f"OptimizationReport({self.optimizer}, {len(self.trials)} trials, {self.headline})", 500)
 
     # --- JSON
 

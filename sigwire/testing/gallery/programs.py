@@ -1,0 +1,69 @@
+"""Specimens of modules and runs: predictors, programs, agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sigwire.core.example import Example, Prediction
+from sigwire.core.response import Attempt, LMWarning, Usage
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.run import AgentRun, ReActStep
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.show.card import HasCard
+from sigwire.signatures.types.history import History
+from sigwire.testing.gallery.material import Material
+from sigwire.testing.gallery.values import conversation, signature
+
+__all__ = ["PROGRAMS", "agent_prediction"]
+
+
+class Specimen(Module):
+    """A program with parts in a dict, one of them shared."""
+
+    def __init__(self, of: Material) -> None:
+        super().__init__()
+        self.first = _predictor(of)
+        self.parts = {f"{of.name}{at}": _predictor(of) for at in of.indices}
+        self.again = [self.first]
+
+
+def _predictor(of: Material) -> Predict[..., Prediction]:
+    predictor: Predict[..., Prediction] = Predict(signature(of), temperature=0.2, stop=[of.text])
+    predictor.demos = [Example({"question": of.text, of.name: of.text}) for _ in of.indices]
+    predictor.lm = FakeLM()
+    return predictor
+
+
+def _step(of: Material) -> ReActStep:
+    calls = tuple(ToolCall(f"call_{at}", of.name, {of.name: of.text}) for at in of.indices)
+    results = tuple(ToolResult(call.id, call.name, of.text, at == 0) for at, call in enumerate(calls))
+    warning = LMWarning(of.name, of.text)
+    return ReActStep(of.text, calls, results, Usage(185, 29), 0.059, of.text or None, (warning,))
+
+
+def _run(of: Material) -> AgentRun:
+    steps = tuple(_step(of) for _ in of.indices)
+    return AgentRun(steps, History(conversation(of)), "submit", (Attempt(model=of.name, usage=Usage(185, 29)),))
+
+
+def agent_prediction(of: Material) -> Prediction:
+    """Return the prediction of an agent."""
+    run = _run(of)
+    fields = {
+        "topic": of.text,
+        "steps": run.steps,
+        "history": run.history,
+        "termination_reason": run.termination_reason,
+    }
+    return Prediction.make(fields, signature=signature(of), attempts=run.attempts)
+
+
+PROGRAMS: Mapping[type, Callable[[Material], HasCard]] = {
+    AgentRun: _run,
+    Module: Specimen,
+    Predict: _predictor,
+    ReActStep: _step,
+}
+"""Specimens by class."""
