@@ -3,4 +3,5 @@
 scored_run   ScoredRun: records, and every figure that a result shows
 exports      rows, CSV and JSON
 run_card     the card of a run
+markdown     cards as Markdown
 """
