@@ -8,5 +8,5 @@ statistics  intervals, paired tests, corrections      quantiles    of the normal
 result      EvaluationResult                          comparison   Comparison of programs on the same examples
 figures     numbers of a run, its exports             reports      the pages of results, the log of Inspect
 progress    terminal, log and notebook                plain        any value as JSON
-metrics     the metrics and judges of the library
+metrics     the metrics and judges of the library     commit       the git commit of the working folder
 """

@@ -25,6 +25,7 @@ from sigwire.core.lazy import version
 from sigwire.core.narrow import is_object
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.commit import current_commit
 from sigwire.evaluate.plain import plain_value
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.module import Module
@@ -204,11 +205,13 @@ def _parse(content: bytes, path: Path) -> tuple[list[JsonObject], int]:
 
 def run_header(program: object, ids: Sequence[str], metrics: Sequence[str], repeat: int, reduce: str) -> JsonObject:
     """Return the header of a run: what decides its records, without secrets. The state is that of ``dump_state``."""
+    commit = current_commit()
     return {
         "type": "run",
         "format": FORMAT,
         "sigwire": version(),
         "started": utc_now(),
+        **({"git": {"commit": commit}} if commit else {}),
         "program": {"class": _name_of(program), "state": _digest(_state_of(program))},
         "lm": _model_of(program),
         "devset": {"n": len(ids), "ids": _digest(list(ids))},

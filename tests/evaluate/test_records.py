@@ -14,7 +14,10 @@ import pytest
 
 from sigwire import ConfigurationError, Example, FakeLM, Image, Predict, Prediction
 from sigwire.core.request import Request
+from sigwire.core.response import Attempt, Repair
+from sigwire.evaluate.cell import Cell, TraceStep
 from sigwire.evaluate.evaluation import Evaluate, load_records
+from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider
@@ -52,6 +55,36 @@ def test_file_has_a_header_a_line_for_each_example_and_an_end(tmp_path: Path) ->
     assert (rows[0]["metrics"], rows[0]["devset"]["n"], rows[-1]["status"]) == (["exact"], 5, "complete")
     for row in rows:
         jsonschema.validate(row, SCHEMA)
+
+
+def test_records_with_failures_attempts_repairs_and_traces_are_of_the_schema(tmp_path: Path) -> None:
+    failing = Cell(
+        0.0,
+        failure=Failure(
+            "program", "AdapterParseError", "no answer", path="self", turn=2, traceback="Trace", is_bug=True
+        ),
+        attempts=(Attempt("ask", "fake", error="LMServerError: 500", status=500), Attempt("repair", "fake")),
+        repairs=(Repair(None, "a trailing comma"), Repair("answer", "a number as text")),
+        trace=(TraceStep("self", {"fields": {"q": 1}}),),
+        feedbacks={"self": "Be brief."},
+        subscores={"f1": 0.5},
+        usage={"fake": {"input_tokens": 1}},
+        cost=0.1,
+    )
+    record = ExampleRecord("a", 0, 1, {"q": 1}, {}, failing, "2026-11-21T23:00:12.000Z", kept=True)
+    row = json.loads(json.dumps(record.to_json()))
+    jsonschema.validate(row, SCHEMA)
+    assert ExampleRecord.from_json(row) == record
+    (known,) = [each["properties"] for each in SCHEMA["oneOf"] if each["properties"]["type"].get("const") == "record"]
+    assert set(row) <= set(known)
+
+
+def test_reasks_are_in_the_record_of_their_example() -> None:
+    lm = FakeLM(["[[ ## answer ## ]]\nx", {"answer": "0"}])
+    result = Evaluate(devset=devset(1), metric=exact, progress=False)(
+        Predict("question -> answer: int", lm=lm, max_reasks=1)
+    )
+    assert [attempt.purpose for attempt in result.records[0].cell.attempts] == ["repair"]
 
 
 def test_log_true_chooses_a_file_below_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
