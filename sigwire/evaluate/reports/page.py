@@ -106,7 +106,10 @@ def data_block(data: JsonValue) -> str:
     >>> data_block({"answer": "</script>\u2028&"})
     '{"answer":"\\u003c/script\\u003e\\u2028\\u0026"}'
     """
-    return encoded(data).translate(_ESCAPES)
+    block = encoded(data)
+    for each in "<>&\u2028\u2029":  # ``translate`` takes ten times as long
+        block = block.replace(each, f"\\u{ord(each):04x}")
+    return block
 
 
 def encoded(data: JsonValue) -> str:
@@ -118,7 +121,6 @@ def encoded(data: JsonValue) -> str:
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_ESCAPES = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"})
 
 
 def _cut(value: JsonValue, most: int, depth: int = 0) -> JsonValue:
