@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, Value
+from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
 from sigwire.core.response import Attempt, Repair, Usage, cost_of_attempts
 from sigwire.core.tools.tool import Tool
@@ -26,6 +27,7 @@ from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList, called_steps
 from sigwire.evaluate.plain import plain_fields, plain_value
 from sigwire.lm.policy.deadlines import deadline
+from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.answer import meta_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
@@ -54,7 +56,7 @@ class Cell(Value):
     to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
     dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
     ``feedbacks``: the feedback for single predictors, by path. ``attempts``: those that failed, and re-asks. ``repairs``: those
-    of the prediction.
+    of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -76,6 +78,7 @@ class Cell(Value):
     feedbacks: Mapping[str, str] = field(default_factory=dict[str, str])
     attempts: tuple[Attempt, ...] = ()
     repairs: tuple[Repair, ...] = ()
+    steps: tuple[ReActStep, ...] = ()
 
     def to_json(self) -> JsonObject:
         """Return the cell as JSON."""
@@ -94,7 +97,7 @@ class Cell(Value):
         return cls(**values)
 
 
-_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair}
+_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair, "steps": ReActStep}
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
 
 
@@ -240,7 +243,11 @@ class _ProgramRun:
         """Return the cell of the run. ``found``: its prediction or its error."""
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         counts = counted(tracker, found if isinstance(found, Exception) else None)
-        rest: dict[str, Any] = {"attempts": _odd_attempts(tracker, found), "repairs": _repairs(found)}
+        rest: dict[str, Any] = {
+            "attempts": _odd_attempts(tracker, found),
+            "repairs": _repairs(found),
+            "steps": _steps(found),
+        }
         return Cell(score, "", {}, failure, outputs, *counts, seconds=self._seconds, trace=trace, **rest)
 
 
@@ -305,6 +312,12 @@ def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
         attempts += own if isinstance(found, LMError) else ()
     reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
     return (*[attempt for attempt in attempts if attempt.error], *reasks)
+
+
+def _steps(found: object) -> tuple[ReActStep, ...]:
+    """Return the turns of the agent's run that an error ended."""
+    steps: object = getattr(found, "steps", ()) if isinstance(found, Exception) else ()
+    return tuple(step for step in steps if isinstance(step, ReActStep)) if is_items(steps) else ()
 
 
 def _repairs(prediction: object) -> tuple[Repair, ...]:

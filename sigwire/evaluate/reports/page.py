@@ -67,7 +67,7 @@ def page_html(page: ReportPage, most_bytes: int = MOST_BYTES) -> str:
     """Return a page as HTML. If it is larger than ``most_bytes``, its values are cut, and the page states the length."""
     data, block = page.data, data_block(page.data)
     for most in _CUTS:
-        if len(block) <= most_bytes:
+        if len(block.encode("utf-8", "replace")) <= most_bytes:
             break
         data = {**cast(JsonObject, _cut(page.data, most)), "cut": most}
         block = data_block(data)
