@@ -6,7 +6,7 @@ Errors become failures of the cell, except those of the kinds that the caller wa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
@@ -16,16 +16,18 @@ from typing import Any, NamedTuple
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, Value
+from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
 from sigwire.core.response import Attempt, Repair, Usage, cost_of_attempts
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import LMError
+from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList, called_steps
 from sigwire.evaluate.plain import plain_fields, plain_value
 from sigwire.lm.policy.deadlines import deadline
+from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.answer import meta_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
@@ -54,7 +56,7 @@ class Cell(Value):
     to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
     dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
     ``feedbacks``: the feedback for single predictors, by path. ``attempts``: those that failed, and re-asks. ``repairs``: those
-    of the prediction.
+    of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -76,6 +78,7 @@ class Cell(Value):
     feedbacks: Mapping[str, str] = field(default_factory=dict[str, str])
     attempts: tuple[Attempt, ...] = ()
     repairs: tuple[Repair, ...] = ()
+    steps: tuple[ReActStep, ...] = ()
 
     def to_json(self) -> JsonObject:
         """Return the cell as JSON."""
@@ -94,7 +97,7 @@ class Cell(Value):
         return cls(**values)
 
 
-_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair}
+_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair, "steps": ReActStep}
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
 
 
@@ -128,7 +131,7 @@ def cell_steps(
             failure = _failure(error, program, raises)
             score = failure_score if failure.kind == "program" else None
             return run_of.cell(score, failure, None, tracker, error)
-    cell = run_of.cell(None, None, _outputs(prediction), tracker, repairs=_repairs(prediction))
+    cell = run_of.cell(None, None, _outputs(prediction), tracker, prediction)
     if keep is not None:
         keep(prediction)
     if plan is None:
@@ -235,12 +238,17 @@ class _ProgramRun:
 
     def cell(
         self, score: float | None, failure: Failure | None, outputs: JsonObject | None, tracker: UsageTracker,
-        error: Exception | None = None, repairs: tuple[Repair, ...] = (),
+        found: object,
     ) -> Cell:  # fmt: skip
+        """Return the cell of the run. ``found``: its prediction or its error."""
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
-        counts, odd = counted(tracker, error), _odd_attempts(tracker, error)
-        rest: dict[str, Any] = {"trace": trace, "attempts": odd, "repairs": repairs}
-        return Cell(score, "", {}, failure, outputs, *counts, seconds=self._seconds, **rest)
+        counts = counted(tracker, found if isinstance(found, Exception) else None)
+        rest: dict[str, Any] = {
+            "attempts": _odd_attempts(tracker, found),
+            "repairs": _repairs(found),
+            "steps": _steps(found),
+        }
+        return Cell(score, "", {}, failure, outputs, *counts, seconds=self._seconds, trace=trace, **rest)
 
 
 class _Timed:
@@ -293,15 +301,23 @@ def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCou
 
 
 _NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange
-_AGAIN = ("repair", "retry", "redial", "skip")
 
 
-def _odd_attempts(tracker: UsageTracker, error: Exception | None) -> tuple[Attempt, ...]:
-    """Return the attempts that failed, and re-asks."""
-    made = [attempt for attempts in tracker.attempts.values() for attempt in attempts]
-    if isinstance(error, LMError):
-        made += error.attempts
-    return tuple([attempt for attempt in made if attempt.error or attempt.purpose in _AGAIN])
+def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
+    """Return the attempts that failed, and re-asks, which the prediction or the error of a parser has."""
+    attempts = [attempt for made in tracker.attempts.values() for attempt in made]
+    own: Sequence[Attempt] = meta_of(found).attempts if isinstance(found, Prediction) else ()
+    if isinstance(found, (LMError, ModelError)):
+        own = found.attempts
+        attempts += own if isinstance(found, LMError) else ()
+    reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
+    return (*[attempt for attempt in attempts if attempt.error], *reasks)
+
+
+def _steps(found: object) -> tuple[ReActStep, ...]:
+    """Return the turns of the agent's run that an error ended."""
+    steps: object = getattr(found, "steps", ()) if isinstance(found, Exception) else ()
+    return tuple(step for step in steps if isinstance(step, ReActStep)) if is_items(steps) else ()
 
 
 def _repairs(prediction: object) -> tuple[Repair, ...]:

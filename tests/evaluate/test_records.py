@@ -14,11 +14,17 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sigwire import ConfigurationError, Example, FakeLM, Image, Predict, Prediction
+from sigwire import ConfigurationError, Example, FakeLM, Image, Predict, Prediction, ReAct
 from sigwire.core.request import Request
+from sigwire.core.response import Attempt, Repair
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.errors import LMContentFilteredError
+from sigwire.evaluate.cell import Cell, TraceStep
 from sigwire.evaluate.evaluation import Evaluate, load_records
+from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.lm.client import LM
+from sigwire.modules.agents.run import ReActStep
 from sigwire.testing import FakeProvider
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "records.schema.json").read_text(encoding="utf-8"))
@@ -89,6 +95,48 @@ def test_header_has_the_commit_and_whether_tracked_files_differ(
     assert header()["git"] == {"commit": commit, "dirty": True}
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "git" not in header()  # no git
+
+
+def test_records_with_failures_attempts_repairs_and_traces_are_of_the_schema(tmp_path: Path) -> None:
+    failing = Cell(
+        0.0,
+        failure=Failure(
+            "program", "AdapterParseError", "no answer", path="self", turn=2, traceback="Trace", is_bug=True
+        ),
+        attempts=(Attempt("ask", "fake", error="LMServerError: 500", status=500), Attempt("repair", "fake")),
+        repairs=(Repair(None, "a trailing comma"), Repair("answer", "a number as text")),
+        trace=(TraceStep("self", {"fields": {"q": 1}}),),
+        feedbacks={"self": "Be brief."},
+        steps=(ReActStep("Look.", (ToolCall("c", "find", {"q": 1}),), (ToolResult("c", "find", "here"),)),),
+        subscores={"f1": 0.5},
+        usage={"fake": {"input_tokens": 1}},
+        cost=0.1,
+    )
+    record = ExampleRecord("a", 0, 1, {"q": 1}, {}, failing, "2026-11-21T23:00:12.000Z", kept=True)
+    row = json.loads(json.dumps(record.to_json()))
+    jsonschema.validate(row, SCHEMA)
+    assert ExampleRecord.from_json(row) == record
+    (known,) = [each["properties"] for each in SCHEMA["oneOf"] if each["properties"]["type"].get("const") == "record"]
+    assert set(row) <= set(known)
+
+
+def test_reasks_are_in_the_record_of_their_example() -> None:
+    lm = FakeLM(["[[ ## answer ## ]]\nx", {"answer": "0"}])
+    result = Evaluate(devset=devset(1), metric=exact, progress=False)(
+        Predict("question -> answer: int", lm=lm, max_reasks=1)
+    )
+    assert [attempt.purpose for attempt in result.records[0].cell.attempts] == ["repair"]
+
+
+def test_turns_of_an_agent_that_failed_are_in_its_record() -> None:
+    def find(q: str) -> str:
+        return f"found {q}"
+
+    lm = FakeLM([ToolCall("c1", "find", {"q": "x"}), LMContentFilteredError("no", model="fake", provider="fake")])
+    agent = ReAct("question -> answer", tools=[find], lm=lm)
+    (record,) = Evaluate(devset=devset(1), metric=exact, progress=False)(agent).records
+    assert (record.outputs, [call.name for step in record.cell.steps for call in step.calls]) == (None, ["find"])
+    assert record.cell.steps[0].results[0].content == "found x"
 
 
 def test_log_true_chooses_a_file_below_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

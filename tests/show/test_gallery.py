@@ -25,9 +25,13 @@ from sigwire.testing.gallery.page import SPECIMENS, gallery_page
 CASES = [(name, kind) for name in SPECIMENS for kind in MATERIALS]
 AS_PYTHON_WRITES = {"Example", "Message", "Module", "ReActStep", "SignatureMeta", "ToolCalls"}
 """Classes whose ``repr`` has all values, as DSPy's and those of dataclasses have."""
-ELEMENTS = set("b br code dd details div dl dt header li pre small span style summary table tbody td th thead tr ul".split())
+ELEMENTS = set(
+    "b br code dd details div dl dt header li pre small span style summary table tbody td th thead tr ul".split()
+)
 INLINE = {"b", "code", "small", "span"}
-NOT_PRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]")
+NOT_PRINTED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
+)
 STYLE = re.compile("<style>.*?</style>", re.DOTALL)
 
 
@@ -195,5 +199,16 @@ def test_gallery_command_writes_the_page(tmp_path: Path) -> None:
 
 
 def test_hostile_text_holds_what_the_gallery_is_to_prove() -> None:
-    parts = ("<img", "onerror=", "</script>", "</style>", "</details>", "<a href", "<iframe", "\x1b", "\u202e", "\ud800")
+    parts = (
+        "<img",
+        "onerror=",
+        "</script>",
+        "</style>",
+        "</details>",
+        "<a href",
+        "<iframe",
+        "\x1b",
+        "\u202e",
+        "\ud800",
+    )
     assert [part for part in parts if part not in HOSTILE] == []

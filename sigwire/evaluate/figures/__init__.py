@@ -4,4 +4,5 @@ scored_run   ScoredRun: records, and every figure that a result shows
 stored_run   the last run of a file
 exports      rows, CSV and JSON
 run_card     the card of a run
+markdown     cards as Markdown
 """

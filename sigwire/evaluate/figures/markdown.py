@@ -52,4 +52,4 @@ def _table(rows: Sequence[Sequence[str]], columns: int = 2) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|#~$])", r"\\\1", inline(text, 300)).replace("&", "&amp;")
+    return re.sub(r"([\\`*\[\]<>|#~$])", r"\\\1", inline(text, 300)).replace("&", "&amp;")

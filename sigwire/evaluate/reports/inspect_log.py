@@ -198,6 +198,10 @@ def _messages(record: ExampleRecord, answers: JsonObject, history: Any) -> Itera
         yield {"role": "user", "content": _lines(record.inputs), "source": "input"}
         if record.cell.outputs is not None:
             yield {"role": "assistant", "content": _lines(answers), "source": "generate"}
+        for step in record.cell.steps:
+            calls, results = ([part.to_json() for part in parts] for parts in (step.calls, step.results))
+            yield from _message({"role": "assistant", "parts": [{"type": "text", "text": step.thought}, *calls]})
+            yield from _message({"role": "tool", "parts": results})
         return
     kinds: Mapping[str, Any] = history.get("kinds") or {}
     for place, turn in enumerate(history.get("messages") or ()):

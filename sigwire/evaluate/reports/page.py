@@ -67,7 +67,7 @@ def page_html(page: ReportPage, most_bytes: int = MOST_BYTES) -> str:
     """Return a page as HTML. If it is larger than ``most_bytes``, its values are cut, and the page states the length."""
     data, block = page.data, data_block(page.data)
     for most in _CUTS:
-        if len(block) <= most_bytes:
+        if len(block.encode("utf-8", "replace")) <= most_bytes:
             break
         data = {**cast(JsonObject, _cut(page.data, most)), "cut": most}
         block = data_block(data)
@@ -106,7 +106,10 @@ def data_block(data: JsonValue) -> str:
     >>> data_block({"answer": "</script>\u2028&"})
     '{"answer":"\\u003c/script\\u003e\\u2028\\u0026"}'
     """
-    return encoded(data).translate(_ESCAPES)
+    block = encoded(data)
+    for each in "<>&\u2028\u2029":  # ``translate`` takes ten times as long
+        block = block.replace(each, f"\\u{ord(each):04x}")
+    return block
 
 
 def encoded(data: JsonValue) -> str:
@@ -118,7 +121,6 @@ def encoded(data: JsonValue) -> str:
 
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_ESCAPES = str.maketrans({each: f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"})
 
 
 def _cut(value: JsonValue, most: int, depth: int = 0) -> JsonValue:

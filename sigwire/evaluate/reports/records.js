@@ -147,11 +147,11 @@ function answerTable(labels, given) {
 }
 // Return how a record came about: error, feedback, turns, calls of predictors, cost.
 function process(record) {
-  const run = runOf(record);
+  const run = runOf(record), steps = run?.steps ?? record.steps ?? [];
   return [
     ...(record.failure ? section("error", errorBox(record.failure)) : []),
     ...(record.feedback ? section("feedback", element("div.thought", whole(record.feedback))) : []),
-    ...section("turns", run?.steps.length ? element("ol.turns", run.steps.map(turn)) : []),
+    ...section("turns", steps.length ? element("ol.turns", steps.map(turn)) : []),
     ...section("calls of predictors", (record.trace || []).map(traced)),
     ...(record.repairs || []).length ? section("repairs", fieldTable(Object.fromEntries(record.repairs.map((each, at) => [each.field || `answer ${at + 1}`, each.what])))) : [],
     ...(record.attempts || []).length ? section("attempts", attemptTable(record.attempts)) : [],

@@ -1,5 +1,6 @@
 """Reports of searches.
 
-report     OptimizationReport, its estimate and trials    plots      scores, costs and rows as SVG
-programs   the candidates as programs, made on access     text_diff  word by word
+report        OptimizationReport, its estimate and trials    plots      scores, costs and rows as SVG
+programs      the candidates as programs, made on access     text_diff  word by word
+search_page   the page of a report
 """

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
+from sigwire.core.response import Attempt, Repair
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.evaluate.cell import Cell, TraceStep
 from sigwire.evaluate.comparison import compare
+from sigwire.evaluate.failures import Failure
+from sigwire.modules.agents.run import ReActStep
 from tests.evaluate.reports.browser import Tab, open_tab
 from tests.evaluate.reports.pages import HOSTILE, mixed_result
 from tests.evaluate.runs import make_result
@@ -91,6 +96,35 @@ async def test_differing_fields_are_marked_beside_their_labels(tmp_path: Path) -
             "[...document.querySelectorAll('tr.detail')].map(row => row.querySelector('.equal, .differs').textContent)"
         )
         assert await tab.run(marks) == ["≠ a0", "a1"]
+
+
+async def test_failed_run_of_an_agent_shows_turns_attempts_repairs_and_traceback(tmp_path: Path) -> None:
+    call, result = ToolCall("c", "find", {"q": HOSTILE}), ToolResult("c", "find", "nothing", is_error=True)
+    failed = Cell(
+        0.0,
+        failure=Failure(
+            "program", "ValueError", "no", path="agent.react", turn=2, traceback=f"Frames {HOSTILE}", is_bug=True
+        ),
+        attempts=(Attempt("ask", "m", error="LMServerError: 500", status=500), Attempt("repair", "m")),
+        repairs=(Repair("answer", f"a comma {HOSTILE}"),),
+        trace=(TraceStep("agent.react", {"fields": {"question": "traced", "__proto__": "odd"}}),),
+        steps=(ReActStep("I look.", (call,), (result,), error="interrupted"),),
+    )
+    async with open_tab(address(make_result([failed]), tmp_path, "#open=id0"), tmp_path) as tab:
+        detail = await tab.run(DETAIL)
+        for part in (
+            "agent.react, turn 2",
+            "Frames <img",
+            "I look.",
+            "find(q=",
+            "✗ nothing",
+            "interrupted",
+            "a comma",
+            "500",
+        ):
+            assert part in detail
+        assert "__proto__odd" in detail
+        assert tab.problems == []
 
 
 async def test_large_table_has_pages_of_200_rows(tmp_path: Path) -> None:

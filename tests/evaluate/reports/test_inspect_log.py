@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from sigwire import Example, FakeLM, Predict
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.evaluation import Evaluate
+from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.reports.inspect_log import inspect_log
+from sigwire.modules.agents.run import ReActStep
 from tests.evaluate.reports.pages import HEADER, agent_cell, mixed_result
 from tests.evaluate.runs import failed_cell, make_result
 
@@ -67,6 +70,14 @@ def test_conversation_of_an_agent_has_its_calls_and_their_results(tmp_path: Path
     assert messages[2]["tool_call_id"] == "c1"
     assert messages[2]["content"] == '{"status":"shipped"}'
     assert messages[3]["error"]["type"] == "unknown"
+
+
+def test_conversation_of_an_agent_that_failed_has_its_turns(tmp_path: Path) -> None:
+    call, found = ToolCall("c", "find", {"q": 1}), ToolResult("c", "find", "nothing")
+    cell = Cell(0.0, failure=Failure("program", "Refused", "no"), steps=(ReActStep("I look.", (call,), (found,)),))
+    messages = log_of(make_result([cell], header=HEADER), tmp_path)["samples"][0]["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert (messages[1]["content"], messages[1]["tool_calls"][0]["function"]) == ("I look.", "find")
 
 
 def test_stop_reason_of_a_live_prediction_is_that_of_its_answer(tmp_path: Path) -> None:
