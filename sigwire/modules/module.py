@@ -26,7 +26,7 @@ from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.preview.place import enter, find_paths_with, program
+from sigwire.lm.preview.place import Running, enter, find_paths_with, running
 from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
@@ -67,6 +67,7 @@ class Module(ChecksKeywords, Walkable):
     _compiled: bool
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
+    _is_program: ClassVar[bool] = True  # False: it holds no module, and its path in itself is "self"
     _fixed: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
         "deepcopy": "define __deepcopy__",
@@ -105,7 +106,7 @@ class Module(ChecksKeywords, Walkable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run, blocking. Works in any thread, also inside a running event loop."""
-        is_outermost = enter(self)
+        is_outermost = self._is_program and enter(self)
         try:
             return run(self.call_steps(*args, **kwargs))
         except Exception as error:
@@ -113,11 +114,11 @@ class Module(ChecksKeywords, Walkable):
             raise
         finally:
             if is_outermost:
-                program.set(None)
+                running.set(Running())
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Run, awaited."""
-        is_outermost = enter(self)
+        is_outermost = self._is_program and enter(self)
         try:
             return await arun(self.call_steps(*args, **kwargs))
         except Exception as error:
@@ -125,7 +126,7 @@ class Module(ChecksKeywords, Walkable):
             raise
         finally:
             if is_outermost:
-                program.set(None)
+                running.set(Running())
 
     def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
         """Run, blocking, and yield events; the last is ``Finished``. See ``sigwire.modules.program_stream``.

@@ -117,6 +117,7 @@ class Predict(PredictorCalls[P, S], Predictor):
     '4'
     """
 
+    _is_program: ClassVar[bool] = False
     _fixed: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
 
     def __init__(

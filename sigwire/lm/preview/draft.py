@@ -11,7 +11,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.shared.interface import EncodedRequest
 from sigwire.lm.http.messages import HttpRequest
-from sigwire.lm.policy.cache.choice import CacheChoice, is_off, rollout_of, wants_fresh
+from sigwire.lm.policy.cache.choice import CacheChoice, is_off, with_settings
 from sigwire.lm.policy.call import Call
 from sigwire.lm.policy.money.prices import Price
 from sigwire.lm.providers.address import EndpointResolver, ResolvedKey
@@ -99,8 +99,9 @@ def _cache_state(backend: object, request: Request, choice: CacheChoice) -> Cach
 
     if choice.cache != "on" and changes_with_time(request):
         return "off"
+    is_fresh, sample = with_settings(choice)
     identity = identify(request)
-    key = None if identity is None else request_key(identity, request, rollout_of(choice))
+    key = None if identity is None else request_key(identity, request, sample)
     if key is None:
         return "off"
-    return "hit" if not wants_fresh(choice) and cache.holds(key) else "miss"
+    return "hit" if not is_fresh and cache.holds(key) else "miss"
