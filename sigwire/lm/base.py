@@ -36,6 +36,7 @@ from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_call
+from sigwire.observe.place import asked
 from sigwire.observe.usage import record_usage
 from sigwire.overriding import check_overrides
 
@@ -228,14 +229,17 @@ class BaseLM:
         self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[Entry]
     ) -> Steps[Response]:
         request = _wrapped_request(request)
+        question = asked.question
         with watched_call("lm", self, lambda: _inputs(request, prompt, streamed)) as end:
             try:
                 response = yield from self._entry_steps(request, streamed, entries)
             except Exception as error:
-                self._history.add_failure(CallRecord(self.model, self.model_type, request, prompt=prompt), error)
+                self._history.add_failure(
+                    CallRecord(self.model, self.model_type, request, prompt=prompt, asked=question), error
+                )
                 raise
             if self._history.size:
-                self._history.add(CallRecord(self.model, self.model_type, request, response, prompt))
+                self._history.add(CallRecord(self.model, self.model_type, request, response, prompt, question))
             end(response)
         return response
 

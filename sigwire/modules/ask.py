@@ -26,7 +26,7 @@ from sigwire.keywords import check_keywords
 from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
-from sigwire.observe.place import asking
+from sigwire.observe.place import asked
 from sigwire.observe.usage import UsageTracker, record_usage, track_usage
 from sigwire.settings import Settings, current
 
@@ -58,33 +58,36 @@ class Ask:
         self.request = request
         self.reader_factory = reader_factory
 
+    @property
+    def asker(self) -> object:
+        """The asking module."""
+        return None if self.reader_factory is None else self.reader_factory.module
+
     def run(self) -> Response:
         """Ask and wait, blocking."""
         if in_stream():
             return run(self.streamed())
-        before, factory = asking.get(), self.reader_factory
-        asking.set(factory and factory.module)
+        asked.question = self
         try:
             return self._record_call(self.lm.respond(self.request))
         except Exception as error:
             self._record_failure(error)
             raise
         finally:
-            asking.set(before)
+            asked.question = None
 
     async def arun(self) -> Response:
         """Ask and await."""
         if in_stream():
             return await arun(self.streamed())
-        before, factory = asking.get(), self.reader_factory
-        asking.set(factory and factory.module)
+        asked.question = self
         try:
             return self._record_call(await self.lm.arespond(self.request))
         except Exception as error:
             self._record_failure(error)
             raise
         finally:
-            asking.set(before)
+            asked.question = None
 
     def streamed(self) -> Steps[Response]:
         """Ask, and emit the response as it arrives, in events of the reader."""
@@ -94,8 +97,8 @@ class Ask:
         event_path = event_path_of(self.lm if factory is None else factory.module)
         reader: EventReader = _PathReader(event_path) if factory is None else factory.reader(*event_path)
         yield Emit(AskStart(self.lm.model, path=event_path.path, turn=event_path.turn))
-        log, before = _EventLog(), asking.get()
-        asking.set(factory and factory.module)
+        log = _EventLog()
+        asked.question = self
         try:
             response: Response = yield from _convert_events(reader, _model_steps(self.lm, self.request), log.events)
         except BaseException as error:  # the provider charges for a partial response
@@ -106,7 +109,7 @@ class Ask:
                 self._record_failure(error)
             raise
         finally:
-            asking.set(before)
+            asked.question = None
         if events := tuple(reader.close()):
             yield Emit(*events)
         return self._record_call(response)
@@ -144,7 +147,7 @@ class Ask:
         if logs := _logs.get():
             from sigwire.lm.preview.call_log import CallRecord
 
-            record = CallRecord(self.lm.model, "chat", self.request, response)
+            record = CallRecord(self.lm.model, "chat", self.request, response, asked=self)
             for log in logs:
                 log.add(record)
         return response
@@ -154,7 +157,7 @@ class Ask:
             from sigwire.lm.preview.call_log import CallRecord
 
             for log in logs:
-                log.add_failure(CallRecord(self.lm.model, "chat", self.request), error)
+                log.add_failure(CallRecord(self.lm.model, "chat", self.request, asked=self), error)
 
 
 _FINAL_ERRORS: Mapping[str, type[LMError]] = {

@@ -33,7 +33,7 @@ from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import has_listeners, watched_call
-from sigwire.observe.place import enter, find_paths_with, program
+from sigwire.observe.place import Running, enter, find_paths_with, running
 from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
 from sigwire.show.card import HasCard
@@ -69,6 +69,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
     _compiled: bool
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
+    _is_program: ClassVar[bool] = True  # False: it holds no module, and its path in itself is "self"
     _fixed: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
         "deepcopy": "define __deepcopy__",
@@ -107,7 +108,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run, blocking. Works in any thread, also inside a running event loop."""
-        is_outermost = enter(self)
+        is_outermost = self._is_program and enter(self)
         try:
             return run(self.call_steps(*args, **kwargs))
         except Exception as error:
@@ -115,11 +116,11 @@ class Module(ChecksKeywords, Walkable, HasCard):
             raise
         finally:
             if is_outermost:
-                program.set(None)
+                running.set(Running())
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Run, awaited."""
-        is_outermost = enter(self)
+        is_outermost = self._is_program and enter(self)
         try:
             return await arun(self.call_steps(*args, **kwargs))
         except Exception as error:
@@ -127,7 +128,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
             raise
         finally:
             if is_outermost:
-                program.set(None)
+                running.set(Running())
 
     def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
         """Run, blocking, and yield events; the last is ``Finished``. See ``sigwire.modules.program_stream``.

@@ -118,6 +118,7 @@ class Predict(PredictorCalls[P, S], Predictor):
     """
 
     _shown_by = "sigwire.modules.cards.predictors:predictor"
+    _is_program: ClassVar[bool] = False
     _fixed: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
 
     def __init__(

@@ -24,7 +24,7 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
-from sigwire.observe.place import turn
+from sigwire.observe.place import Running, running
 
 if TYPE_CHECKING:
     from sigwire.core.events import Finished, ProgramEvent, StreamEvent
@@ -56,14 +56,14 @@ def is_streamed() -> bool:
 def event_path_of(module: object) -> EventPath:
     """Return the path of a module in the streamed program. A module outside the program has the name of its class."""
     paths = _paths.get() or {}
-    return EventPath(paths.get(id(module)) or type(module).__name__, turn.get())
+    return EventPath(paths.get(id(module)) or type(module).__name__, running.get().turn)
 
 
 def set_turn(number: int | None) -> int | None:
     """Set the turn of the events and calls that follow; return the turn before."""
-    before = turn.get()
-    turn.set(number)
-    return before
+    before = running.get()
+    running.set(before._replace(turn=number))
+    return before.turn
 
 
 class EventReader(Protocol):
@@ -115,7 +115,7 @@ class _Stream(Generic[T]):
         self._outcome: _StreamOutcome[T] = _StreamOutcome()
         self._context: Context = copy_context()
         self._context.run(_paths.set, paths)
-        self._context.run(turn.set, None)
+        self._context.run(running.set, Running(example=running.get().example))
 
     @property
     def value(self) -> T:

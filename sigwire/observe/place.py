@@ -1,55 +1,70 @@
 """The place in a program from which a model is called: the asking module, the running program, the turn and the example.
 
-``lm`` records the place of each call and knows no module; ``modules`` sets these variables and the function that finds paths.
+``lm`` records the place of each call and knows no module; ``modules`` sets the variables and the function that finds paths.
+A bare predictor sets no context variable: setting one costs more than the rest of the record.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import TypeAlias
+from typing import NamedTuple, Protocol
 
-__all__ = ["RawPlace", "asking", "current_place", "enter", "example", "find_paths_with", "path_of", "program", "turn"]
+from sigwire.core.request import Request
 
-asking: ContextVar[object] = ContextVar("sigwire_asking", default=None)
-"""The module whose question is under way; ``None`` for a direct call of a model."""
-program: ContextVar[object] = ContextVar("sigwire_program", default=None)
-"""The outermost running module; ``None`` for a predictor alone."""
-turn: ContextVar[int | None] = ContextVar("sigwire_turn", default=None)
-"""The turn of the running agent, from 0."""
-example: ContextVar[int | str | None] = ContextVar("sigwire_example", default=None)
-"""The position in a batch, or the id in an evaluation."""
-
-RawPlace: TypeAlias = tuple[object, object, int | None, int | str | None]
-"""The values of the four variables."""
+__all__ = ["Question", "Running", "asked", "enter", "find_paths_with", "path_of", "running"]
 
 
-def current_place() -> RawPlace:
-    """Return the place of the running code."""
-    return asking.get(), program.get(), turn.get(), example.get()
+class Running(NamedTuple):
+    """The outermost running module; the turn of the running agent, from 0; position in a batch or id in an evaluation."""
+
+    program: object = None
+    turn: int | None = None
+    example: int | str | None = None
 
 
-def enter(module: object, number: int | str | None = None) -> bool:
-    """Set the running program, unless a program runs already, and the ``number`` or id of its example.
+running: ContextVar[Running] = ContextVar("sigwire_running", default=Running())  # noqa: B039  (immutable)
+
+
+class Question(Protocol):
+    """A question to a model (``Ask``)."""
+
+    @property
+    def request(self) -> Request: ...
+
+    @property
+    def asker(self) -> object: ...
+
+
+class _Asked(threading.local):
+    """The question that this thread passes to a model. Tasks overwrite it: its request tells whether it is that of a call."""
+
+    question: Question | None = None
+
+
+asked = _Asked()
+
+
+def enter(module: object, example: int | str | None = None) -> bool:
+    """Set the running program, unless a program runs already, and its example.
 
     Return True if the program was set; the caller then resets it, or has a context of its own.
     """
-    if number is not None:
-        example.set(number)
-    if program.get() is not None:
-        return False
-    program.set(module)
-    return True
+    before = running.get()
+    if before.program is None:
+        running.set(Running(module, None, example))
+        return True
+    if example is not None:
+        running.set(before._replace(example=example))
+    return False
 
 
-def path_of(place: RawPlace) -> str | None:
-    """Return the path of the asking module in its program; the name of its class if it is not inside; ``None`` without one."""
-    module, root = place[0], place[1]
-    if module is None or isinstance(module, str):
-        return module
-    if root is None or root is module:
+def path_of(asker: object, program: object) -> str:
+    """Return the path of the asking module in its program; the name of its class if it is not inside."""
+    if program is None or program is asker:
         return "self"
-    return _find_paths(root).get(id(module)) or type(module).__name__
+    return _find_paths(program).get(id(asker)) or type(asker).__name__
 
 
 def _no_paths(root: object) -> Mapping[int, str]:

@@ -99,8 +99,8 @@ def _cache_state(backend: object, request: Request, choice: CacheChoice) -> Cach
 
     if choice.cache != "on" and changes_with_time(request):
         return "off"
-    identity = identify(request)
     is_fresh, sample = with_settings(choice)
+    identity = identify(request)
     key = None if identity is None else request_key(identity, request, sample)
     if key is None:
         return "off"

@@ -11,7 +11,6 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage, cost_of_attempts
 from sigwire.lm.preview.call_log import CallRecord
 from sigwire.lm.secrets import storable_options
-from sigwire.observe.place import path_of
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, visible
 
@@ -39,10 +38,8 @@ class ModelCall(HasCard):
     def of(cls, record: CallRecord) -> ModelCall:
         """Return the call of a record."""
         response = record.response if record.error is None else getattr(record.error, "partial", None)
-        _, _, turn, example = record.place
-        return cls(
-            path_of(record.place), turn, example, record.model, record.request, response, record.error, record.time
-        )
+        _, turn, example = record.running
+        return cls(record.path, turn, example, record.model, record.request, response, record.error, record.time)
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:

@@ -18,7 +18,7 @@ from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.ask import Ask
 from sigwire.modules.tree.walk import Predictor
-from sigwire.observe.place import turn
+from sigwire.observe.place import running
 from sigwire.settings import context
 
 __all__ = ["PathsOf", "PreviewedProgram", "drive_program", "first_preview"]
@@ -102,8 +102,7 @@ def drive_program(
 def _preview_of_ask(ask: Ask, paths: Mapping[int, str]) -> Preview:
     lm: Any = ask.lm
     made = lm.preview(ask.request) if hasattr(lm, "preview") else preview_of(lm, ask.request)
-    module = None if ask.reader_factory is None else ask.reader_factory.module
-    return replace(cast(Preview, made), path=paths.get(id(module)), turn=turn.get())
+    return replace(cast(Preview, made), path=paths.get(id(ask.asker)), turn=running.get().turn)
 
 
 # --- lm=, demos= and config= of a program that does not take them -----------------------------------------

@@ -23,8 +23,8 @@ from sigwire.core.example import CallReport, Prediction, outputs_of
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools.calls import ToolResult
 from sigwire.core.tools.tool import Tool
-from sigwire.observe import place
 from sigwire.observe.callbacks import ACTIVE_TOOL_CALL, BaseCallback
+from sigwire.observe.place import running
 from sigwire.observe.tracing import names
 from sigwire.observe.tracing.attributes import (
     AttributeMap,
@@ -256,7 +256,7 @@ def _shown_outputs(outputs: object) -> object:
 
 
 def _turn_attributes() -> AttributeMap:
-    number = place.turn.get()
+    number = running.get().turn
     return {} if number is None else {names.TURN: number}
 
 
