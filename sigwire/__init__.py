@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
     from sigwire.observe.callbacks import BaseCallback
+    from sigwire.observe.tracing.logs import log_to_stderr
     from sigwire.observe.usage import track_usage
     from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
     from sigwire.optimizers.optimizer import Optimizer
@@ -107,19 +108,19 @@ __all__ = [
     "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError",
     "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
-    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
-    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError",
-    "ModelError", "Module", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
-    "OutputTruncated", "PendingCall", "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct",
-    "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response",
-    "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature",
-    "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall",
-    "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
-    "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
-    "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement",
-    "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache",
-    "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score",
-    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "majority",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot",
+    "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError", "ModelError",
+    "Module", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated",
+    "PendingCall", "Predict", "Prediction", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep",
+    "Reasoned", "Reasoning", "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat",
+    "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError",
+    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
+    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
+    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
+    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match",
+    "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache", "contains", "context",
+    "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "hotpot_f1_score", "inspect_history",
+    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "log_to_stderr", "majority",
     "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
     "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
@@ -185,6 +186,7 @@ _NAMES_BY_MODULE = {
     "sigwire.modules.agents.running_call": "current_call",
     "sigwire.modules.agents.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
+    "sigwire.observe.tracing.logs": "log_to_stderr",
     "sigwire.observe.usage": "track_usage",
     "sigwire.optimizers.errors": "OptimizationInterrupted SearchPaused",
     "sigwire.optimizers.optimizer": "Optimizer",
