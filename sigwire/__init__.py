@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from sigwire.modules.predict import Predict
     from sigwire.modules.preview.history import history, inspect_history
     from sigwire.observe.callbacks import BaseCallback
+    from sigwire.observe.tracing.logs import log_to_stderr
     from sigwire.observe.usage import track_usage
     from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
     from sigwire.optimizers.optimizer import Optimizer
@@ -122,8 +123,8 @@ __all__ = [
     "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache",
     "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "history",
     "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records",
-    "majority", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
-    "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
+    "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of",
+    "pairwise_judge", "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -189,6 +190,7 @@ _NAMES_BY_MODULE = {
     "sigwire.modules.agents.running_call": "current_call",
     "sigwire.modules.agents.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
+    "sigwire.observe.tracing.logs": "log_to_stderr",
     "sigwire.observe.usage": "track_usage",
     "sigwire.optimizers.errors": "OptimizationInterrupted SearchPaused",
     "sigwire.optimizers.optimizer": "Optimizer",

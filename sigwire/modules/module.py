@@ -32,8 +32,9 @@ from sigwire.modules.tree import saving
 from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
 from sigwire.modules.where import locate
-from sigwire.observe.callbacks import has_listeners, watched_call
+from sigwire.observe.callbacks import EVERYWHERE, watched_call
 from sigwire.observe.place import Running, enter, find_paths_with, running
+from sigwire.observe.tracing.loggers import LOG_CHECKS
 from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
 from sigwire.show.card import HasCard
@@ -159,7 +160,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         if (frame := current_frame()) is not None:
             return frame.program(type(self).__name__, self._watched_steps, current(), args, kwargs)
         values = current()
-        is_watched = self.callbacks or values.callbacks or has_listeners("module")
+        is_watched = self.callbacks or values.callbacks or EVERYWHERE or LOG_CHECKS["module"]()
         if is_watched or values.track_usage or values.max_history_size:
             return self._watched_steps(values, args, kwargs)
         return self._entry_steps(args, kwargs)

@@ -21,11 +21,11 @@ from typing import Any, TypeAlias
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.hooks import set_tool_call_hook
 from sigwire.errors import warn_user
-from sigwire.observe.tracing.loggers import is_logged
+from sigwire.observe.tracing.loggers import LOG_CHECKS
 
 __all__ = [
     "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "EVERYWHERE", "BaseCallback", "CallHook", "CallbackLike",
-    "has_listeners", "listen_to", "watched_call",
+    "listen_to", "watched_call",
 ]  # fmt: skip
 
 FieldMap: TypeAlias = Mapping[str, Any]
@@ -85,6 +85,7 @@ CallHook: TypeAlias = "AbstractContextManager[Callable[[object], None], None]"
 CallbackLike: TypeAlias = object
 """An object with some methods of ``BaseCallback``."""
 ListenerSource: TypeAlias = Callable[[], Sequence[CallbackLike]]
+_CallInputs: TypeAlias = "FieldValues | Callable[[], FieldValues]"
 
 EVERYWHERE: list[CallbackLike] = []
 """The listeners for every call of the process, also in contexts with other callbacks."""
@@ -99,22 +100,18 @@ def listen_to(source: ListenerSource) -> ListenerSource:
     return previous
 
 
-def watched_call(kind: str, instance: object, inputs: FieldValues | Callable[[], FieldValues]) -> CallHook:
+def watched_call(kind: str, instance: object, inputs: _CallInputs) -> CallHook:
     """Watch a call of a kind: a word of the handlers of ``BaseCallback``.
 
     ``inputs`` may be a function that returns them; it is called only if there are listeners.
     """
     callbacks: Sequence[CallbackLike] | None = getattr(instance, "callbacks", None)
     common = _source()
-    if not callbacks and not common and not has_listeners(kind):
+    if kind in LOG_CHECKS and LOG_CHECKS[kind]():  # faster than get()
+        common = (*common, import_module("sigwire.observe.tracing.logs").LISTENER)
+    if not callbacks and not common and not EVERYWHERE:
         return _UNWATCHED
-    logs = [import_module("sigwire.observe.tracing.logs").LISTENER] if is_logged(kind) else ()
-    return _WatchedCall(kind, instance, inputs, (*EVERYWHERE, *common, *(callbacks or ()), *logs))
-
-
-def has_listeners(kind: str) -> bool:
-    """Return True if the process has listeners for every call, or logs calls of this kind."""
-    return bool(EVERYWHERE) or is_logged(kind)
+    return _WatchedCall(kind, instance, inputs, (*EVERYWHERE, *common, *(callbacks or ())))
 
 
 set_tool_call_hook(partial(watched_call, "tool"))
@@ -132,13 +129,7 @@ class _WatchedCall:
 
     __slots__ = ("_id", "_inputs", "_instance", "_kind", "_listeners", "_outputs", "_parent")
 
-    def __init__(
-        self,
-        kind: str,
-        instance: object,
-        inputs: FieldValues | Callable[[], FieldValues],
-        listeners: Sequence[CallbackLike],
-    ) -> None:
+    def __init__(self, kind: str, instance: object, inputs: _CallInputs, listeners: Sequence[CallbackLike]) -> None:
         self._kind, self._instance, self._inputs, self._listeners = kind, instance, inputs, listeners
         self._id = uuid.uuid4().hex
         self._parent: str | None = None

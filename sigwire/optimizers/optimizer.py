@@ -25,6 +25,7 @@ from sigwire.journal.packing import digest_of
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
+from sigwire.observe.tracing.logs import log_milestone, log_warning
 from sigwire.optimizers.candidate import applied, candidate_of, slots
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
 from sigwire.optimizers.engine.plan import Forecast, forecast
@@ -32,7 +33,7 @@ from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, pl
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import RefusedText, SearchEvent, Spent, Warned
+from sigwire.optimizers.events import Kept, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
@@ -410,6 +411,10 @@ class _SearchLog:
 
     def add(self, event: SearchEvent) -> None:
         self.seen.append((event, self.spending.total))
+        if isinstance(event, Kept):
+            log_milestone("optimize", f"candidate {event.candidate.digest[:10]} is kept: {event.why}")
+        elif isinstance(event, Warned):
+            log_warning("optimize", event.text)
         if self._listener is not None:
             self._listener(event)
 

@@ -157,12 +157,19 @@ class RetryPolicy(ChecksKeywords):
                     error.attempts = tuple(call.log)
                     raise
                 call.purpose = "redial" if failures.is_stale else "retry"
+                _log_retry(call, seconds, error)
             else:
                 throttle_success(call.target)
                 return result
             if seconds > 0.0:
                 call.waited = seconds
                 yield Sleep(seconds, self.clock)
+
+
+def _log_retry(call: Call, seconds: float, error: LMError) -> None:
+    from sigwire.observe.tracing.logs import log_retry  # loads logging; few calls are retried
+
+    log_retry(call.target.model, len(call.log), seconds, error)
 
 
 class _Failures:

@@ -45,7 +45,7 @@ from sigwire.journal.errors import RunError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.deadlines import remaining_seconds, shorter
 from sigwire.modules.agents.running_call import CurrentCall
-from sigwire.modules.agents.tool_results import describe_exception, encode, short_message, shorten
+from sigwire.modules.agents.tool_results import describe_exception, encode, log_exception, short_message, shorten
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 
@@ -200,6 +200,7 @@ class Toolbox(ChecksKeywords):
         if (name, file, line) not in self._warned:
             self._warned.add((name, file, line))
             warnings.warn_explicit(text, ToolWarning, file, line)
+        log_exception(name, error, file, line)
         return LMWarning("tool", text)
 
     def _groups(self, items: Sequence[_ToolRunEffect | _KnownRun]) -> Sequence[list[int]]:

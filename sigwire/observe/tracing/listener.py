@@ -36,6 +36,7 @@ from sigwire.observe.tracing.attributes import (
 from sigwire.observe.tracing.content import Content
 from sigwire.observe.tracing.events import emit_scores
 from sigwire.observe.tracing.metrics import Metrics
+from sigwire.observe.tracing.paths import name_in, paths_of
 from sigwire.observe.tracing.spans import OpenSpan, current_span, end_span, start_span
 from sigwire.signatures.types.history import History
 
@@ -64,8 +65,8 @@ class TracingListener(BaseCallback):
         is_inside = around is not None and id(instance) in around.paths
         if is_inside and (role == names.INVOKE_WORKFLOW or (around is not None and around.role == role == _PREDICT)):
             return
-        paths = around.paths if around is not None and is_inside else _paths_of(instance)
-        name = paths.get(id(instance)) or type(instance).__name__
+        paths = around.paths if around is not None and is_inside else paths_of(instance)
+        name = name_in(paths, instance)
         attributes: AttributeMap = {
             names.PATH: name,
             **_turn_attributes(),
@@ -225,12 +226,6 @@ _MEASURED = (names.OPERATION, names.PROVIDER, names.REQUEST_MODEL, names.SERVER_
 
 def _role_of(module: object) -> str:
     return next((_ROLES[cls.__name__] for cls in type(module).__mro__ if cls.__name__ in _ROLES), names.INVOKE_WORKFLOW)
-
-
-def _paths_of(module: Any) -> Mapping[int, str]:
-    """Return the paths of a program's modules by id; "" for the program itself."""
-    parts = reversed([(name, part) for name, part in module.named_sub_modules()])
-    return {id(part): name.removeprefix("self").removeprefix(".") for name, part in parts}
 
 
 def _shown_inputs(inputs: Mapping[str, Any]) -> Mapping[str, object]:

@@ -242,6 +242,9 @@ def read_environment() -> None:
 
 
 def _warn_refused(reason: str) -> None:
+    from sigwire.observe.tracing.logs import log_warning  # loads logging
+
+    log_warning("cache", f"in memory only: {reason}")
     with suppress(Warning):  # the cache never raises into a call
         warnings.warn(
             f"The cache of responses is in memory only: {reason}. Name another folder in SIGWIRE_CACHE_DIR.",

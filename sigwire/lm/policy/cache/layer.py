@@ -13,6 +13,7 @@ from sigwire.lm.policy.cache.answers import as_miss
 from sigwire.lm.policy.cache.cache import ResponseCache
 from sigwire.lm.policy.cache.choice import CacheChoice, with_settings
 from sigwire.lm.policy.cache.keys import changes_with_time, request_key
+from sigwire.observe.tracing.loggers import is_logged
 
 if TYPE_CHECKING:
     from sigwire.effects.steps import Steps
@@ -44,6 +45,10 @@ class CacheLayer:
         answer = cache.find(key)
         if answer is None:
             answer = yield from cache.flights.fly(key, call, partial(self._ask_unless_known, key, inner))
+        if answer.cache == "hit" and is_logged("hit"):
+            from sigwire.observe.tracing.logs import log_hit
+
+            log_hit(call.target.model)
         if call.streamed and answer.cache == "hit":
             from sigwire.core.events import events_of  # only streams need events
 
