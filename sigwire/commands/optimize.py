@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
-from sigwire.commands.output import Status, UsageError, add_json, print_json, report_error
+from sigwire.commands.output import Status, UsageError, add_json, print_error, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
 from sigwire.errors import suggest
 
@@ -97,7 +97,7 @@ def run(options: Namespace) -> int:
             program, rows["trainset"] or [], rows["valset"], testset=rows["testset"], **compile_options
         )
         if not _is_confirmed(options, program, plan):
-            print("sigwire optimize: nothing was run.", file=sys.stderr)
+            print_error(options.verb, "nothing was run.")
             return Status.ABORTED
         try:
             best: Any = optimizer.compile(
@@ -204,7 +204,7 @@ class _TrialLines:
 def _keep(options: Namespace, program: Any) -> None:
     if program is not None:
         program.save(options.out)
-        print(f"sigwire optimize: the best program until then is in {options.out}.", file=sys.stderr)
+        print_error(options.verb, f"the best program until then is in {options.out}.")
 
 
 def _print(options: Namespace, program: Any) -> None:

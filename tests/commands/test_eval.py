@@ -88,6 +88,34 @@ def test_aborted_evaluation_is_status_3_and_prints_the_finished_part(capsys: pyt
     assert "sigwire eval: The metric failed on the first 3 examples" in streams.err
 
 
+def test_control_characters_of_an_error_are_visible(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = (
+        (folder / "app.py").read_text(encoding="utf-8").replace('KeyError("topic")', r'ValueError("\x1b[31m\u202e")')
+    )
+    (folder / "app.py").write_text(source, encoding="utf-8")
+    assert main([*EVAL[:-1], "app:broken"]) == 3
+    streams = capsys.readouterr()
+    assert r"\x1b[31m\u202e" in streams.err
+    assert "\x1b" not in streams.out + streams.err
+
+
+def test_terminal_without_unicode_shows_escapes(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "sigwire", *EVAL]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\u2501" in done.stdout
+
+
+def test_bug_of_the_user_names_its_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "app.py").write_text(
+        "import sigwire\nclass program(sigwire.Module):\n    def __init__(self):\n        1 / 0\n", "utf-8"
+    )
+    assert main(EVAL) == 3
+    assert "ZeroDivisionError at " in (line := capsys.readouterr().err)
+    assert "app.py:4" in line
+
+
 def test_spent_budget_is_status_3(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     price = "sigwire.prices.register('fake*', sigwire.Price(input=1e6, output=1e6))\n"
     source = (folder / "app.py").read_text(encoding="utf-8").replace("program = ", f"{price}program = ")
