@@ -5,7 +5,6 @@ The plan is printed first. A search that may cost more than 1 dollar is confirme
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -150,6 +149,8 @@ def _optimizer(options: Namespace) -> tuple[Optimizer, dict[str, Any]]:
 
 
 def _setting(text: str) -> tuple[str, Any]:
+    import json
+
     name, mark, value = text.partition("=")
     if not mark:
         raise UsageError(f"{text!r} is not NAME=VALUE (reading --set). Write --set auto=medium.")

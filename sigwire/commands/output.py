@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import math
 import os
 import sys
 from argparse import ArgumentParser
@@ -91,6 +89,8 @@ def add_json(parser: ArgumentParser) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as JSON. NaN and infinity are null."""
+    import json
+
     print(json.dumps(_finite(value), indent=2, default=str))
 
 
@@ -105,7 +105,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _finite(value: object) -> object:
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     if isinstance(value, Mapping):
         return {str(name): _finite(each) for name, each in cast("Mapping[object, object]", value).items()}
