@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import sigwire
 from sigwire.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -223,3 +224,25 @@ def test_interrupted_evaluation_is_status_130_and_resumable(folder: Path) -> Non
     assert process.returncode == 130
     assert "--log run.jsonl --resume runs the rest" in error
     assert "Traceback" not in error + out
+
+
+def test_model_that_the_file_configures_is_used_and_lm_replaces_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sigwire.settings.lm
+    source = (folder / "app.py").read_text(encoding="utf-8")
+    (folder / "app.py").write_text(f"{source}\nsigwire.configure(lm=sigwire.FakeLM(answer))\n", encoding="utf-8")
+    arguments = ["eval", "app:unset", *EVAL[2:], "--json"]
+    try:
+        assert main(arguments) == 0
+        assert json.loads(capsys.readouterr().out)["mean"] == pytest.approx(2 / 3)
+        assert main([*arguments, "--lm", "offline/lexical", "--log", "run.jsonl"]) == 0
+    finally:
+        sigwire.configure(lm=before)
+    assert '"model":"offline/lexical"' in (folder / "run.jsonl").read_text(encoding="utf-8").replace(" ", "")
+
+
+def test_repeat_and_named_inputs_reach_the_evaluation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EVAL, "--repeat", "2", "--inputs", "message", "--log", "run.jsonl", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n"] == 3
+    assert (folder / "run.jsonl").read_text(encoding="utf-8").count('"type":"record"') == 6
