@@ -3,7 +3,7 @@
     python docs/completions.py            writes them
     python docs/completions.py --check    prints the files that are stale; the exit code is then 1
 
-The files are kept in the package, so that neither shtab nor sigwire runs when a key is pressed.
+The files are kept in the package, so that no program runs when a key is pressed.
 """
 
 from __future__ import annotations

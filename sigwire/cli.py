@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from sigwire.commands.output import report_error
+from sigwire.commands.output import prepare_streams, report_error
 from sigwire.commands.parser import parser
 
 __all__ = ["main"]
@@ -13,6 +13,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 0 done, 1 below a bound, 2 usage, 3 aborted, 130 interrupted."""
+    prepare_streams()
     options = parser().parse_args(arguments)
     try:
         status: int = options.run(options)

@@ -73,7 +73,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}), *sorted(n for n
 def test_help_of_every_verb_loads_no_pydantic_and_no_aiohttp() -> None:
     done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = set(done.stdout.split())
-    heavy = {"aiohttp", "asyncio", "jsonschema", "litellm", "pydantic", "rich", "ssl"}
+    heavy = {"aiohttp", "asyncio", "email", "jsonschema", "litellm", "pydantic", "rich", "ssl"}
     assert loaded & heavy == set()
     files = {name for name in loaded if name.startswith("sigwire.") and not name.startswith("sigwire.commands")}
     assert files == {"sigwire.cli", "sigwire.core", "sigwire.core.lazy", "sigwire.errors"}

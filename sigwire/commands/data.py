@@ -5,10 +5,6 @@ Reading a file runs no code.
 
 from __future__ import annotations
 
-import csv
-import inspect
-import io
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -81,6 +77,8 @@ def _json_values(path: Path, text: str) -> list[Any]:
 
 
 def _decoded(path: Path, line: int, text: str) -> Any:
+    import json
+
     try:
         return json.loads(text)
     except ValueError as error:
@@ -91,6 +89,9 @@ def _decoded(path: Path, line: int, text: str) -> Any:
 
 
 def _csv_rows(path: Path, text: str, program: object) -> Iterator[Mapping[str, Any]]:
+    import csv
+    import io
+
     reader = csv.DictReader(io.StringIO(text, newline=""), restkey="")
     for row in reader:
         if "" in row or None in row.values():
@@ -103,6 +104,8 @@ def _csv_rows(path: Path, text: str, program: object) -> Iterator[Mapping[str, A
 
 def input_names(program: object) -> Sequence[str]:
     """Return the names of a program's inputs: of its signature, else of its parameters."""
+    import inspect
+
     signatures = _signatures(program)
     if hasattr(program, "signature"):
         return list(signatures[0].input_fields)
@@ -118,6 +121,8 @@ def read_value(program: object, name: str, text: str) -> object:
     field = next((each.fields[name] for each in _signatures(program) if name in each.fields), None)
     if field is None or field.annotation is str:
         return text
+    import json
+
     try:
         return json.loads(text)
     except ValueError:  # a text of a type such as Literal, or one that the call refuses by name

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.output import Status, add_json, print_json
@@ -73,6 +72,8 @@ def _versions() -> dict[str, str]:
 
 
 def _installed(package: str) -> str | None:
+    from importlib import metadata
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

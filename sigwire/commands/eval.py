@@ -5,13 +5,12 @@ The exit status is 1 if the mean is below --fail-under, or if the program is sho
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
-from sigwire.commands.output import Status, UsageError, add_json, print_json, report_error
+from sigwire.commands.output import Status, UsageError, add_json, print_error, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
 from sigwire.errors import CallerError
 
@@ -76,7 +75,7 @@ def _early(options: Namespace, error: Any) -> Status:
     hint = f"--log {options.log} --resume runs the rest" if options.log else "with --log FILE it can be resumed"
     is_interrupt = isinstance(error, KeyboardInterrupt)
     text = "interrupted" if is_interrupt else str(error).partition(f" {done} of ")[0].rstrip(".")
-    print(f"sigwire {options.verb}: {text}; {done} runs are finished, {hint}.", file=sys.stderr)
+    print_error(options.verb, f"{text}; {done} runs are finished, {hint}.")
     return Status.INTERRUPTED if is_interrupt else Status.ABORTED
 
 
@@ -106,15 +105,13 @@ def _compared(baseline: EvaluationResult, result: EvaluationResult, *, is_part: 
 
 def _status(options: Namespace, result: EvaluationResult, comparison: Comparison | None) -> Status:
     if result.status != "complete":
-        print(f"sigwire {options.verb}: the evaluation ended early ({result.status}).", file=sys.stderr)
+        print_error(options.verb, f"the evaluation ended early ({result.status}).")
         return Status.ABORTED
     if options.fail_under is not None and not result.mean >= options.fail_under:
-        print(
-            f"sigwire {options.verb}: {result.mean:.4g} is below --fail-under {options.fail_under:g}.", file=sys.stderr
-        )
+        print_error(options.verb, f"{result.mean:.4g} is below --fail-under {options.fail_under:g}.")
         return Status.BELOW
     if comparison is not None and comparison["this"].verdict == "worse":
-        print(f"sigwire {options.verb}: {comparison.sentences[0]}", file=sys.stderr)
+        print_error(options.verb, comparison.sentences[0])
         return Status.BELOW
     return Status.DONE
 

@@ -27,7 +27,7 @@ def run(options: Namespace) -> int:
     result: Any = load_records(options.path)
     records = Path(options.path)
     # A log of Inspect gets a name of its own in a folder: the viewer lists logs by their names.
-    beside = records.parent if options.to == "inspect" else records.with_suffix(f".{options.to}")
-    out = options.out or beside
+    place = records.parent if options.to == "inspect" else records.with_suffix(f".{options.to}")
+    out = options.out or place
     print(getattr(result, f"to_{options.to}")(out) or out)
     return 0

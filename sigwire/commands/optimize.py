@@ -5,7 +5,6 @@ The plan is printed first. A search that may cost more than 1 dollar is confirme
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
-from sigwire.commands.output import Status, UsageError, add_json, print_json, report_error
+from sigwire.commands.output import Status, UsageError, add_json, print_error, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
 from sigwire.errors import suggest
 
@@ -97,7 +96,7 @@ def run(options: Namespace) -> int:
             program, rows["trainset"] or [], rows["valset"], testset=rows["testset"], **compile_options
         )
         if not _is_confirmed(options, program, plan):
-            print("sigwire optimize: nothing was run.", file=sys.stderr)
+            print_error(options.verb, "nothing was run.")
             return Status.ABORTED
         try:
             best: Any = optimizer.compile(
@@ -150,6 +149,8 @@ def _optimizer(options: Namespace) -> tuple[Optimizer, dict[str, Any]]:
 
 
 def _setting(text: str) -> tuple[str, Any]:
+    import json
+
     name, mark, value = text.partition("=")
     if not mark:
         raise UsageError(f"{text!r} is not NAME=VALUE (reading --set). Write --set auto=medium.")
@@ -204,7 +205,7 @@ class _TrialLines:
 def _keep(options: Namespace, program: Any) -> None:
     if program is not None:
         program.save(options.out)
-        print(f"sigwire optimize: the best program until then is in {options.out}.", file=sys.stderr)
+        print_error(options.verb, f"the best program until then is in {options.out}.")
 
 
 def _print(options: Namespace, program: Any) -> None:

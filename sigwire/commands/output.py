@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
+import io
 import os
 import sys
 from argparse import ArgumentParser
@@ -11,9 +10,19 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import cast
 
-from sigwire.errors import CallerError, LMNotConfigured
+from sigwire.errors import CallerError, LMNotConfigured, SigwireError
 
-__all__ = ["Status", "UsageError", "add_json", "print_json", "print_table", "report_error"]
+__all__ = [
+    "Status",
+    "UsageError",
+    "add_json",
+    "place_of",
+    "prepare_streams",
+    "print_error",
+    "print_json",
+    "print_table",
+    "report_error",
+]
 
 
 class Status(IntEnum):
@@ -30,19 +39,47 @@ class UsageError(CallerError):
     """The arguments of a command do not fit; nothing was run."""
 
 
+def prepare_streams() -> None:
+    """Write characters that the encoding of a terminal or a pipe lacks as escapes, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def report_error(verb: str, error: BaseException) -> Status:
     """Print one line for an error on stderr; return its exit status."""
     if isinstance(error, BrokenPipeError):  # the reader of a pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Status.DONE
     if isinstance(error, KeyboardInterrupt):
-        print(f"sigwire {verb}: {error or 'interrupted'}", file=sys.stderr)
+        print_error(verb, str(error) or "interrupted")
         return Status.INTERRUPTED
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = str(error) or type(error).__name__
     text += " On the command line: --lm MODEL." if isinstance(error, LMNotConfigured) else ""
-    known = isinstance(error, (CallerError, OSError))
-    print(f"sigwire {verb}: {text if known else f'{type(error).__name__}: {text}'}", file=sys.stderr)
-    return Status.USAGE if known else Status.ABORTED
+    if isinstance(error, (CallerError, OSError)):
+        print_error(verb, text)
+        return Status.USAGE
+    place = "" if isinstance(error, SigwireError) else place_of(error)
+    print_error(verb, f"{type(error).__name__}{place}: {text}")
+    return Status.ABORTED
+
+
+def print_error(verb: str, text: str) -> None:
+    """Print one line on stderr, with control characters made visible."""
+    from sigwire.show.cleaning import visible
+
+    print(f"sigwire {verb}: {visible(' '.join(text.split()))}", file=sys.stderr)
+
+
+def place_of(error: BaseException) -> str:
+    """Return file and line of the user's code that raised, "" if there is none."""
+    import traceback  # needed for errors only
+
+    if isinstance(error, SyntaxError):
+        return f" at {error.filename}:{error.lineno}"
+    library = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(os.__file__), "<")
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith(library)]
+    return f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -52,7 +89,9 @@ def add_json(parser: ArgumentParser) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as JSON. NaN and infinity are null."""
-    print(json.dumps(_finite(value), ensure_ascii=False, indent=2, default=str))
+    import json
+
+    print(json.dumps(_finite(value), indent=2, default=str))
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -66,7 +105,7 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _finite(value: object) -> object:
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     if isinstance(value, Mapping):
         return {str(name): _finite(each) for name, each in cast("Mapping[object, object]", value).items()}

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import sys
-import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from sigwire.commands.output import UsageError
+from sigwire.commands.output import UsageError, place_of
 from sigwire.errors import suggest
 
 __all__ = ["add_program", "load_object", "load_program", "model_of_settings"]
@@ -60,13 +58,7 @@ def _import_failure(module: str, error: Exception) -> str:
         return (
             f"There is no module {module!r} in {Path.cwd()} (importing it). Run the command in the folder of the file."
         )
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
-    library = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(importlib.__file__))
-    users = [each for each in frames if not each.filename.startswith(library)]
-    place = f" at {users[-1].filename}:{users[-1].lineno}" if users else ""
-    if isinstance(error, SyntaxError):
-        place = f" at {error.filename}:{error.lineno}"
-    return f"{module} cannot be imported{place}: {type(error).__name__}: {error}. Correct that file."
+    return f"{module} cannot be imported{place_of(error)}: {type(error).__name__}: {error}. Correct that file."
 
 
 def load_program(options: Namespace) -> Any:
@@ -81,7 +73,8 @@ def load_program(options: Namespace) -> Any:
         if options.load:
             raise UsageError(f"{options.program} is a function, which has no state (reading --load). Pass a module.")
         return program
-    program = program.deepcopy()
+    if options.lm or options.load:
+        program = program.deepcopy()
     if options.load:
         program.load(options.load)
     if options.lm:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import sigwire
 from sigwire.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +87,34 @@ def test_aborted_evaluation_is_status_3_and_prints_the_finished_part(capsys: pyt
     streams = capsys.readouterr()
     assert "aborted" in streams.out
     assert "sigwire eval: The metric failed on the first 3 examples" in streams.err
+
+
+def test_control_characters_of_an_error_are_visible(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = (
+        (folder / "app.py").read_text(encoding="utf-8").replace('KeyError("topic")', r'ValueError("\x1b[31m\u202e")')
+    )
+    (folder / "app.py").write_text(source, encoding="utf-8")
+    assert main([*EVAL[:-1], "app:broken"]) == 3
+    streams = capsys.readouterr()
+    assert r"\x1b[31m\u202e" in streams.err
+    assert "\x1b" not in streams.out + streams.err
+
+
+def test_terminal_without_unicode_shows_escapes(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "sigwire", *EVAL]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"\u2501" in done.stdout
+
+
+def test_bug_of_the_user_names_its_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "app.py").write_text(
+        "import sigwire\nclass program(sigwire.Module):\n    def __init__(self):\n        1 / 0\n", "utf-8"
+    )
+    assert main(EVAL) == 3
+    assert "ZeroDivisionError at " in (line := capsys.readouterr().err)
+    assert "app.py:4" in line
 
 
 def test_spent_budget_is_status_3(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,3 +224,25 @@ def test_interrupted_evaluation_is_status_130_and_resumable(folder: Path) -> Non
     assert process.returncode == 130
     assert "--log run.jsonl --resume runs the rest" in error
     assert "Traceback" not in error + out
+
+
+def test_model_that_the_file_configures_is_used_and_lm_replaces_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sigwire.settings.lm
+    source = (folder / "app.py").read_text(encoding="utf-8")
+    (folder / "app.py").write_text(f"{source}\nsigwire.configure(lm=sigwire.FakeLM(answer))\n", encoding="utf-8")
+    arguments = ["eval", "app:unset", *EVAL[2:], "--json"]
+    try:
+        assert main(arguments) == 0
+        assert json.loads(capsys.readouterr().out)["mean"] == pytest.approx(2 / 3)
+        assert main([*arguments, "--lm", "offline/lexical", "--log", "run.jsonl"]) == 0
+    finally:
+        sigwire.configure(lm=before)
+    assert '"model":"offline/lexical"' in (folder / "run.jsonl").read_text(encoding="utf-8").replace(" ", "")
+
+
+def test_repeat_and_named_inputs_reach_the_evaluation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*EVAL, "--repeat", "2", "--inputs", "message", "--log", "run.jsonl", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n"] == 3
+    assert (folder / "run.jsonl").read_text(encoding="utf-8").count('"type":"record"') == 6

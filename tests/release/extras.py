@@ -8,6 +8,7 @@ Standard library and sigwire only.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -127,8 +128,21 @@ def optuna(is_there: bool) -> None:
 
 
 def otel(is_there: bool) -> None:
-    if is_there:
-        import opentelemetry.trace  # noqa: F401  # the spans of sigwire have tests of their own
+    import sigwire
+
+    if importlib.util.find_spec("sigwire.observe.otel") is None:
+        return
+    tracing: Any = importlib.import_module("sigwire.observe.otel")
+    if not is_there:
+        with _Raises("sigwire[otel]"):
+            tracing.instrument()
+        return
+    tracing.instrument()
+    try:
+        answer = sigwire.Predict("q -> a", lm=sigwire.FakeLM([{"a": "4"}]))(q="2+2?")
+    finally:
+        tracing.uninstrument()
+    assert answer.a == "4"
 
 
 def prices(is_there: bool) -> None:

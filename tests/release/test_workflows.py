@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TARGETS = {*re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)}
 MAY_WRITE = {
     "release.yml/publish": {"id-token"},
     "release.yml/announce": {"contents"},
@@ -68,6 +69,7 @@ def test_workflow_runs_no_expression_in_a_shell_and_only_files_that_exist(path: 
         assert "${{" not in script, script
         named = re.findall(r"(?:tests|docs|\.ci)/[\w/.-]+", script)
         assert [each for each in named if not (ROOT / each).exists()] == []
+        assert {*re.findall(r"^make (\w+)", script, re.MULTILINE)} <= TARGETS
 
 
 def test_one_commit_is_used_for_each_action() -> None:
