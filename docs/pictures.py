@@ -19,13 +19,13 @@ from pathlib import Path
 
 import sigwire
 
-__all__ = ["PICTURES", "browser", "main", "photographed", "with_palette"]
+__all__ = ["PICTURES", "browser", "chromium", "main", "with_palette"]
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ("run.png", "evaluation.png", "report.png")
 PAGE = """<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light">
 <body style="margin:12px;background:#fff;color:#1f2328">{html}"""
-CARD_WIDTH = 620
+CARD_WIDTH = 700
 
 
 def main(arguments: list[str]) -> int:
@@ -70,20 +70,21 @@ def photographed(page: Path, width: int, *, height: int | None = None, scale: fl
         measure = "<script>document.title = document.documentElement.scrollHeight</script>"
         probe = page.with_suffix(".probe.html")
         probe.write_text(page.read_text(encoding="utf-8") + measure, encoding="utf-8")
-        dom = chromium(probe, "--dump-dom", f"--window-size={width},100")
+        dom = chromium(probe.as_uri(), page.parent / "profile", "--dump-dom", f"--window-size={width},100")
         height = int(dom.partition("<title>")[2].partition("</title>")[0])
     picture = page.with_suffix(".png")
-    chromium(page, f"--screenshot={picture}", f"--window-size={width},{height}", f"--force-device-scale-factor={scale}")
+    size = [f"--window-size={width},{height}", f"--force-device-scale-factor={scale}"]
+    chromium(page.as_uri(), page.parent / "profile", f"--screenshot={picture}", *size)
     return with_palette(picture.read_bytes())
 
 
-def chromium(page: Path, *options: str) -> str:
-    """Open a page in a browser without a network, and return what it prints."""
+def chromium(url: str, profile: Path, *options: str) -> str:
+    """Open a page in a browser that reaches this machine only, and return what it prints."""
     command = [
         browser() or "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-        "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={page.parent / 'profile'}",
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={profile}",
     ]  # fmt: skip
-    done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=90, check=True)
+    done = subprocess.run([*command, *options, url], capture_output=True, text=True, timeout=120, check=True)
     return done.stdout
 
 
