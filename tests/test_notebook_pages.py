@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from docs.pictures import browser, chromium
+from tests.show.test_contrast import contrast
 from tests.test_notebooks import notebooks, run
 
 nbconvert = pytest.importorskip("nbconvert", reason="nbconvert renders the notebooks as pages")
@@ -213,18 +214,3 @@ def channels(colour: str) -> tuple[float, ...]:
     scale = 1.0 if colour.startswith("color(") else 255.0
     assert len(numbers) == 3 or numbers[3] > 0.8, colour
     return tuple(number / scale for number in numbers[:3])
-
-
-def contrast(first: tuple[float, ...], second: tuple[float, ...]) -> float:
-    """Return the contrast of two colours (WCAG 2.2, 1.4.3).
-
-    >>> round(contrast((0, 0, 0), (1, 1, 1)), 6)
-    21.0
-    """
-    dark, light = sorted(luminance(colour) for colour in (first, second))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def luminance(colour: tuple[float, ...]) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
