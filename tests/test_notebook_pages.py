@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,18 +19,19 @@ from typing import Any
 
 import pytest
 
+from docs.pictures import browser, chromium
+from tests.show.test_contrast import contrast
 from tests.test_notebooks import notebooks, run
 
 nbconvert = pytest.importorskip("nbconvert", reason="nbconvert renders the notebooks as pages")
 nbformat = pytest.importorskip("nbformat")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 THEMES = ("light", "dark")
 
 pytestmark = [
     pytest.mark.long,
     pytest.mark.filterwarnings("default"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: install Debian's package chromium to open the pages"),
+    pytest.mark.skipif(browser() is None, reason="no Chromium: install Debian's package chromium to open the pages"),
 ]
 
 
@@ -45,22 +44,11 @@ def rendered(notebook: Any, theme: str) -> str:
     return str(body)
 
 
-def chromium(page: Path, *options: str) -> str:
-    """Open a page in a browser that reaches this machine only, and return what it prints."""
-    assert CHROMIUM is not None
-    command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000",
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={page.parent / 'profile'}",
-    ]  # fmt: skip
-    done = subprocess.run([*command, *options, page.as_uri()], capture_output=True, text=True, timeout=90, check=True)
-    return done.stdout
-
-
 def opened(html: str, folder: Path) -> str:
     """Return the document of a page after its scripts ran."""
     page = folder / "page.html"
     page.write_text(html, encoding="utf-8")
-    return chromium(page, "--dump-dom")
+    return chromium(page.as_uri(), folder / "profile", "--dump-dom", "--virtual-time-budget=3000")
 
 
 # --- the pages ---------------------------------------------------------------------------------------
@@ -72,7 +60,7 @@ def test_executed_notebook_is_a_page_with_cards(name: str, theme: str, tmp_path:
     page = tmp_path / f"{name}-{theme}.html"
     page.write_text(rendered(notebooks()[name], theme), encoding="utf-8")
     picture = Path(os.environ.get("SIGWIRE_PICTURES", tmp_path)) / f"{page.stem}.png"
-    chromium(page, f"--screenshot={picture}", "--window-size=1000,4200")
+    chromium(page.as_uri(), tmp_path / "profile", f"--screenshot={picture}", "--window-size=1000,4200")
     assert picture.stat().st_size > 50_000
     assert page.read_text(encoding="utf-8").count('<div class="sigwire">') >= 2
 
@@ -226,18 +214,3 @@ def channels(colour: str) -> tuple[float, ...]:
     scale = 1.0 if colour.startswith("color(") else 255.0
     assert len(numbers) == 3 or numbers[3] > 0.8, colour
     return tuple(number / scale for number in numbers[:3])
-
-
-def contrast(first: tuple[float, ...], second: tuple[float, ...]) -> float:
-    """Return the contrast of two colours (WCAG 2.2, 1.4.3).
-
-    >>> round(contrast((0, 0, 0), (1, 1, 1)), 6)
-    21.0
-    """
-    dark, light = sorted(luminance(colour) for colour in (first, second))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def luminance(colour: tuple[float, ...]) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 import sigwire
-from tests.test_docs import blocks, expected_error, run
+from docs.pictures import browser, chromium
+from tests.test_docs import Block, blocks, expected_error, run
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "tutorials"
@@ -46,11 +48,32 @@ def cases() -> Iterator[Any]:
 def test_tutorial_prints_the_output_on_its_page(page: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "page"}
     for block in blocks(page):
-        code = compile("\n" * (block.line - 1) + block.source, str(page), "exec", dont_inherit=True)
-        if block.runs:
-            printed = run(code, namespace, expected_error(block.source))
-            if block.prints is not None:
-                assert printed.strip() == block.prints.strip(), f"{page.name}, line {block.line}"
+        execute(page, block, namespace)
+
+
+def execute(page: Path, block: Block, namespace: dict[str, Any]) -> None:
+    """Run a program of a page, and compare what it prints."""
+    code = compile("\n" * (block.line - 1) + block.source, str(page), "exec", dont_inherit=True)
+    if block.runs:
+        printed = run(code, namespace, expected_error(block.source))
+        if block.prints is not None:
+            assert printed.strip() == block.prints.strip(), f"{page.name}, line {block.line}"
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("checkout")
+@pytest.mark.skipif(browser() is None, reason="no Chromium: install Debian's package chromium to open the page")
+def test_web_page_of_the_streamed_agent_shows_calls_and_answer_in_a_browser(tmp_path: Path) -> None:
+    page = FOLDER / "stream-to-web.md"
+    namespace: dict[str, Any] = {"__name__": "page"}
+    *shown, last = blocks(page)
+    for block in shown:
+        execute(page, block, namespace)
+    url = f"{namespace['url']}/?{urlencode({'question': namespace['QUESTION']})}"
+    dom = chromium(url, tmp_path / "profile", "--dump-dom", "--virtual-time-budget=5000")
+    assert '<p id="answer">36.817</p>' in dom
+    assert re.findall(r"<li>(\w+) ", dom) == ["check_stock", "convert_weight", "submit"]
+    execute(page, last, namespace)  # closes servers and providers
 
 
 def test_index_of_tutorials_lists_every_page_in_order() -> None:
