@@ -90,7 +90,9 @@ def optimize(model: str, folder: Path) -> None:
     optimized = search.compile(student, trainset=train, valset=val, testset=test)
     report = OptimizationReport.of(optimized)
     report.show()
-    print(f"\nThe test: {report.headline}")
+    page = folder / f"tools-{model.replace('/', '-')}.html"
+    report.to_html(page)
+    print(f"\nThe test: {report.headline}\nThe report: {page}")
 
 
 if __name__ == "__main__":
