@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sigwire.adapters.two_step import TwoStepAdapter
     from sigwire.adapters.xml import XMLAdapter
     from sigwire.core.capabilities import Capabilities
+    from sigwire.core.cards.examples import Examples
     from sigwire.core.events import (  # isort: skip
         AskStart, FieldDelta, FieldEnd, FieldPartial, Finished, ProgramEvent, ReasoningDelta, TextDelta, ToolCallDelta,
         ToolCallEnd, ToolCallStart, ToolDone, UsageUpdate,
@@ -106,7 +107,7 @@ __all__ = [
     "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
     "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
     "DemoWarning", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
-    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "FakeLM", "FieldDelta",
+    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta",
     "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError",
     "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
@@ -135,6 +136,7 @@ _NAMES_BY_MODULE = {
     "sigwire.adapters.two_step": "TwoStepAdapter",
     "sigwire.adapters.xml": "XMLAdapter",
     "sigwire.core.capabilities": "Capabilities",
+    "sigwire.core.cards.examples": "Examples",
     "sigwire.core.events": (
         "AskStart FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta TextDelta ToolCallDelta ToolCallEnd "
         "ToolCallStart ToolDone UsageUpdate"

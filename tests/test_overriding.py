@@ -59,9 +59,10 @@ CALLED_BY_USERS = {
     "module": {
         "abatch", "batch", "dump_state", "get_config", "get_lm", "history", "inspect_history", "load", "load_result",
         "load_state", "map_named_predictors", "named_parameters", "named_predictors", "named_sub_modules", "parameters",
-        "predictors", "prepare_state", "preview", "reset", "reset_copy", "save", "set_lm", "update_config",
+        "predictors", "prepare_state", "preview", "reset", "reset_copy", "save", "set_lm", "show",
+        "update_config",
     },
-    "tool": {"from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "to_json", "web_search"},
+    "tool": {"from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "to_json", "web_search"},
 }  # fmt: skip
 KINDS: list[tuple[str, type]] = [
     *(("lm", base) for base in LMS),

@@ -16,7 +16,7 @@ __all__ = ["signature_card", "signature_line"]
 
 def signature_line(signature: SignatureMeta) -> str:
     """Return a signature class with a line for each field."""
-    if not signature.spec.fields:
+    if "__sigwire_spec__" not in vars(signature) or not signature.spec.fields:  # a class in the making has no spec
         return type.__repr__(signature)
     fields = "".join(f"\n    {_field_line(spec)}" for spec in signature.spec.fields)
     return f"{signature.__name__}({signature.signature}\n    instructions={safe_repr(signature.spec.instructions)}{fields}\n)"

@@ -12,6 +12,7 @@ from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.show.card import HasCard
+from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History
 from sigwire.testing.gallery.material import Material
 from sigwire.testing.gallery.values import conversation, signature
@@ -25,12 +26,12 @@ class Specimen(Module):
     def __init__(self, of: Material) -> None:
         super().__init__()
         self.first = _predictor(of)
-        self.parts = {f"{of.name}{at}": _predictor(of) for at in of.indices}
+        self.parts = {f"{of.name}{at}": _predictor(of, self.first.signature) for at in of.indices}
         self.again = [self.first]
 
 
-def _predictor(of: Material) -> Predict[..., Prediction]:
-    predictor: Predict[..., Prediction] = Predict(signature(of), temperature=0.2, stop=[of.text])
+def _predictor(of: Material, shared: SignatureMeta | None = None) -> Predict[..., Prediction]:
+    predictor: Predict[..., Prediction] = Predict(shared or signature(of), temperature=0.2, stop=[of.text])
     predictor.demos = [Example({"question": of.text, of.name: of.text}) for _ in of.indices]
     predictor.lm = FakeLM()
     return predictor

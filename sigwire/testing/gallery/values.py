@@ -39,7 +39,7 @@ def signature(of: Material) -> SignatureMeta:
     fields = {
         "question": (str, InputField(desc=of.text)),
         "topic": (kind, OutputField(desc=of.text, default=of.text)),
-        **{f"answer_{at}": (list[str] | None, OutputField()) for at in of.indices},
+        **{f"answer_{at}": (list[str] | None, OutputField()) for at in of.indices[:20]},
     }
     made: SignatureMeta = make_signature(cast("Mapping[str, object]", fields), of.encodable)
     return made
@@ -89,11 +89,11 @@ def _examples(of: Material) -> Examples:
 
 
 def _request(of: Material) -> Request:
-    property_schema: JsonObject = {"type": "string", "description": of.text}
+    property_schema: JsonObject = {"type": "string", "description": of.text[:100_000]}
     schema: JsonObject = {"type": "object", "properties": {of.name: property_schema}}
     return Request(
         conversation(of),
-        tuple(_tool(of, at).spec for at in of.indices),
+        tuple(_tool(of, at).spec for at in of.indices[:3]),
         ToolChoice("required", (of.name,)),
         response_format=ResponseFormat(schema),
         options={"stop": [of.text], "temperature": 0.2, "extra_headers": {"x": of.text}},
@@ -114,7 +114,8 @@ def _response(of: Material) -> Response:
 
 
 def _tool(of: Material, number: int = 0) -> Tool:
-    argument = {"type": "string", "description": of.text, "default": of.text, "enum": [of.text]}
+    text = of.text[:100_000]  # schemas are compiled
+    argument = {"type": "string", "description": text, "default": text, "enum": [text]}
     arguments = {f"{of.name}{at}": argument for at in of.indices}
     return Tool.from_schema(f"{of.name}{number}", of.text, {"type": "object", "properties": arguments}, timeout=5.0)
 
