@@ -23,11 +23,14 @@ def run_page(run: ScoredRun) -> ReportPage:
     """Return the page of a run."""
     card = run_card(run)
     rows = Card(card.title, rows=[row for row in card.rows if row[0] not in (run.metric_name, "first wrong")])
-    top = summary.header("evaluation", run.program_name, facts(run))
+    name = run.program_name.rpartition(".")[2]  # files of records have the module as well
+    top = summary.header("evaluation", name, facts(run))
     head = f'<div class="head">{_headline(run)}{summary.outcomes(_outcome_counts(run))}</div>'
     data: JsonObject = {"kind": "run", "metric": run.metric_name, "repeat": run.repeat, "runs": [run_data(run)]}
-    body = f"{top}{head}{summary.card_rows(rows)}{summary.figures(list(_plots(run)))}"
-    return ReportPage(f"{run.program_name} · {number(run.mean)}", body, data, script(), note(run))
+    plots = [plot for plot in _plots(run) if plot[1]]
+    rest = f"{summary.card_rows(rows)}{summary.figures(plots)}"
+    body = f'{top}{head}<div class="pair">{rest}</div>' if len(plots) == 1 else f"{top}{head}{rest}"
+    return ReportPage(f"{name} · {number(run.mean)}", body, data, script(), note(run))
 
 
 def facts(run: ScoredRun) -> list[str]:
