@@ -305,13 +305,12 @@ _NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange
 
 def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
     """Return the attempts that failed, and re-asks, which the prediction or the error of a parser has."""
-    attempts = [attempt for made in tracker.attempts.values() for attempt in made]
     own: Sequence[Attempt] = meta_of(found).attempts if isinstance(found, Prediction) else ()
     if isinstance(found, (LMError, ModelError)):
         own = found.attempts
-        attempts += own if isinstance(found, LMError) else ()
+    failed = chain(*tracker.attempts.values(), own if isinstance(found, LMError) else ())
     reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
-    return (*[attempt for attempt in attempts if attempt.error], *reasks)
+    return (*[attempt for attempt in failed if attempt.error], *reasks)
 
 
 def _steps(found: object) -> tuple[ReActStep, ...]:

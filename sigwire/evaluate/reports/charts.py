@@ -41,18 +41,25 @@ def histogram(
     p50, p95 = (values[min(int(share * len(values)), len(values) - 1)] for share in (0.5, 0.95))
     end = high or _end(values[-1], p95)
     counts = {name: _counted(found, end, bins) for name, found in groups.items()}
-    most = max(map(sum, zip(*counts.values(), strict=True)))
-    parts = [
-        bar for place in range(bins) for bar in _bars(place, bins, {name: counts[name][place] for name in counts}, most)
-    ]
-    if marks:
-        parts += _mark("p95", p95, end, unit, is_before=p95 > 0.6 * end)
-        if p95 > p50 * 1.05:
-            parts += _mark("p50", p50, end, unit, is_before=p50 < p95 and p95 - p50 < 0.35 * end, line=1)
+    parts = _quantile_marks(p50, p95, end, unit) if marks else []
     last = f"≥ {_short(end, unit)}" if values[-1] > end else _short(end, unit)
     labels = [_text(MARGIN, HEIGHT - 5, _short(0, unit)), _text(WIDTH - MARGIN, HEIGHT - 5, last, "end")]
     name = f"Histogram of {len(values)} values; median {_short(p50, unit)}, 95 % below {_short(p95, unit)}"
-    return _svg(name, [*parts, _axis(), *labels])
+    return _svg(name, [*_stacks(counts, bins), *parts, _axis(), *labels])
+
+
+def _stacks(counts: Mapping[str, Sequence[int]], bins: int) -> list[str]:
+    most = max(map(sum, zip(*counts.values(), strict=True)))
+    return [
+        bar for place in range(bins) for bar in _bars(place, bins, {name: counts[name][place] for name in counts}, most)
+    ]
+
+
+def _quantile_marks(p50: float, p95: float, end: float, unit: str) -> list[str]:
+    marks = _mark("p95", p95, end, unit, is_before=p95 > 0.6 * end)
+    if p95 > p50 * 1.05:
+        marks += _mark("p50", p50, end, unit, is_before=p95 - p50 < 0.35 * end, line=1)
+    return marks
 
 
 def _end(most: float, p95: float) -> float:
@@ -124,32 +131,31 @@ def interval_lines(
     2
     """
     rows = [row for row in rows if math.isfinite(row[1])]
-    known = [end for row in rows for end in row[1:] if end is not None] + ([0.0] if is_difference else [])
     if not rows:
         return ""
-    wide, start, step = 760, 150, 26
+    known = [end for row in rows for end in row[1:] if end is not None] + [0.0] * is_difference
     margin = (max(known) - min(known)) * 0.08 or 0.05
     low, high = min(known) - margin, max(known) + margin
+    start, end, foot = 150, 690, 8 + len(rows) * 26
 
     def x(value: float) -> float:
-        return start + (value - low) / (high - low) * (wide - start - 70)
+        return start + (value - low) / (high - low) * (end - start)
 
     parts: list[str] = []
     for place, (label, value, first, last) in enumerate(rows):
-        y = 14 + place * step
+        y = 14 + place * 26
         if first is not None and last is not None:
             parts.append(_band(x(first), x(last), y))
         parts.append(f'<circle class="dot" cx="{x(value):.1f}" cy="{y}" r="6"/>')
         parts.append(_text(start - 14, y + 4, inline(label, 24), "end"))
-        parts.append(_text(wide - 4, y + 4, f"{value:+.3f}" if is_difference else f"{value:.3f}", "end"))
-    foot = 8 + len(rows) * step
+        parts.append(_text(end + 66, y + 4, f"{value:+.3f}" if is_difference else f"{value:.3f}", "end"))
     if is_difference:
-        parts.insert(0, f'<line class="mark" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="{foot}"/>')
-        parts.append(_text(x(0), foot + 12, "0", "middle"))
+        zero = f'<line class="mark" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="{foot}"/>'
+        axis = [_text(x(0), foot + 12, "0", "middle")]
     else:
-        parts.append(f'<line class="axis" x1="{start}" x2="{wide - 70}" y1="{foot}" y2="{foot}"/>')
-        parts += [_text(start, foot + 12, f"{low:.2f}"), _text(wide - 70, foot + 12, f"{high:.2f}", "end")]
-    return _svg("Values with their intervals", parts, foot + 16, wide)
+        zero = f'<line x1="{start}" x2="{end}" y1="{foot}" y2="{foot}" class="axis"/>'
+        axis = [_text(start, foot + 12, f"{low:.2f}"), _text(end, foot + 12, f"{high:.2f}", "end")]
+    return _svg("Values with their intervals", [zero, *parts, *axis], foot + 16, end + 70)
 
 
 def _band(low: float, high: float, y: float) -> str:

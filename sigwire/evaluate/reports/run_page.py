@@ -23,11 +23,14 @@ def run_page(run: ScoredRun) -> ReportPage:
     """Return the page of a run."""
     card = run_card(run)
     rows = Card(card.title, rows=[row for row in card.rows if row[0] not in (run.metric_name, "first wrong")])
-    top = summary.header("evaluation", run.program_name, facts(run))
+    name = run.program_name.rpartition(".")[2]  # files of records have the module as well
+    top = summary.header("evaluation", name, facts(run))
     head = f'<div class="head">{_headline(run)}{summary.outcomes(_outcome_counts(run))}</div>'
     data: JsonObject = {"kind": "run", "metric": run.metric_name, "repeat": run.repeat, "runs": [run_data(run)]}
-    body = f"{top}{head}{summary.card_rows(rows)}{summary.figures(list(_plots(run)))}"
-    return ReportPage(f"{run.program_name} · {number(run.mean)}", body, data, script(), note(run))
+    plots = [plot for plot in _plots(run) if plot[1]]
+    rest = f"{summary.card_rows(rows)}{summary.figures(plots)}"
+    body = f'{top}{head}<div class="pair">{rest}</div>' if len(plots) == 1 else f"{top}{head}{rest}"
+    return ReportPage(f"{name} · {number(run.mean)}", body, data, script(), note(run))
 
 
 def facts(run: ScoredRun) -> list[str]:
@@ -104,19 +107,28 @@ def _plots(run: ScoredRun) -> Iterator[tuple[str, str]]:
     """Yield the captions and plots of a run; a plot without values is empty."""
     sent = [record for record in run.records if record.cell.requests]
     yield "seconds of an example", charts.histogram(_grouped(sent or run.records, _seconds), "s")
-    if any(cost_of(record) for record in run.records):
+    if any(map(cost_of, run.records)):
         yield "US dollars of an example", charts.histogram(_grouped(run.records, cost_of), "$")
-    scores = [value for record in run.records if (value := record.cell.score) is not None]
-    if any(value not in (0, 1) for value in scores) and all(0 <= value <= 1 for value in scores):
-        groups = _grouped(run.records, lambda record: record.cell.score)
+    if _has_scores_between(run):
+        groups = _grouped(run.records, _score)
         yield f"{run.metric_name} of an example", charts.histogram(groups, "", marks=False, high=1.0, bins=20)
     for name, pairs in _stated(run).items():
         yield f"{run.metric_name} over stated {name}", charts.calibration(pairs)
     if run.repeat > 1:
         repeats = [
-            [score for each in found if (score := each.cell.score) is not None] for found in run.by_example.values()
+            [score for each in found if (score := _score(each)) is not None] for found in run.by_example.values()
         ]
         yield "right repeats of an example", charts.agreement(repeats, run.repeat)
+
+
+def _has_scores_between(run: ScoredRun) -> bool:
+    """Return True if scores are from 0 to 1, and not all of them 0 or 1."""
+    scores = {record.cell.score for record in run.records} - {None, 0, 1}
+    return bool(scores) and all(score is not None and 0 < score < 1 for score in scores)
+
+
+def _score(record: ExampleRecord) -> float | None:
+    return record.cell.score
 
 
 def _seconds(record: ExampleRecord) -> float | None:

@@ -126,17 +126,18 @@ def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
 
 
 def _cost(search: PlottedSearch) -> Svg:
-    means = {digest: sum(found.values()) / len(found) for digest, found in search.scores.items() if found}
-    unit, costs = _costs({digest: cost for digest, cost in search.costs.items() if digest in means})
+    rows = {digest: len(found) for digest, found in search.scores.items() if found}
+    means = {digest: sum(search.scores[digest].values()) / count for digest, count in rows.items()}
+    unit, costs = _costs({digest: cost for digest, cost in search.costs.items() if digest in rows})
     axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit, "mean score")
-    most = max(map(len, search.scores.values()), default=0)
-    whole = {digest: cost for digest, cost in costs.items() if len(search.scores[digest]) == most}
+    most = max(rows.values(), default=0)
+    whole = {digest: cost for digest, cost in costs.items() if rows[digest] == most}
     places = {digest: (axes.x(cost), axes.y(means[digest])) for digest, cost in costs.items()}
     dots = [
         _dot(
             *place,
             6.0 if digest == search.winner.digest else 2.5,
-            f"{digest[:8]}: {means[digest]:.3f} on {len(search.scores[digest])} rows",
+            f"{digest[:8]}: {means[digest]:.3f} on {rows[digest]} rows",
             is_faint=digest not in whole,
         )
         for digest, place in places.items()
