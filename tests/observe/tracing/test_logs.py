@@ -7,7 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +18,9 @@ from sigwire.core.response import Usage
 from sigwire.errors import LMServerError
 from sigwire.lm.policy.cache.cache import read_environment
 from sigwire.observe.tracing.logs import log_to_stderr, log_warning
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.events import Kept, Warned
+from sigwire.optimizers.optimizer import _SearchLog
 from sigwire.testing import FakeProvider, Fault
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -192,6 +196,29 @@ def test_compilation_has_milestones(log: pytest.LogCaptureFixture) -> None:
     assert texts[-1].startswith("LabeledFewShot: finished after ")
 
 
+def test_candidate_that_a_search_keeps_is_a_milestone(log: pytest.LogCaptureFixture) -> None:
+    search = _SearchLog(cast(Any, SimpleNamespace(total=None)), None)
+    search.add(Kept(Candidate(), "0.900 on 8 rows"))
+    search.add(Warned("Nothing was tuned."))
+    (kept,) = lines(log, "sigwire.optimize", logging.INFO)
+    assert kept.startswith("candidate ")
+    assert kept.endswith(" is kept: 0.900 on 8 rows")
+    assert lines(log, "sigwire.optimize", logging.WARNING) == ["Nothing was tuned."]
+
+
+def test_folder_that_the_cache_refuses_is_a_warning(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    sigwire.configure_cache(disk_cache_dir=folder)
+    try:
+        with FakeProvider(["4"]) as provider, pytest.warns(UserWarning, match="in memory only"):
+            sigwire.LM("openai/gpt-5", api_key="any", base_url=provider.url("openai"))("2+2?")
+    finally:
+        read_environment()
+    assert "in memory only: " in lines(caplog, "sigwire.cache", logging.WARNING)[0]
+
+
 # --- switching on and off ------------------------------------------------------------------------------
 
 
@@ -228,6 +255,7 @@ lm("Hello")
 """
 
 
+@pytest.mark.long
 def test_basic_config_is_enough_and_logging_is_not_loaded_without_need() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, cwd=ROOT)
     (line,) = done.stderr.splitlines()

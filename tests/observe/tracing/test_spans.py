@@ -132,6 +132,17 @@ def test_parallel_programs_of_one_task_group_do_not_mix_their_spans(telemetry: A
     assert telemetry.tree == DESK_TREE * 3
 
 
+def test_module_whose_attributes_raise_is_traced(telemetry: Any) -> None:
+    class Odd(Desk):
+        def named_sub_modules(self, *args: Any, **options: Any) -> Any:
+            raise LookupError("no parts")
+
+    program = Odd()
+    program.sort.lm = program.reply.predict.lm = desk_lm()
+    program(message="x")
+    assert telemetry.tree[0] == "invoke_workflow Odd"
+
+
 # --- tools -------------------------------------------------------------------------------------------
 
 
