@@ -27,6 +27,7 @@ from typing import Any, TextIO
 from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolResult
 from sigwire.errors import ConfigurationError
+from sigwire.observe.place import running
 from sigwire.observe.tracing.content import Content, plain
 from sigwire.observe.tracing.paths import name_in, paths_of
 from sigwire.show.cleaning import visible
@@ -174,6 +175,8 @@ class LogListener:
         facts: dict[str, object] = {"model": str(getattr(lm, "model", "")), "milliseconds": round(seconds * 1000, 1)}
         if (place := _place.get()) is not None:
             facts["path"] = place.name
+        known = {"turn": running.get().turn, "example": running.get().example}
+        facts |= {name: value for name, value in known.items() if value is not None}
         attempts = getattr(exception, "attempts", ())
         if isinstance(response, Response):
             usage, attempts = response.usage, attempts or response.attempts

@@ -105,6 +105,18 @@ def test_content_is_logged_with_the_variable_and_made_visible(
     assert any(f"LookupError: '{PRIVATE}'" in line or PRIVATE in line for line in lines(log, "sigwire.tool"))
 
 
+def test_no_key_is_logged(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-canary-4f1d2c3b4a"
+    monkeypatch.setenv("SIGWIRE_LOG_CONTENT", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    options: Any = {"headers": {"x-key": key}, "extra_body": {"token": key}, "retry": sigwire.RetryPolicy(1, 0.01)}
+    lm = sigwire.LM("openai/gpt-5", api_key=key, base_url=f"http://user:{key}@localhost:9/v1", **options)
+    with pytest.raises(sigwire.LMError):
+        sigwire.Predict("q -> a", lm=lm)(q="x")
+    assert {record.name for record in log.records} == {"sigwire.lm", "sigwire.retry"}
+    assert all(key not in f"{record.getMessage()} {vars(record)}" for record in log.records)
+
+
 def run_agent_with_a_bug() -> None:
     def read(record: str) -> str:
         raise LookupError(PRIVATE)
@@ -132,6 +144,16 @@ def test_run_of_a_tool_is_a_line(log: pytest.LogCaptureFixture) -> None:
     (line,) = lines(log, "sigwire.tool")
     assert line.startswith("len: ")
     assert line.endswith(" ms")
+
+
+def test_calls_of_an_agent_in_an_evaluation_have_turn_and_example(log: pytest.LogCaptureFixture) -> None:
+    agent = sigwire.ReAct("note -> answer", tools=[len])
+    agent.set_lm(FakeLM([ToolCall("a", "len", {"obj": "abc"}), ToolCall("b", "submit", {"answer": "3"})]))
+    devset = [Example(note="x", answer="3").with_inputs("note")]
+    result = Evaluate(devset=devset, metric=sigwire.answer_exact_match, display_progress=False)(agent)
+    calls = [record for record in log.records if record.name == "sigwire.lm"]
+    own = result.records[0].id
+    assert [facts(call, "path", "turn", "example") for call in calls] == [["react", 0, own], ["react", 1, own]]
 
 
 def test_level_of_one_logger_is_enough(caplog: pytest.LogCaptureFixture) -> None:
