@@ -32,9 +32,8 @@ from sigwire.modules.tree import saving
 from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
 from sigwire.modules.where import locate
-from sigwire.observe.callbacks import EVERYWHERE, watched_call
+from sigwire.observe.callbacks import EVERYWHERE, LOG_CHECKS, watched_call
 from sigwire.observe.place import Running, enter, find_paths_with, running
-from sigwire.observe.tracing.loggers import LOG_CHECKS
 from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
 from sigwire.show.card import HasCard

@@ -24,7 +24,7 @@ from sigwire.errors import warn_user
 from sigwire.observe.tracing.loggers import LOG_CHECKS
 
 __all__ = [
-    "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "EVERYWHERE", "BaseCallback", "CallHook", "CallbackLike",
+    "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "EVERYWHERE", "LOG_CHECKS", "BaseCallback", "CallHook", "CallbackLike",
     "listen_to", "watched_call",
 ]  # fmt: skip
 

@@ -27,12 +27,14 @@ from typing import Any, TextIO
 from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolResult
 from sigwire.errors import ConfigurationError
+from sigwire.observe.place import running
 from sigwire.observe.tracing.content import Content, plain
 from sigwire.observe.tracing.paths import name_in, paths_of
 from sigwire.show.cleaning import visible
 
 __all__ = [
     "LISTENER",
+    "LOGGERS",
     "LogListener",
     "log_hit",
     "log_milestone",
@@ -42,6 +44,8 @@ __all__ = [
     "log_warning",
 ]
 
+LOGGERS = frozenset(f"sigwire.{name}" for name in ("cache", "evaluate", "lm", "optimize", "retry", "tool"))
+"""The names of the loggers."""
 _ROOT = logging.getLogger("sigwire")
 _ROOT.addHandler(logging.NullHandler())
 _MOST_CONTENT = 20_000
@@ -127,32 +131,32 @@ def log_tool_error(name: str, error: BaseException, file: str, line: int) -> Non
 # --- the listener
 
 
-class _Place:
+class _LoggedModule:
     """A module that is called, the paths of its program, and the place around it."""
 
     __slots__ = ("around", "name", "paths")
     paths: Mapping[int, str]
 
-    def __init__(self, module: object, around: _Place | None) -> None:
+    def __init__(self, module: object, around: _LoggedModule | None) -> None:
         self.around = around
         self.paths = around.paths if around is not None and id(module) in around.paths else paths_of(module)
         self.name = name_in(self.paths, module)
 
 
-_place: ContextVar[_Place | None] = ContextVar("sigwire_logged_place", default=None)
+_place: ContextVar[_LoggedModule | None] = ContextVar("sigwire_logged_place", default=None)
 
 
 class LogListener:
     """A listener that writes a record at the end of each call. Threads share it."""
 
     def __init__(self) -> None:
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _LoggedModule] = {}
         self._started: dict[str, tuple[float, Any, Mapping[str, Any]]] = {}
 
     # --- modules: only their paths
 
     def on_module_start(self, call_id: str, instance: object, inputs: Mapping[str, Any]) -> None:
-        self._places[call_id] = place = _Place(instance, _place.get())
+        self._places[call_id] = place = _LoggedModule(instance, _place.get())
         _place.set(place)
 
     def on_module_end(self, call_id: str, outputs: object, exception: BaseException | None = None) -> None:
@@ -171,6 +175,8 @@ class LogListener:
         facts: dict[str, object] = {"model": str(getattr(lm, "model", "")), "milliseconds": round(seconds * 1000, 1)}
         if (place := _place.get()) is not None:
             facts["path"] = place.name
+        known = {"turn": running.get().turn, "example": running.get().example}
+        facts |= {name: value for name, value in known.items() if value is not None}
         attempts = getattr(exception, "attempts", ())
         if isinstance(response, Response):
             usage, attempts = response.usage, attempts or response.attempts

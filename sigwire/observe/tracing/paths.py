@@ -10,7 +10,10 @@ __all__ = ["name_in", "paths_of"]
 
 def paths_of(module: Any) -> Mapping[int, str]:
     """Return the paths of the modules of a program, by the id of the module; "" for the program itself."""
-    parts = reversed([(name, part) for name, part in module.named_sub_modules()])
+    try:
+        parts = reversed([(name, part) for name, part in module.named_sub_modules()])
+    except Exception:  # attributes of a user's module may raise
+        return {id(module): ""}
     return {id(part): name.removeprefix("self").removeprefix(".") for name, part in parts}
 
 

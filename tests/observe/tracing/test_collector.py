@@ -61,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def collector() -> Iterator[Collector]:
     with Collector() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
     uninstrument()
@@ -74,6 +74,7 @@ BACKENDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "headers"), BACKENDS)
 def test_spans_of_a_program_reach_a_collector(collector: Collector, path: str, headers: dict[str, str]) -> None:
     exporters = pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter")

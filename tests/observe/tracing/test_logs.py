@@ -7,7 +7,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +18,9 @@ from sigwire.core.response import Usage
 from sigwire.errors import LMServerError
 from sigwire.lm.policy.cache.cache import read_environment
 from sigwire.observe.tracing.logs import log_to_stderr, log_warning
+from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.events import Kept, Warned
+from sigwire.optimizers.optimizer import _SearchLog
 from sigwire.testing import FakeProvider, Fault
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -101,6 +105,18 @@ def test_content_is_logged_with_the_variable_and_made_visible(
     assert any(f"LookupError: '{PRIVATE}'" in line or PRIVATE in line for line in lines(log, "sigwire.tool"))
 
 
+def test_no_key_is_logged(log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-canary-4f1d2c3b4a"
+    monkeypatch.setenv("SIGWIRE_LOG_CONTENT", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    options: Any = {"headers": {"x-key": key}, "extra_body": {"token": key}, "retry": sigwire.RetryPolicy(1, 0.01)}
+    lm = sigwire.LM("openai/gpt-5", api_key=key, base_url=f"http://user:{key}@localhost:9/v1", **options)
+    with pytest.raises(sigwire.LMError):
+        sigwire.Predict("q -> a", lm=lm)(q="x")
+    assert {record.name for record in log.records} == {"sigwire.lm", "sigwire.retry"}
+    assert all(key not in f"{record.getMessage()} {vars(record)}" for record in log.records)
+
+
 def run_agent_with_a_bug() -> None:
     def read(record: str) -> str:
         raise LookupError(PRIVATE)
@@ -128,6 +144,16 @@ def test_run_of_a_tool_is_a_line(log: pytest.LogCaptureFixture) -> None:
     (line,) = lines(log, "sigwire.tool")
     assert line.startswith("len: ")
     assert line.endswith(" ms")
+
+
+def test_calls_of_an_agent_in_an_evaluation_have_turn_and_example(log: pytest.LogCaptureFixture) -> None:
+    agent = sigwire.ReAct("note -> answer", tools=[len])
+    agent.set_lm(FakeLM([ToolCall("a", "len", {"obj": "abc"}), ToolCall("b", "submit", {"answer": "3"})]))
+    devset = [Example(note="x", answer="3").with_inputs("note")]
+    result = Evaluate(devset=devset, metric=sigwire.answer_exact_match, display_progress=False)(agent)
+    calls = [record for record in log.records if record.name == "sigwire.lm"]
+    own = result.records[0].id
+    assert [facts(call, "path", "turn", "example") for call in calls] == [["react", 0, own], ["react", 1, own]]
 
 
 def test_level_of_one_logger_is_enough(caplog: pytest.LogCaptureFixture) -> None:
@@ -192,6 +218,29 @@ def test_compilation_has_milestones(log: pytest.LogCaptureFixture) -> None:
     assert texts[-1].startswith("LabeledFewShot: finished after ")
 
 
+def test_candidate_that_a_search_keeps_is_a_milestone(log: pytest.LogCaptureFixture) -> None:
+    search = _SearchLog(cast(Any, SimpleNamespace(total=None)), None)
+    search.add(Kept(Candidate(), "0.900 on 8 rows"))
+    search.add(Warned("Nothing was tuned."))
+    (kept,) = lines(log, "sigwire.optimize", logging.INFO)
+    assert kept.startswith("candidate ")
+    assert kept.endswith(" is kept: 0.900 on 8 rows")
+    assert lines(log, "sigwire.optimize", logging.WARNING) == ["Nothing was tuned."]
+
+
+def test_folder_that_the_cache_refuses_is_a_warning(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    sigwire.configure_cache(disk_cache_dir=folder)
+    try:
+        with FakeProvider(["4"]) as provider, pytest.warns(UserWarning, match="in memory only"):
+            sigwire.LM("openai/gpt-5", api_key="any", base_url=provider.url("openai"))("2+2?")
+    finally:
+        read_environment()
+    assert "in memory only: " in lines(caplog, "sigwire.cache", logging.WARNING)[0]
+
+
 # --- switching on and off ------------------------------------------------------------------------------
 
 
@@ -228,6 +277,7 @@ lm("Hello")
 """
 
 
+@pytest.mark.long
 def test_basic_config_is_enough_and_logging_is_not_loaded_without_need() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, cwd=ROOT)
     (line,) = done.stderr.splitlines()

@@ -61,6 +61,14 @@ def test_no_other_file_of_tracing_writes_names() -> None:
         assert path.name == "names.py" or written == []
 
 
+def test_page_has_every_name_and_no_other() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "tracing.md").read_text(encoding="utf-8")
+    written = set(re.findall(r"`((?:gen_ai|error|exception|server)\.[\w.]+|sigwire\.[\w.]+)`", page))
+    ours = {value for value in USED.values() if "." in value}
+    assert ours - written == set()
+    assert {name for name in written - ours if not name.startswith("sigwire.")} == set()
+
+
 def _has_docstring(node: ast.AST) -> bool:
     is_scope = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
     return is_scope and ast.get_docstring(node) is not None  # type: ignore[arg-type]

@@ -132,18 +132,31 @@ def test_parallel_programs_of_one_task_group_do_not_mix_their_spans(telemetry: A
     assert telemetry.tree == DESK_TREE * 3
 
 
+def test_module_whose_attributes_raise_is_traced(telemetry: Any) -> None:
+    class Odd(Desk):
+        def named_sub_modules(self, *args: Any, **options: Any) -> Any:
+            raise LookupError("no parts")
+
+    program = Odd()
+    program.sort.lm = program.reply.predict.lm = desk_lm()
+    program(message="x")
+    assert telemetry.tree[0] == "invoke_workflow Odd"
+
+
 # --- tools -------------------------------------------------------------------------------------------
 
 
 def agent_of(*tools: Any, calls: list[Any]) -> sigwire.ReAct[..., Any]:
-    agent = sigwire.ReAct("question -> answer", tools=list(tools))
+    agent = sigwire.ReAct("message -> answer", tools=list(tools))
     agent.set_lm(FakeLM([*calls, ToolCall("z", "submit", {"answer": "42"})]))
     return agent
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-@pytest.mark.parametrize("is_awaited", [False, True], ids=["blocking", "awaited"])
-def test_tool_span_is_the_parent_of_spans_of_the_tools_code(telemetry: Any, is_async: bool, is_awaited: bool) -> None:
+@pytest.mark.parametrize("run", WAYS)
+def test_tool_span_is_the_parent_of_spans_of_the_tools_code(
+    telemetry: Any, is_async: bool, run: Callable[[Any], None]
+) -> None:
     def look(item: str) -> str:
         """Look an item up."""
         with telemetry.user_span("database"):
@@ -155,10 +168,7 @@ def test_tool_span_is_the_parent_of_spans_of_the_tools_code(telemetry: Any, is_a
 
     tool = sigwire.Tool(alook if is_async else look, name="look")
     agent = agent_of(tool, calls=[[ToolCall("a", "look", {"item": "bolt"}), ToolCall("b", "look", {"item": "nut"})]])
-    if is_awaited:
-        asyncio.run(agent.acall(question="How many?"))
-    else:
-        agent(question="How many?")
+    run(agent)
     assert telemetry.tree == [
         "invoke_agent ReAct",
         "  predict react",
@@ -182,7 +192,7 @@ def test_program_inside_a_tool_is_a_program_of_its_own_below_the_tool(telemetry:
     def ask_desk(message: str) -> str:
         return str(inner(message=message).answer)
 
-    agent_of(ask_desk, calls=[ToolCall("a", "ask_desk", {"message": "Late"})])(question="?")
+    agent_of(ask_desk, calls=[ToolCall("a", "ask_desk", {"message": "Late"})])(message="?")
     below = telemetry.tree.index("  execute_tool ask_desk")
     assert telemetry.tree[below + 1 : below + 6] == ["    " + line for line in DESK_TREE]
 
@@ -192,10 +202,10 @@ def test_agent_inside_a_program_is_named_by_its_path(telemetry: Any) -> None:
         def __init__(self) -> None:
             self.clerk = agent_of(len, calls=[])
 
-        def forward(self, question: str) -> Any:
-            return self.clerk(question=question)
+        def forward(self, message: str) -> Any:
+            return self.clerk(message=message)
 
-    Shop()(question="?")
+    Shop()(message="?")
     assert telemetry.tree[:2] == ["invoke_workflow Shop", "  invoke_agent clerk"]
     agent = telemetry.attributes("invoke_agent clerk")
     assert agent["gen_ai.operation.name"] == "invoke_agent"
@@ -209,7 +219,7 @@ def test_exception_of_a_tool_is_on_its_span_and_the_agents_span_is_fine(telemetr
         return {"EUR": 1.0}[currency]
 
     with pytest.warns(sigwire.ToolWarning):
-        agent_of(rate, calls=[ToolCall("a", "rate", {"currency": "USD"})])(question="?")
+        agent_of(rate, calls=[ToolCall("a", "rate", {"currency": "USD"})])(message="?")
     span = telemetry.named("execute_tool rate")
     (event,) = span.events
     assert (span.attributes or {})["error.type"] == "KeyError"
@@ -223,7 +233,7 @@ def test_result_that_a_tool_marks_as_an_error_is_an_error_of_its_span(telemetry:
     def look(item: str) -> sigwire.ToolResult:
         return sigwire.ToolResult("", "", "no such item", is_error=True)
 
-    agent_of(look, calls=[ToolCall("a", "look", {"item": "x"})])(question="?")
+    agent_of(look, calls=[ToolCall("a", "look", {"item": "x"})])(message="?")
     assert telemetry.attributes("execute_tool look")["error.type"] == "tool_error"
 
 
