@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from sigwire.commands.output import prepare_streams, report_error
-from sigwire.commands.parser import parser
+from sigwire.commands.parser import parse
 
 __all__ = ["main"]
 
@@ -14,7 +14,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 0 done, 1 below a bound, 2 usage, 3 aborted, 130 interrupted."""
     prepare_streams()
-    options = parser().parse_args(arguments)
+    options = parse(arguments)
     try:
         status: int = options.run(options)
         sys.stdout.flush()

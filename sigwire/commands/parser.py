@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from sigwire.core.lazy import version
 
-__all__ = ["VERBS", "parser"]
+__all__ = ["VERBS", "parse", "parser"]
 
 VERBS = (
     "eval", "view", "export", "preview", "optimize", "models", "doctor", "fake_provider", "completion",
 )  # fmt: skip
 """The files of the verbs, in the order of ``--help``."""
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options of a command. Exits with status 2 for an unknown argument.
+
+    NAME=VALUE of a verb may stand behind its options, where argparse finds no positional argument any more.
+    """
+    made = parser()
+    options, rest = made.parse_known_args(arguments)
+    if rest and (not hasattr(options, "values") or any(each.startswith("-") for each in rest)):
+        made.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.values += rest
+    return options
 
 
 def parser() -> argparse.ArgumentParser:

@@ -17,7 +17,7 @@ HELP = "print the request of a call, without the call"
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire preview``."""
     add_program(parser)
-    parser.add_argument("inputs", nargs="*", metavar="NAME=VALUE", help="inputs; JSON for fields that are not text")
+    parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help="inputs; JSON for fields that are not text")
     parser.add_argument("--wire", action="store_true", help="print the bytes of the body, and nothing else")
     parser.add_argument("--curl", action="store_true", help="print a curl command; the key is a variable of the shell")
 
@@ -29,7 +29,7 @@ def run(options: Namespace) -> int:
         raise UsageError(
             f"{options.program} is a function, which has no request to preview. Pass a module or a signature."
         )
-    inputs = dict(_input(program, text) for text in options.inputs)
+    inputs = dict(_input(program, text) for text in options.values)
     with model_of_settings(options.lm):
         preview = program.preview(**inputs)
         if options.wire:

@@ -25,12 +25,18 @@ def add(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="FILE", help="the report (default: that of the last records, with .html)")
     parser.add_argument("--common", action="store_true", help="compare the examples that all files share")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print Markdown for a pull request, and write no report"
+    )
     parser.add_argument("--open", action="store_true", help="open the report in a browser")
 
 
 def run(options: Namespace) -> int:
     """Write the report, print its path, and return the exit status."""
     shown = _shown(options)
+    if options.markdown:
+        print(shown.to_markdown())
+        return 0
     out = Path(options.out or Path(options.paths[-1]).with_suffix(".html"))
     shown.to_html(out)
     shown.show(file=sys.stderr)

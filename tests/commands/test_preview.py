@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from sigwire.cli import main
-from sigwire.modules.module import Module
 from sigwire.testing import FakeProvider
 
-pytestmark = pytest.mark.skipif(not hasattr(Module, "preview"), reason="Module.preview is not there")
-PREVIEW = ["preview", "app:Triage", "message=Where is it?", "order=42", "--lm", "openai/gpt-5-mini"]
+PREVIEW = ["preview", "app:Triage", "message=Where is it?", "--lm", "openai/gpt-5-mini", "order=42"]
 
 
 def test_preview_shows_the_request_and_the_variable_of_the_key(
@@ -35,7 +33,7 @@ def test_wire_prints_the_bytes_that_a_call_sends(
         monkeypatch.setenv("OPENAI_BASE_URL", provider.url("openai"))
         assert main([*PREVIEW, "--wire"]) == 0
         printed = json.loads(capsys.readouterr().out)
-        assert provider.requests == []
+        assert not provider.requests
         lm = ["--lm", "openai/gpt-5-mini"]
         assert main(["eval", "app:Triage", "one.jsonl", "--metric", "app:exact", *lm]) == 0
         assert [request.body for request in provider.requests] == [printed]
@@ -59,7 +57,6 @@ def test_curl_has_the_key_as_a_variable_of_the_shell(
         (["preview", "app:Triage", "Hi"], "Write NAME=VALUE"),
         (["preview", "app:Triage", "message=Hi"], "--lm MODEL"),
         (["preview", "app:first_word", "message=Hi"], "no request to preview"),
-        ([*PREVIEW, "order=many"], "order"),
     ],
 )
 def test_wrong_usage_of_preview_is_one_line_and_status_2(
@@ -68,3 +65,11 @@ def test_wrong_usage_of_preview_is_one_line_and_status_2(
     assert main(arguments) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert message in line
+
+
+@pytest.mark.parametrize("arguments", [[*PREVIEW, "--nonsense"], ["doctor", "a=b"]])
+def test_unknown_argument_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "unrecognized arguments" in capsys.readouterr().err

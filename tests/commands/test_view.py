@@ -41,6 +41,14 @@ def test_view_of_two_files_is_their_comparison(
     assert "<html" in (folder / "both.html").read_text(encoding="utf-8")
 
 
+def test_view_prints_markdown_for_a_pull_request(
+    records: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["view", *records, "--markdown"]) == 0
+    assert "not shown to be better" in capsys.readouterr().out
+    assert not (folder / "b.html").exists()
+
+
 def test_view_opens_the_report_in_a_browser_on_request(
     records: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

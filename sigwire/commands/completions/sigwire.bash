@@ -9,7 +9,7 @@
 _shtab_sigwire_subparsers=(eval view export preview optimize models doctor fake-provider completion)
 
 _shtab_sigwire_eval_option_strings=(-h --help --lm --load --metric --inputs --repeat --limit --threads --budget --log --resume --baseline --fail-under --json)
-_shtab_sigwire_view_option_strings=(-h --help --out --common --open)
+_shtab_sigwire_view_option_strings=(-h --help --out --common --markdown --open)
 _shtab_sigwire_export_option_strings=(-h --help --to --out)
 _shtab_sigwire_preview_option_strings=(-h --help --lm --load --wire --curl)
 _shtab_sigwire_optimize_option_strings=(-h --help --lm --load --optimizer --metric --inputs --valset --testset --budget --prompt-lm --threads --set --journal --resume --out --report --yes --json)
@@ -48,6 +48,7 @@ _shtab_sigwire_view_pos_0_nargs=+
 _shtab_sigwire_view__h_nargs=0
 _shtab_sigwire_view___help_nargs=0
 _shtab_sigwire_view___common_nargs=0
+_shtab_sigwire_view___markdown_nargs=0
 _shtab_sigwire_view___open_nargs=0
 _shtab_sigwire_export__h_nargs=0
 _shtab_sigwire_export___help_nargs=0

@@ -79,6 +79,7 @@ complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 
 complete -c sigwire -n '_shtab_sigwire_using view' -s h -l help -d 'show this help message and exit'
 complete -c sigwire -n '_shtab_sigwire_using view' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'the report (default: that of the last records, with .html)'
 complete -c sigwire -n '_shtab_sigwire_using view' -l common -d 'compare the examples that all files share'
+complete -c sigwire -n '_shtab_sigwire_using view' -l markdown -d 'print Markdown for a pull request, and write no report'
 complete -c sigwire -n '_shtab_sigwire_using view' -l open -d 'open the report in a browser'
 complete -c sigwire -n '_shtab_sigwire_using view; and test $_shtab_sigwire_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'records of evaluations (the first is the baseline), or a journal'
 complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a export -d 'Write the records of an evaluation in another format: a log for Inspect, CSV, or the HTML report.'

@@ -145,6 +145,7 @@ _shtab_sigwire_view_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--out[the report (default\: that of the last records, with .html)]:FILE:_files"
   "--common[compare the examples that all files share]"
+  "--markdown[print Markdown for a pull request, and write no report]"
   "--open[open the report in a browser]"
   "(*):records of evaluations (the first is the baseline), or a journal:_files"
 )
