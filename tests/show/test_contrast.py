@@ -1,4 +1,4 @@
-"""The hues of cards are readable: contrast on a light and on a dark page, computed from the style of a card (WCAG 2.2, 1.4.3)."""
+"""The hues of cards are readable on a light and on a dark page: contrast by the style of a card (WCAG 2.2, 1.4.3)."""
 
 from __future__ import annotations
 
