@@ -103,7 +103,7 @@ def _eval(run: ScoredRun, created: datetime) -> JsonObject:
         "scorers": [{"name": name} for name in run.metrics],
     }
     if isinstance(git, dict):
-        spec["revision"] = {"type": "git", "origin": "", "commit": str(git.get("commit"))}
+        spec["revision"] = {"type": "git", "origin": "", "commit": str(git.get("commit")), "dirty": git.get("dirty")}
     return spec
 
 

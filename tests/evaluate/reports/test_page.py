@@ -92,6 +92,18 @@ def test_page_without_its_script_has_figures_plots_and_the_place_of_the_records(
     assert re.search(r"<noscript>.*JavaScript\. They are in runs/support\.jsonl\.", page)
 
 
+@pytest.mark.parametrize(
+    ("dirty", "shown"), [(False, "commit b807a4b1c2</li>"), (True, "commit b807a4b1c2 with changes</li>")]
+)
+def test_page_names_the_commit_and_its_changes(dirty: bool, shown: str, tmp_path: Path) -> None:
+    header = {"devset": {"n": 1}, "git": {"commit": "b807a4b1c2d3e4f5061728394a5b6c7d8e9f0a1b", "dirty": dirty}}
+    assert shown in page_of(make_result([1], header=header), tmp_path)
+
+
+def test_title_of_a_page_of_loaded_records_is_the_class_without_its_module(tmp_path: Path) -> None:
+    assert "<h1>Support</h1>" in page_of(make_result([1], name="app.programs.Support"), tmp_path)
+
+
 def test_page_of_a_comparison_has_the_sentence_and_right_against_wrong(tmp_path: Path) -> None:
     one, other = make_result([0] * 10 + [1] * 10), make_result([1] * 15 + [0] * 5)
     found = compare({"baseline": one, "optimized": other})
