@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 __all__ = ["Module", "StepsModule", "module_paths"]
 
 M = TypeVar("M", bound="Module")
-
 _ENTRIES = {"steps", "forward", "aforward"}
 
 

@@ -86,7 +86,7 @@ NAMES = list(shown())
 
 @pytest.mark.parametrize("name", NAMES)
 def test_html_of_a_card_holds_no_element_of_a_value(name: str) -> None:
-    page = shown()[name]._repr_html_()  # type: ignore[attr-defined]
+    page = shown()[name]._repr_html_()
     tags = Tags(page)
     assert tags.open == []
     assert not tags.tags & FORBIDDEN
@@ -118,12 +118,12 @@ def test_repr_of_a_shown_object_is_one_short_line(name: str) -> None:
 
 
 def test_html_is_small() -> None:
-    assert len(shown()["normal"]._repr_html_()) < 8_000  # type: ignore[attr-defined]
-    assert all(len(each._repr_html_()) < 256_000 for each in shown().values())  # type: ignore[attr-defined]
+    assert len(shown()["normal"]._repr_html_()) < 8_000
+    assert all(len(each._repr_html_()) < 256_000 for each in shown().values())
 
 
 def test_html_reads_without_its_style() -> None:
-    page = re.sub("<style>.*?</style>", "", shown()["failing"]._repr_html_())  # type: ignore[attr-defined]
+    page = re.sub("<style>.*?</style>", "", shown()["failing"]._repr_html_())
     assert not re.search(r"</(b|small|td|th)><(b|small|td|th)", page)
 
 

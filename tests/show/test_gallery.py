@@ -126,9 +126,9 @@ def test_html_of_a_shown_class_separates_inline_parts_without_its_style(name: st
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_text_of_a_shown_class_is_visible_and_fits_80_columns(name: str, kind: str) -> None:
     texts: list[str] = []
-    shown = specimen(name, kind)
+    shown, text = specimen(name, kind), text_of(name, kind)  # a preview that was shown knows its price
     type(shown)._repr_pretty_(shown, type("Printer", (), {"text": staticmethod(texts.append)})(), False)
-    assert [f"{text}\n" for text in texts] == [text_of(name, kind)]
+    assert [f"{each}\n" for each in texts] == [text]
     lines = texts[0].split("\n")
     assert [line for line in lines if display_width(line) > 80] == []
     assert not NOT_PRINTED.search(texts[0])
@@ -159,8 +159,8 @@ def test_html_of_long_values_is_under_256_kb(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SPECIMENS.keys() - AS_PYTHON_WRITES - {"OptimizationReport"}))
 def test_html_text_and_repr_of_a_text_of_50_million_characters_are_bounded(name: str) -> None:
     shown, file = SPECIMENS[name](huge()), io.StringIO()
-    assert len(type(shown)._repr_html_(shown).encode()) < 262_144  # type: ignore[attr-defined]
-    type(shown).show(shown, file, width=80)  # type: ignore[attr-defined]
+    assert len(type(shown)._repr_html_(shown).encode()) < 262_144
+    type(shown).show(shown, file, width=80)
     assert len(file.getvalue()) < 100_000
     assert len(repr(shown)) <= 500
 

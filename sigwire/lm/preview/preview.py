@@ -20,6 +20,7 @@ from sigwire.lm.preview.draft import CacheState, Draft
 from sigwire.lm.preview.tokens import TokenEstimate, estimate_tokens
 from sigwire.lm.secrets import Secret, redact_url
 from sigwire.show.card import Card, HasCard
+from sigwire.show.cleaning import inline
 
 if TYPE_CHECKING:
     from sigwire.lm.preview.call_log import CallLog
@@ -139,7 +140,7 @@ class Preview(HasCard):
         return None if found is None else float(found.money) * self.repeat
 
     def __repr__(self) -> str:
-        facts = [self.model, *([f"at {self.path}"] if self.path not in (None, "self") else ())]
+        facts = [inline(self.model, 80), *([f"at {inline(self.path, 80)}"] if self.path not in (None, "self") else ())]
         price = _dollars("≈", self.price) if self._knows_price() else ""
         facts += [f"{self.tokens.short} tokens in", *([price] if price else ())]
         facts += [f"{len(self.errors)} errors"] if self.errors else []

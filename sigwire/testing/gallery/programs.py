@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sigwire.core.example import Example, Prediction
-from sigwire.core.response import Attempt, LMWarning, Usage
+from sigwire.core.response import Attempt, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.errors import CallerError
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.preview.model_call import ModelCall
+from sigwire.lm.preview.preview import Preview
 from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
@@ -15,7 +18,7 @@ from sigwire.show.card import HasCard
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History
 from sigwire.testing.gallery.material import Material
-from sigwire.testing.gallery.values import conversation, signature
+from sigwire.testing.gallery.values import conversation, conversation_request, signature
 
 __all__ = ["PROGRAMS", "agent_prediction"]
 
@@ -61,10 +64,22 @@ def agent_prediction(of: Material) -> Prediction:
     return Prediction.make(fields, signature=signature(of), attempts=run.attempts)
 
 
+def _preview(of: Material) -> Preview:
+    warnings = tuple(LMWarning(of.name, of.text) for _ in of.indices)
+    return Preview(of.name, conversation_request(of), warnings, (CallerError(of.text),), path=of.name, turn=1)
+
+
+def _model_call(of: Material) -> ModelCall:
+    error = CallerError(of.text) if of.count > 1 else None
+    return ModelCall(of.name, 1, of.name, of.name, conversation_request(of), Response(), error, 0.0)
+
+
 PROGRAMS: Mapping[type, Callable[[Material], HasCard]] = {
     AgentRun: _run,
+    ModelCall: _model_call,
     Module: Specimen,
     Predict: _predictor,
+    Preview: _preview,
     ReActStep: _step,
 }
 """Specimens by class."""

@@ -22,7 +22,7 @@ from sigwire.signatures.types.history import History
 from sigwire.signatures.types.media import Image
 from sigwire.testing.gallery.material import Material
 
-__all__ = ["VALUES", "conversation", "pixel", "signature"]
+__all__ = ["VALUES", "conversation", "conversation_request", "pixel", "signature"]
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
@@ -88,7 +88,8 @@ def _examples(of: Material) -> Examples:
     return Examples(rows, **{of.name: rows[:1]})
 
 
-def _request(of: Material) -> Request:
+def conversation_request(of: Material) -> Request:
+    """Return a request with messages, tools, a schema and options."""
     property_schema: JsonObject = {"type": "string", "description": of.text[:100_000]}
     schema: JsonObject = {"type": "object", "properties": {of.name: property_schema}}
     return Request(
@@ -136,7 +137,7 @@ VALUES: Mapping[type, Callable[[Material], HasCard]] = {
     History: _history,
     Message: lambda of: conversation(of)[2],
     Prediction: _prediction,
-    Request: _request,
+    Request: conversation_request,
     Response: _response,
     SignatureMeta: signature,
     Tool: _tool,
