@@ -18,6 +18,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.errors import LMRateLimitError
+from sigwire.lm.http.messages import HttpReply, HttpRequest
 
 
 class Desk(sigwire.Module):
@@ -308,6 +309,34 @@ def test_predictor_span_has_signature_adapter_mode_and_repairs_and_no_operation(
         "sigwire.mode": "prompt",
     }
     assert telemetry.attributes("chat fake")["sigwire.path"] == "Predict"
+
+
+@pytest.mark.parametrize("is_awaited", [False, True], ids=["blocking", "awaited"])
+def test_spans_of_http_requests_and_their_retries_are_children_of_the_call(telemetry: Any, is_awaited: bool) -> None:
+    replies = [(500, b"{}"), (200, b'{"choices": [{"message": {"content": "4"}}], "usage": {"prompt_tokens": 7}}')]
+
+    class Instrumented:
+        """A transport that opens a span for each request, as an instrumentation of an HTTP client does."""
+
+        def send(self, request: HttpRequest) -> HttpReply:
+            with telemetry.user_span("POST"):
+                status, body = replies.pop(0)
+                return HttpReply(status, {}, body)
+
+        async def asend(self, request: HttpRequest) -> HttpReply:
+            return self.send(request)
+
+    retry = sigwire.RetryPolicy(first_wait=0.001)
+    transport: Any = Instrumented()
+    lm = sigwire.LM(
+        "openai/gpt-5", api_key="k", base_url="https://llm.example:8443/v1", transport=transport, retry=retry
+    )
+    request = Request((Message.user("2+2?"),))
+    assert (asyncio.run(lm.arespond(request)) if is_awaited else lm.respond(request)).choices[0].text == "4"
+    assert telemetry.tree == ["chat gpt-5", "  POST", "  POST"]
+    found = telemetry.attributes("chat gpt-5")
+    assert (found["sigwire.attempts"], found["gen_ai.usage.input_tokens"]) == (2, 7)
+    assert (found["server.address"], found["server.port"]) == ("llm.example", 8443)
 
 
 def test_error_of_a_model_is_on_the_spans_it_passes(telemetry: Any) -> None:
