@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sigwire.core.example import Example
+from sigwire.core.narrow import is_items, is_mapping
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
 from sigwire.modules.batch import BatchFailures, BatchResults, batch_steps, split_failures
@@ -84,9 +85,9 @@ class Parallel(StepsModule):
     def _arguments(self, given: object) -> tuple[Sequence[object], Mapping[str, object]]:
         if isinstance(given, Example):
             return ((), dict(given.inputs().items())) if self.access_examples else ((given,), {})
-        if isinstance(given, Mapping):
+        if is_mapping(given):
             return (), given
-        if isinstance(given, tuple | list):
+        if is_items(given):
             return given, {}
         raise ConfigurationError(
             f"The inputs of a program are an Example, a dict, a tuple or a list, not {type(given).__name__} (Parallel)."

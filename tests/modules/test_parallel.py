@@ -41,7 +41,7 @@ def test_failures_are_none_with_one_warning_that_names_the_first() -> None:
         assert Parallel()([(double, {"n": -1}), (double, {"n": 1})]) == [None, 2]
 
 
-def test_failed_inputs_and_errors_are_returned_if_asked_for_and_each_time_anew() -> None:
+def test_failed_inputs_and_errors_are_returned_of_each_call_alone() -> None:
     parallel = Parallel(return_failed_examples=True)
     for _ in range(2):
         results, failed, errors = parallel([(double, {"n": -1}), (double, {"n": 1})])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from sigwire.core.example import Prediction
@@ -22,7 +22,7 @@ __all__ = ["Session"]
 class Session(StepsModule):
     """A conversation with an agent, or with a predictor that has an input of type ``History``.
 
-    A call takes the program's inputs without the history; ``conversation`` has the turns so far. A call that fails keeps the
+    A call takes the program's inputs without the history; ``conversation`` has the turns. A call that fails keeps the
     turns that are complete, so the next call continues from there. Calls at the same time are refused, because each answer
     depends on the one before. ``save`` and ``load`` keep the program's state, ``to_json`` the conversation.
 
@@ -38,11 +38,10 @@ class Session(StepsModule):
     def __init__(self, program: Module, conversation: History | FieldValues | Iterable[Any] = ()) -> None:
         super().__init__()
         self.program = program
-        self.conversation = History.read(
-            conversation if isinstance(conversation, History | Mapping) else list(conversation)
-        )
-        self._is_agent = isinstance(getattr(program, "history_input", None), str)
-        self._input = program.history_input if self._is_agent else _history_input(program)  # type: ignore[attr-defined]
+        self.conversation = History.read(conversation)
+        name: object = getattr(program, "history_input", None)
+        self._is_agent = isinstance(name, str)
+        self._input = name if isinstance(name, str) else _history_input(program)
         self._is_running = threading.Lock()
 
     def steps(self, **inputs: object) -> Steps[Any]:

@@ -22,7 +22,7 @@ _MOST_CHARACTERS = 20_000
 
 
 class Refine(BestOfN):
-    """``BestOfN`` with advice: the next run is told what to do better.
+    """``BestOfN`` with advice for the next run.
 
     After a run below ``threshold``, one request (of the module's model) reads the steps of the run and its reward, and gives
     advice for each predictor, which is added to the instructions of a copy of the module; the module itself is not changed.

@@ -1,4 +1,4 @@
-"""``BestOfN``, ``Refine``, ``MultiChainComparison``: which run is returned, what each run is told, what errors do."""
+"""``BestOfN``, ``Refine``, ``MultiChainComparison``: which run is returned, what a model reads, what errors do."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_rewards_may_be_async_functions_modules_and_scores() -> None:
         assert best(question="q").answer == "abc"
 
 
-def test_reward_that_is_no_number_is_an_error_that_names_it() -> None:
+def test_reward_that_is_no_number_is_an_error_with_the_value() -> None:
     best = BestOfN(Predict("question -> answer", lm=answers("a")), 1, lambda inputs, prediction: "good", threshold=1)
     with pytest.raises(sigwire.ConfigurationError, match="'good'"):
         best(question="q")
@@ -127,7 +127,7 @@ def test_each_run_asks_the_cache_for_another_sample() -> None:
 
 
 @pytest.mark.parametrize("drive", DRIVES)
-async def test_refine_adds_advice_to_the_next_run_and_leaves_the_module_as_it_is(drive: Drive) -> None:
+async def test_refine_adds_advice_to_the_next_run_and_does_not_change_the_module(drive: Drive) -> None:
     texts: list[str] = []
 
     def reply(request: Request) -> Mapping[str, Any]:
