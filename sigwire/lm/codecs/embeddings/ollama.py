@@ -36,10 +36,11 @@ def encode(request: Request, target: Target[EmbeddingProfile], *, stream: bool =
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[EmbeddingProfile]) -> Response:
     """Return the vectors; they are in the order of the texts."""
     reply = object_of(body)
-    found: Any = reply.get("embeddings")
+    found = reply.get("embeddings")
+    vectors: Any = found if isinstance(found, list) else []
     tokens = reply.get("prompt_eval_count")
     usage = Usage(input_tokens=tokens if isinstance(tokens, int) else None)
-    return response_of(found if isinstance(found, list) else [], usage, reply, sent, target)
+    return response_of(vectors, usage, reply, sent, target)
 
 
 def decode_error(
