@@ -24,11 +24,12 @@ from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
-from sigwire.evaluate.metric_plan import MetricPlan, TraceList, called_steps
+from sigwire.evaluate.metric_plan import MetricPlan, TraceList
 from sigwire.evaluate.plain import plain_fields, plain_value
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.answer import meta_of
+from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage

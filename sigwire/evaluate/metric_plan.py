@@ -1,4 +1,4 @@
-"""``MetricPlan``: how a metric is called, found once from its parameters. ``called_steps``: call any function of a user.
+"""``MetricPlan``: how a metric is called, found once from its parameters.
 
 A metric is a function, sync or async, or a ``Module``:
 
@@ -12,21 +12,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from types import CodeType
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.example import Example
-from sigwire.core.tools.inspection import function_name, is_async_function
-from sigwire.effects.loops import block_on, to_thread
+from sigwire.core.tools.inspection import function_name
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.scores import MetricError, Score, read_score
+from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module
 from sigwire.settings import context, current
 
-__all__ = ["Metric", "MetricPlan", "Metrics", "TraceList", "called_steps"]
+__all__ = ["Metric", "MetricPlan", "Metrics", "TraceList"]
 
 Metric: TypeAlias = "Callable[..., object] | Module"
 Metrics: TypeAlias = "Metric | Sequence[Metric]"
@@ -142,41 +141,6 @@ def _code_data(code: CodeType) -> tuple[object, ...]:
         for each in code.co_consts
     ]
     return code.co_code, code.co_names, constants
-
-
-def called_steps(function: object, args: Sequence[object], kwargs: Mapping[str, object]) -> Steps[Any]:
-    """Return the steps that call a module, or a function, sync or async. Awaited, a sync function runs in a thread.
-
-    >>> from sigwire.effects.steps import run
-    >>> run(called_steps(max, [1, 2], {}))
-    2
-    """
-    if isinstance(function, Module):
-        return (yield from function.call_steps(*args, **kwargs))
-    return (yield _UserCall(partial(cast("Callable[..., Any]", function), *args, **kwargs)))
-
-
-class _UserCall:
-    """An effect: call a function of the user."""
-
-    __slots__ = ("_call",)
-
-    nests = True
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._call = call
-
-    def run(self) -> object:
-        result = self._call()
-        return block_on(_await(result)) if inspect.isawaitable(result) else result
-
-    async def arun(self) -> object:
-        result = self._call() if is_async_function(self._call) else await to_thread(self._call)
-        return await result if inspect.isawaitable(result) else result
-
-
-async def _await(awaitable: Any) -> Any:
-    return await awaitable
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Script, ScriptedAnswer, Streamed
 from sigwire.testing.chunking import cutter
+from sigwire.testing.embeddings.wires import EMBEDDING_WIRES
 from sigwire.testing.playback import Progress, StreamPlayback
 from sigwire.testing.rate_limit import RateLimit, Traffic, Turnstile
 from sigwire.testing.request_node import InvalidValue, RequestNode
@@ -53,6 +54,7 @@ PLACES: Mapping[str, FakeWire] = {
 }
 """The wires, and their variants on compatible hosts and clouds."""
 
+_ROUTED = (*PLACES.values(), *EMBEDDING_WIRES)
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
 
@@ -193,7 +195,7 @@ class FakeProvider:
 
     def _answer(self, exchange: ReceivedRequest) -> ServerReply:
         exchange = replace(exchange, path=exchange.path.removeprefix(f"/{self._run}"))
-        wire = next((wire for wire in PLACES.values() if wire.route.fullmatch(exchange.path)), None)
+        wire = next((wire for wire in _ROUTED if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
             handled = _Handled(_unknown_path(exchange))
         else:
@@ -217,7 +219,8 @@ class FakeProvider:
         announced = wire.quota_headers(quotas)
         if refusal is not None:
             return _Handled(_with_headers(_error_reply(wire, refusal, request_id), announced), parsed)
-        answer = self.script.next(parsed.request)
+        own = wire.answer(parsed)
+        answer = self.script.next(parsed.request) if own is None else ScriptedAnswer(own)
         handled = self._answer_to(wire, parsed, answer, request_id)
         reply = replace(
             _with_headers(handled.reply, announced),

@@ -112,6 +112,10 @@ class FakeWire(ABC):
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         """Parse the body. Raises ``InvalidValue`` or ``Rejected`` if the provider would refuse it."""
 
+    def answer(self, parsed: ParsedRequest) -> Response | None:
+        """Return the answer of an endpoint that needs no script; default: ``None``."""
+        return None
+
     @abstractmethod
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         """Return the body of the whole answer."""

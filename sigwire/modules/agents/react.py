@@ -74,6 +74,9 @@ from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
 from sigwire.signatures.types.history import History, Turn
 
+if TYPE_CHECKING:
+    from sigwire.modules.agents.session import Session
+
 __all__ = ["ReAct"]
 
 _UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
@@ -132,6 +135,7 @@ class ReAct(StepsModule, Generic[P, S]):
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
         self._signatures = signatures = AgentSignatures(self.signature)
+        self.history_input = signatures.history
         self._reader = InputReader(signatures.task.spec)
         self._output_names = signatures.outputs
         self._submit = Submit(self.signature.spec, taken=self.toolbox.tools)
@@ -144,6 +148,12 @@ class ReAct(StepsModule, Generic[P, S]):
     def tools(self) -> dict[str, Tool]:
         """The tools by name, including the submit tool."""
         return {**self.toolbox.tools, self._submit.name: self._submit.tool}
+
+    def session(self, conversation: History | FieldValues | Sequence[object] = ()) -> Session:
+        """Return a conversation with this agent, from the turns of an earlier one."""
+        from sigwire.modules.agents.session import Session  # agents without one do not load it
+
+        return Session(self, conversation)
 
     def load_result(self, data: FieldValues) -> Prediction:
         """Decode the JSON of a result of this agent (``prediction.to_json()``), the run included."""

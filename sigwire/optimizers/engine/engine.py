@@ -28,8 +28,9 @@ from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
 from sigwire.evaluate.cell import Cell, cell_steps, counted
-from sigwire.evaluate.metric_plan import MetricPlan, called_steps
+from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.observe.usage import track_usage

@@ -1,0 +1,72 @@
+"""The common part of the wires of embeddings: profile, texts of a request, vectors of a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools.names import NameMap, NameRules
+from sigwire.errors import LMServerError, UnsupportedFeature
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
+
+__all__ = ["EmbeddingProfile", "encoded", "response_of", "texts_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingProfile(WireProfile):
+    """The path of one host. ``{model}`` is filled in."""
+
+    family: str = "embeddings"
+    path: str = "/embeddings"
+    names: NameRules = NameRules()
+
+
+def texts_of(request: Request, target: Target[EmbeddingProfile]) -> list[str]:
+    """Return the texts of a request. Raises ``UnsupportedFeature`` for options and parts that embeddings have not."""
+    unknown = sorted(request.options.keys() - {"dimensions", "extra_headers"})
+    if unknown or request.tools or request.response_format is not None:
+        raise UnsupportedFeature(
+            f"{target.label} makes embeddings and does not take {', '.join(unknown) or 'tools or a response format'} "
+            "(nothing was sent). Its option is dimensions."
+        )
+    return [message.text for message in request.messages]
+
+
+def encoded(body: JsonObject, target: Target[EmbeddingProfile]) -> EncodedRequest:
+    """Return the request of a body."""
+    path = target.profile.path.format(model=target.model)
+    return EncodedRequest(path, body, {}, target.profile.headers, (), NameMap((), target.profile.names))
+
+
+def response_of(
+    vectors: Sequence[object], usage: Usage, body: JsonObject, sent: EncodedRequest, target: Target[EmbeddingProfile]
+) -> Response:
+    """Return a choice for each vector. Raises ``LMServerError`` if the reply has another number of vectors than texts."""
+    wanted = _number_of_texts(sent.body)
+    if len(vectors) != wanted or not all(_is_vector(each) for each in vectors):
+        raise LMServerError(
+            f"The reply has {len(vectors)} vectors for {wanted} texts (decoding embeddings).",
+            model=target.model,
+            provider=target.provider,
+            status=200,
+        )
+    model = body.get("model")
+    choices = tuple(Choice(raw=_floats(each)) for each in vectors)
+    return Response(choices, usage, model if isinstance(model, str) else target.model)
+
+
+def _number_of_texts(body: JsonObject) -> int:
+    texts: Any = body.get("input", body.get("requests"))
+    return len(texts)
+
+
+def _is_vector(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 0  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _floats(vector: Any) -> JsonValue:
+    return [float(value) for value in vector]

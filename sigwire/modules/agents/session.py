@@ -1,0 +1,89 @@
+"""``Session``: a conversation with a program, which keeps the history between calls."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from sigwire.core.example import Prediction
+from sigwire.core.json import JsonObject
+from sigwire.core.record import FieldValues
+from sigwire.effects.steps import Steps
+from sigwire.errors import ConfigurationError
+from sigwire.modules.agents.run import AgentRun
+from sigwire.modules.module import Module, StepsModule
+from sigwire.modules.tree.copying import CopyMemo, copy_value
+from sigwire.signatures.types.history import History, Turn
+
+__all__ = ["Session"]
+
+
+class Session(StepsModule):
+    """A conversation with an agent, or with a predictor that has an input of type ``History``.
+
+    A call takes the program's inputs without the history; ``conversation`` has the turns. A call that fails keeps the
+    turns that are complete, so the next call continues from there. Calls at the same time are refused, because each answer
+    depends on the one before. ``save`` and ``load`` keep the program's state, ``to_json`` the conversation.
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> from sigwire.modules.predict import Predict
+    >>> answers = FakeLM([{"answer": "Hello Ada"}, {"answer": "Ada"}])
+    >>> chat = Session(Predict("question, history: History -> answer", lm=answers))
+    >>> _ = chat(question="I am Ada.")
+    >>> chat(question="Who am I?").answer, len(chat.conversation)
+    ('Ada', 2)
+    """
+
+    def __init__(self, program: Module, conversation: History | FieldValues | Iterable[Any] = ()) -> None:
+        super().__init__()
+        self.program = program
+        self.conversation = History.read(conversation)
+        name: object = getattr(program, "history_input", None)
+        self._is_agent = isinstance(name, str)
+        self._input = name if isinstance(name, str) else _history_input(program)
+        self._is_running = threading.Lock()
+
+    def steps(self, **inputs: object) -> Steps[Any]:
+        """Return the steps of one call, without callbacks and call records of this module."""
+        if not self._is_running.acquire(blocking=False):
+            raise ConfigurationError(
+                "This session answers another call (starting a call). Wait for it, or make another session."
+            )
+        try:
+            result = yield from self.program.call_steps(**{self._input: self.conversation}, **inputs)
+            self.conversation = self._after(result, inputs)
+            return result
+        except BaseException as error:
+            if isinstance(turns := getattr(error, "history", None), History):
+                self.conversation = turns
+            raise
+        finally:
+            self._is_running.release()
+
+    def _after(self, result: object, inputs: FieldValues) -> History:
+        if self._is_agent:
+            return AgentRun.of(result).history
+        if not isinstance(result, Prediction):
+            raise ConfigurationError(
+                f"A session needs predictions, not {type(result).__name__} (keeping the turn). Return the prediction."
+            )
+        return self.conversation.append(Turn({**inputs, **dict(result.items())}))
+
+    def to_json(self) -> JsonObject:
+        """Return the conversation as JSON: ``Session(program, data)`` continues it."""
+        return self.conversation.to_json()
+
+    def __deepcopy__(self, memo: CopyMemo) -> Session:
+        return Session(copy_value(self.program, memo), self.conversation)
+
+
+def _history_input(program: Module) -> str:
+    """Return the name of the input that takes the history."""
+    for predictor in program.predictors()[:1]:
+        if (field := predictor.signature.spec.history_field) is not None:
+            return str(field.name)
+    raise ConfigurationError(
+        f"{type(program).__name__} takes no history (making a session). Use an agent, or a signature with an input "
+        "`history: sigwire.History`."
+    )

@@ -1,0 +1,50 @@
+"""Call what a user gave: a module, a function, an async function; in steps, so that all drivers perform it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from sigwire.core.tools.inspection import is_async_function
+from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import Steps
+from sigwire.modules.module import Module
+
+__all__ = ["called_steps"]
+
+
+def called_steps(function: object, args: Sequence[object], kwargs: Mapping[str, object]) -> Steps[Any]:
+    """Return the steps that call a module, or a function, sync or async. Awaited, a sync function runs in a thread.
+
+    >>> from sigwire.effects.steps import run
+    >>> run(called_steps(max, [1, 2], {}))
+    2
+    """
+    if isinstance(function, Module):
+        return (yield from function.call_steps(*args, **kwargs))
+    return (yield _UserCall(partial(cast("Callable[..., Any]", function), *args, **kwargs)))
+
+
+class _UserCall:
+    """An effect: call a function of the user."""
+
+    __slots__ = ("_call",)
+
+    nests = True
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+
+    def run(self) -> object:
+        result = self._call()
+        return block_on(_await(result)) if inspect.isawaitable(result) else result
+
+    async def arun(self) -> object:
+        result = self._call() if is_async_function(self._call) else await to_thread(self._call)
+        return await result if inspect.isawaitable(result) else result
+
+
+async def _await(awaitable: Any) -> Any:
+    return await awaitable

@@ -1,0 +1,1 @@
+"""The fake provider's endpoints of embeddings: ``wires`` (OpenAI, Gemini, Ollama). They need no script."""

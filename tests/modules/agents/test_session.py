@@ -1,0 +1,109 @@
+"""``Session``: the conversation is kept between calls, after errors, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import sigwire
+from sigwire import FakeLM, History, Predict, ReAct, ToolCall
+from sigwire.modules.agents.session import Session
+
+
+def submit(answer: str) -> ToolCall:
+    return ToolCall("c", "submit", {"answer": answer})
+
+
+def agent(*replies: Any) -> ReAct[..., Any]:
+    made: ReAct[..., Any] = ReAct("question -> answer", tools=[lambda_tool])
+    made.set_lm(FakeLM(list(replies)))
+    return made
+
+
+def lambda_tool(n: int) -> int:
+    """Double a number."""
+    return 2 * n
+
+
+@pytest.mark.parametrize("way", ["blocking", "awaited", "streamed", "streamed awaited"])
+async def test_each_turn_sees_the_turns_before(way: str) -> None:
+    program = agent(submit("one"), submit("two"))
+    chat = program.session()
+
+    async def ask(question: str) -> Any:
+        if way == "blocking":
+            return chat(question=question)
+        if way == "awaited":
+            return await chat.acall(question=question)
+        if way == "streamed":
+            return list(chat.stream(question=question))[-1].value
+        return [event async for event in chat.astream(question=question)][-1].value
+
+    assert (await ask("first?")).answer == "one"
+    assert (await ask("second?")).answer == "two"
+    sent = "\n".join(str(message.to_json()) for message in program.react.lm.requests[1].messages)
+    assert "first?" in sent
+    assert "second?" in sent
+
+
+def test_conversation_continues_from_its_json() -> None:
+    chat = agent(submit("one")).session()
+    chat(question="first?")
+    data = json.loads(json.dumps(chat.to_json()))
+    program = agent(submit("two"))
+    again = program.session(data)
+    assert again(question="second?").answer == "two"
+    assert "first?" in str([message.to_json() for message in program.react.lm.requests[0].messages])
+
+
+def test_failed_call_keeps_the_complete_turns() -> None:
+    chat = agent(ToolCall("a", "lambda_tool", {"n": 2}), sigwire.LMServerError("down"), submit("four")).session()
+    with pytest.raises(sigwire.LMServerError):
+        chat(question="2 doubled?")
+    assert any(getattr(turn, "role", None) == "tool" for turn in chat.conversation)
+    assert chat().answer == "four"
+
+
+def test_predictor_with_a_history_has_sessions() -> None:
+    lm = FakeLM([{"answer": "Hello"}, {"answer": "Ada"}])
+    chat = Session(Predict("question, past: History -> answer", lm=lm))
+    chat(question="I am Ada.")
+    assert chat(question="Who am I?").answer == "Ada"
+    assert [dict(turn) for turn in chat.conversation] == [  # type: ignore[call-overload]
+        {"question": "I am Ada.", "answer": "Hello"},
+        {"question": "Who am I?", "answer": "Ada"},
+    ]
+
+
+def test_program_without_a_history_is_refused() -> None:
+    with pytest.raises(sigwire.ConfigurationError, match="takes no history"):
+        Session(Predict("question -> answer"))
+
+
+def test_call_during_another_call_is_refused() -> None:
+    inner: list[type[BaseException]] = []
+
+    def again() -> str:
+        """Ask the session again."""
+        try:
+            chat(question="now?")
+        except sigwire.ConfigurationError as error:
+            inner.append(type(error))
+        return "asked"
+
+    program: ReAct[..., Any] = ReAct("question -> answer", tools=[again])
+    program.set_lm(FakeLM([ToolCall("a", "again", {}), submit("done")]))
+    chat = program.session()
+    assert chat(question="?").answer == "done"
+    assert inner == [sigwire.ConfigurationError]
+
+
+def test_copy_of_a_session_goes_its_own_way() -> None:
+    chat = agent(submit("one"), submit("two")).session()
+    chat(question="first?")
+    other = chat.deepcopy()
+    other(question="second?")
+    assert len(other.conversation) > len(chat.conversation)
+    assert isinstance(chat.conversation, History)
