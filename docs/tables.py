@@ -214,8 +214,10 @@ def entries(names: Iterable[str]) -> str:
 
 EXTRAS: Mapping[str, str] = {
     "all": "every extra but LiteLLM",
+    "data": "Parquet files ([Data](data.md))",
     "langchain": "tools of LangChain ([Tools](tools.md#tools-of-other-libraries))",
     "litellm": "hosts without a row in the [table of providers](providers.md#the-table)",
+    "numpy": "vectors of texts, and the search in them ([Retrieval](retrieval.md))",
     "mcp": "tools of MCP servers ([Tools](tools.md#tools-of-other-libraries))",
     "optuna": "`MIPROv2`, `BootstrapFewShotWithOptuna` ([Optimizers](optimizers.md))",
     "otel": "spans and metrics for OpenTelemetry; SDK and exporter are yours",

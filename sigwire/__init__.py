@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         answer_passage_match, bfcl_match, contains, em_score, f1_score, hotpot_f1_score, json_match, load_bfcl,
         majority_judge, matches_schema, normalize_text, pairwise_judge, precision_score, tool_call_match, within,
     )  # fmt: skip
+    from sigwire.data.reading import load_examples
+    from sigwire.data.splitting import DataSplit, split_examples
     from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, RunIsLive, ToolInterrupted
     from sigwire.journal.journal import Journal
     from sigwire.lm.base import BaseLM, LanguageModel
@@ -69,13 +71,18 @@ if TYPE_CHECKING:
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.running_call import current_call
+    from sigwire.modules.agents.session import ChatSession
     from sigwire.modules.agents.toolbox import Toolbox
     from sigwire.modules.batch import BatchRun
     from sigwire.modules.chain_of_thought import ChainOfThought, Reasoned
     from sigwire.modules.module import Module
+    from sigwire.modules.parallel import Parallel
     from sigwire.modules.predict import Predict
     from sigwire.modules.preview.history import history, inspect_history
     from sigwire.modules.preview.whole_program import check, preview_all
+    from sigwire.modules.sampling.best_of_n import BestOfN
+    from sigwire.modules.sampling.multi_chain import MultiChainComparison
+    from sigwire.modules.sampling.refine import Refine
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.tracing.logs import log_to_stderr
     from sigwire.observe.usage import track_usage
@@ -94,6 +101,9 @@ if TYPE_CHECKING:
     from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
     from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
     from sigwire.optimizers.rules.simba import SIMBA
+    from sigwire.retrieval.embedder import Embedder
+    from sigwire.retrieval.embeddings import Embeddings, EmbeddingsWithScores
+    from sigwire.retrieval.knn import KNN
     from sigwire.settings import configure, context, settings
     from sigwire.signatures.declarations import InputField, OutputField
     from sigwire.signatures.signature import Signature, ensure_signature, make_signature
@@ -102,32 +112,34 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "COPRO", "EM", "F1", "GEPA", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
-    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BetterTogether", "BootstrapFewShot",
-    "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent",
-    "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "Choice", "Code", "Comparison",
-    "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
-    "DemoWarning", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
-    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM",
-    "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules",
-    "InputError", "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot",
-    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
-    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
-    "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2",
-    "MalformedToolCall", "Message", "MetricError", "ModelCall", "ModelError", "Module", "OptimizationInterrupted",
-    "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "PendingCall", "Predict", "Prediction",
-    "Preview", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning",
-    "ReasoningDelta", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool",
-    "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError",
+    "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
+    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BestOfN", "BetterTogether",
+    "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget",
+    "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "ChatSession",
+    "Choice", "Code", "Comparison", "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered",
+    "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings", "EmbeddingsWithScores",
+    "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
+    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd",
+    "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
+    "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
+    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
+    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError",
+    "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport",
+    "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview",
+    "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
+    "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive",
+    "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError",
     "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart",
     "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult",
     "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch",
     "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match", "answer_passage_match", "bfcl_match",
     "cache", "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline",
     "em_score", "ensure_signature", "f1_score", "history", "hotpot_f1_score", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records", "log_to_stderr", "majority",
-    "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
-    "precision_score", "preview_all", "prices", "settings", "tool_call_match", "track_usage", "within",
+    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_records", "log_to_stderr",
+    "majority", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
+    "precision_score", "preview_all", "prices", "settings", "split_examples", "tool_call_match", "track_usage",
+    "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -212,6 +224,16 @@ _NAMES_BY_MODULE = {
     "sigwire.optimizers.rules.optuna_search": "BootstrapFewShotWithOptuna",
     "sigwire.optimizers.rules.random_search": "BootstrapFewShotWithRandomSearch BootstrapRS",
     "sigwire.optimizers.rules.simba": "SIMBA",
+    "sigwire.data.reading": "load_examples",
+    "sigwire.data.splitting": "DataSplit split_examples",
+    "sigwire.modules.agents.session": "ChatSession",
+    "sigwire.modules.parallel": "Parallel",
+    "sigwire.modules.sampling.best_of_n": "BestOfN",
+    "sigwire.modules.sampling.multi_chain": "MultiChainComparison",
+    "sigwire.modules.sampling.refine": "Refine",
+    "sigwire.retrieval.embedder": "Embedder",
+    "sigwire.retrieval.embeddings": "Embeddings EmbeddingsWithScores",
+    "sigwire.retrieval.knn": "KNN",
     "sigwire.settings": "configure context settings",
     "sigwire.signatures.declarations": "InputField OutputField",
     "sigwire.signatures.signature": "Signature ensure_signature make_signature",

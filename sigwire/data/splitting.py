@@ -1,4 +1,4 @@
-"""``split``: seeded parts of a data set without leakage; ``duplicates`` and ``leaked``: equal examples within and between sets.
+"""``split_examples``: seeded parts of a data set without leakage; ``duplicates``, ``leaked``: equal examples in sets.
 
 Two examples are equal if their inputs are, with case, blanks and Unicode forms made equal: for a program they are the
 same, so one in training and one in test measures memory.
@@ -19,7 +19,7 @@ from sigwire.core.json import JsonValue, dumps
 from sigwire.core.record import to_plain
 from sigwire.errors import ConfigurationError, InputError, warn_user
 
-__all__ = ["DataSplit", "duplicates", "leaked", "split"]
+__all__ = ["DataSplit", "duplicates", "leaked", "split_examples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class DataSplit:
     duplicates: int = 0
 
 
-def split(
+def split_examples(
     examples: Iterable[Example],
     *,
     train: float = 0.4,
@@ -51,7 +51,7 @@ def split(
     Raises ``ConfigurationError`` for shares that are not 1.0 together, ``InputError`` for no examples.
 
     >>> rows = [Example(question=f"{n}+{n}?", answer=2 * n).with_inputs("question") for n in range(10)]
-    >>> parts = split(rows, seed=1)
+    >>> parts = split_examples(rows, seed=1)
     >>> len(parts.train), len(parts.dev), len(parts.test)
     (4, 3, 3)
     """

@@ -8,26 +8,18 @@ __all__ = ["INSTEAD", "advice"]
 
 _BOTH_FORMS = "Every module has both forms: `program(...)` blocks, `await program.acall(...)` awaits."
 _NO_CODE = "No code of a model is run. Give a `ReAct` a tool of yours that runs code in your sandbox."
-_RETRIEVAL = "Retrieval is your own Python: a function that a `Module` calls, or a tool of a `ReAct`."
-_SAMPLES = "Ask with `n=5`, or call a predictor in a loop with `rollout_id=`, and keep the best in a `Module` of yours."
+_RETRIEVAL = "`Embeddings` searches a corpus of yours; a function of yours may be a tool of a `ReAct`."
 
 INSTEAD: Mapping[str, str] = {
-    "Parallel": "`program.batch(examples, num_threads=8)` keeps the order; `await program.abatch(...)` awaits.",
     "asyncify": _BOTH_FORMS,
     "syncify": _BOTH_FORMS,
     "ReActV2": "`ReAct` is the native loop: `submit` is a tool, and `history` continues a run.",
-    "BestOfN": _SAMPLES,
-    "Refine": _SAMPLES,
-    "MultiChainComparison": "`Ensemble` asks several programs, and `majority` chooses.",
     "CodeAct": _NO_CODE,
     "ProgramOfThought": _NO_CODE,
     "PythonInterpreter": _NO_CODE,
     "RLM": _NO_CODE,
     "ColBERTv2": _RETRIEVAL,
-    "Embeddings": _RETRIEVAL,
     "Retrieve": _RETRIEVAL,
-    "Embedder": "`KNNFewShot` takes `vectorizer=`, a function of a list of texts to vectors.",
-    "KNN": "`KNNFewShot` shows each call its nearest demos.",
     "BAMLAdapter": "The compact types of that adapter are the default of every adapter: `types=\"compact\"`.",
     "Citations": "A response has the citations of its provider: `response.choices[0].citations`.",
     "Document": "Give documents as an input: a text, a list of pydantic models, or a `File`.",
@@ -42,7 +34,7 @@ INSTEAD: Mapping[str, str] = {
 def advice(name: str) -> str:
     """Return what to use instead of a name of DSPy, else the way to list the names there are.
 
-    >>> advice("Parallel")[:24], advice("Predictor")
-    ('`program.batch(examples,', 'dir(sigwire.dspy) lists them.')
+    >>> advice("CodeAct")[:24], advice("Predictor")
+    ('No code of a model is ru', 'dir(sigwire.dspy) lists them.')
     """
     return INSTEAD.get(name, "dir(sigwire.dspy) lists them.")

@@ -70,7 +70,7 @@ class Embedder:
         else:
             raise ConfigurationError(f"Embedder takes a model's name or a function, not {type(model).__name__}.")
         if options and self._lm is None:
-            raise ConfigurationError(f"Embedder of a function takes no {', '.join(sorted(options))}.")
+            raise ConfigurationError(f"Embedder of a function has no option {min(options)!r} (making it).")
 
     def __call__(self, inputs: str | Sequence[str]) -> Vectors:
         """Return the vector of a text, or the vectors of texts; blocking."""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError
+from sigwire.keywords import ChecksKeywords
 from sigwire.modules.nearest import NearestDemos, Vectorizer
 
 __all__ = ["KNN"]
 
 
-class KNN:
+class KNN(ChecksKeywords):
     """Find the ``k`` nearest examples, the nearest first. ``vectorizer``: an ``Embedder``; without one, words are compared.
 
     >>> train = [Example(text=text).with_inputs("text") for text in ("a late parcel", "a wrong invoice", "parcels are late")]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sigwire
 from sigwire import Example
 from sigwire.data.reading import load_examples
-from sigwire.data.splitting import duplicates, leaked, split
+from sigwire.data.splitting import duplicates, leaked, split_examples
 
 ROWS = [{"text": 'Ünïcode, "quoted"\nlines', "label": "a"}, {"text": "=1+1", "label": "b"}]
 
@@ -91,8 +91,8 @@ def test_file_in_another_encoding_and_of_an_unknown_kind_is_refused(tmp_path: Pa
 @pytest.mark.filterwarnings("ignore:.*equal to an earlier one")
 def test_parts_have_every_example_once_and_no_leak(pairs: list[tuple[int, int]], seed: int, drop: bool) -> None:
     rows = [Example(q=str(q), user=user, at=at).with_inputs("q") for at, (q, user) in enumerate(pairs)]
-    parts = split(rows, seed=seed, by="user", drop_duplicates=drop)
-    again = split(rows, seed=seed, by="user", drop_duplicates=drop)
+    parts = split_examples(rows, seed=seed, by="user", drop_duplicates=drop)
+    again = split_examples(rows, seed=seed, by="user", drop_duplicates=drop)
     assert parts == again
     whole = [*parts.train, *parts.dev, *parts.test]
     expected = len(rows) - (len(duplicates(rows)) if drop else 0)
@@ -104,21 +104,21 @@ def test_parts_have_every_example_once_and_no_leak(pairs: list[tuple[int, int]],
 
 def test_parts_have_their_shares_and_keep_the_order() -> None:
     rows = [Example(q=str(n)).with_inputs("q") for n in range(100)]
-    parts = split(rows, train=0.5, dev=0.5, test=0.0)
+    parts = split_examples(rows, train=0.5, dev=0.5, test=0.0)
     assert (len(parts.train), len(parts.dev), len(parts.test)) == (50, 50, 0)
     assert [int(each.q) for each in parts.train] == sorted(int(each.q) for each in parts.train)
-    assert split(rows, seed=1).train != split(rows, seed=2).train
+    assert split_examples(rows, seed=1).train != split_examples(rows, seed=2).train
 
 
 def test_equal_examples_are_counted_and_warned_about() -> None:
     rows = [Example(q="Where is it?", a=1).with_inputs("q"), Example(q="where  is it?", a=2).with_inputs("q")]
     with pytest.warns(UserWarning, match="1 of 2 examples"):
-        assert split(rows).duplicates == 1
-    assert split(rows, drop_duplicates=True).duplicates == 1
+        assert split_examples(rows).duplicates == 1
+    assert split_examples(rows, drop_duplicates=True).duplicates == 1
 
 
 def test_wrong_shares_are_refused() -> None:
     with pytest.raises(sigwire.ConfigurationError, match=r"1\.0 together, not 1\.2"):
-        split([Example(q=1)], train=0.6, dev=0.3, test=0.3)
+        split_examples([Example(q=1)], train=0.6, dev=0.3, test=0.3)
     with pytest.raises(sigwire.InputError, match="no examples"):
-        split([])
+        split_examples([])

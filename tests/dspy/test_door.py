@@ -107,7 +107,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_a_name_that_is_missing_on_purpose_names_what_to_use_instead() -> None:
-    with pytest.raises(AttributeError, match=r"no public name 'Retrieve'. Retrieval is your own Python"):
+    with pytest.raises(AttributeError, match=r"no public name 'Retrieve'. `Embeddings` searches a corpus"):
         _ = dspy.Retrieve  # type: ignore[attr-defined]
 
 

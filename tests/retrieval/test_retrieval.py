@@ -88,7 +88,7 @@ def test_two_functions_of_equal_source_share_nothing() -> None:
     ("make", "text"),
     [
         (lambda: Embedder("anthropic/claude"), "no embeddings of anthropic"),
-        (lambda: Embedder(lambda texts: [], dimensions=3), "takes no dimensions"),
+        (lambda: Embedder(lambda texts: [], dimensions=3), "no option 'dimensions'"),
         (lambda: Embedder(lambda texts: [])("x"), "made 0 vectors of 1 texts"),
         (lambda: Embedder(lambda texts: [[1.0], [1.0, 2.0]])(["x", "y"]), "different lengths"),
         (lambda: Embedder(7), "a model's name or a function"),  # type: ignore[arg-type]

@@ -75,7 +75,7 @@ from sigwire.signatures.signature import Signature, SignatureClass
 from sigwire.signatures.types.history import History, Turn
 
 if TYPE_CHECKING:
-    from sigwire.modules.agents.session import Session
+    from sigwire.modules.agents.session import ChatSession
 
 __all__ = ["ReAct"]
 
@@ -149,11 +149,11 @@ class ReAct(StepsModule, Generic[P, S]):
         """The tools by name, including the submit tool."""
         return {**self.toolbox.tools, self._submit.name: self._submit.tool}
 
-    def session(self, conversation: History | FieldValues | Sequence[object] = ()) -> Session:
+    def session(self, conversation: History | FieldValues | Sequence[object] = ()) -> ChatSession:
         """Return a conversation with this agent, from the turns of an earlier one."""
-        from sigwire.modules.agents.session import Session  # agents without one do not load it
+        from sigwire.modules.agents.session import ChatSession  # agents without one do not load it
 
-        return Session(self, conversation)
+        return ChatSession(self, conversation)
 
     def load_result(self, data: FieldValues) -> Prediction:
         """Decode the JSON of a result of this agent (``prediction.to_json()``), the run included."""

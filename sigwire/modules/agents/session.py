@@ -1,4 +1,4 @@
-"""``Session``: a conversation with a program, which keeps the history between calls."""
+"""``ChatSession``: a conversation with a program, which keeps the history between calls."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.signatures.types.history import History, Turn
 
-__all__ = ["Session"]
+__all__ = ["ChatSession"]
 
 
-class Session(StepsModule):
+class ChatSession(StepsModule):
     """A conversation with an agent, or with a predictor that has an input of type ``History``.
 
     A call takes the program's inputs without the history; ``conversation`` has the turns. A call that fails keeps the
@@ -29,7 +29,7 @@ class Session(StepsModule):
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.modules.predict import Predict
     >>> answers = FakeLM([{"answer": "Hello Ada"}, {"answer": "Ada"}])
-    >>> chat = Session(Predict("question, history: History -> answer", lm=answers))
+    >>> chat = ChatSession(Predict("question, history: History -> answer", lm=answers))
     >>> _ = chat(question="I am Ada.")
     >>> chat(question="Who am I?").answer, len(chat.conversation)
     ('Ada', 2)
@@ -71,11 +71,11 @@ class Session(StepsModule):
         return self.conversation.append(Turn({**inputs, **dict(result.items())}))
 
     def to_json(self) -> JsonObject:
-        """Return the conversation as JSON: ``Session(program, data)`` continues it."""
+        """Return the conversation as JSON: ``ChatSession(program, data)`` continues it."""
         return self.conversation.to_json()
 
-    def __deepcopy__(self, memo: CopyMemo) -> Session:
-        return Session(copy_value(self.program, memo), self.conversation)
+    def __deepcopy__(self, memo: CopyMemo) -> ChatSession:
+        return ChatSession(copy_value(self.program, memo), self.conversation)
 
 
 def _history_input(program: Module) -> str:

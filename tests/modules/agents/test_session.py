@@ -1,4 +1,4 @@
-"""``Session``: the conversation is kept between calls, after errors, and as JSON."""
+"""``ChatSession``: the conversation is kept between calls, after errors, and as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import sigwire
 from sigwire import FakeLM, History, Predict, ReAct, ToolCall
-from sigwire.modules.agents.session import Session
+from sigwire.modules.agents.session import ChatSession
 
 
 def submit(answer: str) -> ToolCall:
@@ -68,7 +68,7 @@ def test_failed_call_keeps_the_complete_turns() -> None:
 
 def test_predictor_with_a_history_has_sessions() -> None:
     lm = FakeLM([{"answer": "Hello"}, {"answer": "Ada"}])
-    chat = Session(Predict("question, past: History -> answer", lm=lm))
+    chat = ChatSession(Predict("question, past: History -> answer", lm=lm))
     chat(question="I am Ada.")
     assert chat(question="Who am I?").answer == "Ada"
     assert [dict(turn) for turn in chat.conversation] == [  # type: ignore[call-overload]
@@ -79,7 +79,7 @@ def test_predictor_with_a_history_has_sessions() -> None:
 
 def test_program_without_a_history_is_refused() -> None:
     with pytest.raises(sigwire.ConfigurationError, match="takes no history"):
-        Session(Predict("question -> answer"))
+        ChatSession(Predict("question -> answer"))
 
 
 def test_call_during_another_call_is_refused() -> None:
