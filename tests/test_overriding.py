@@ -62,8 +62,9 @@ CALLED_BY_USERS = {
         "predictors", "prepare_state", "preview", "reset", "reset_copy", "save", "set_lm", "show",
         "update_config",
     },
-    "tool": {"from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "to_json",
-             "web_search"},
+    "tool": {
+        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "to_json", "web_search",
+    },
 }  # fmt: skip
 KINDS: list[tuple[str, type]] = [
     *(("lm", base) for base in LMS),

@@ -209,3 +209,13 @@ def test_hostile_text_holds_what_the_gallery_is_to_prove() -> None:
         "\ud800",
     )
     assert [part for part in parts if part not in HOSTILE] == []
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_ipython_shows_the_card_of_a_class_and_lists_show_the_repr(name: str) -> None:
+    formatters = pytest.importorskip("IPython.core.formatters")
+    pretty = pytest.importorskip("IPython.lib.pretty").pretty
+    shown, text = specimen(name, "normal"), text_of(name, "normal")
+    assert formatters.HTMLFormatter()(shown) == page_of(name, "normal")
+    assert f"{pretty(shown)}\n" == text
+    assert repr([shown]) == f"[{shown!r}]"

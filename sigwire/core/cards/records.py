@@ -62,6 +62,8 @@ def prediction_card(prediction: Prediction) -> Card:
     rows += warning_rows(warnings := _own_warnings(report, run))
     if report.response is not None or report.attempts:
         rows.append(("call", [" · ".join(_call_facts(report))]))
+    if meta.completions is not None:
+        children.append(completions_card(Prediction._candidates(prediction)))  # pyright: ignore[reportPrivateUsage]
     if meta.choice is not None and meta.choice.text:
         children.append(Card("answer as text", rows=[("text", [ValueLine(meta.choice.text)])]))
     return Card(

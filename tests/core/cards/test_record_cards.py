@@ -144,6 +144,11 @@ def test_completions_are_shown_once_with_a_count() -> None:
     assert text_of(completions).splitlines()[2:] == ["  2×  4", "  1   four"]
 
 
+def test_card_of_a_prediction_folds_its_completions() -> None:
+    prediction = Prediction.from_completions([{"answer": "4"}, {"answer": "four"}])
+    assert "<summary><b>Completions</b> <small>2: answer</small></summary>" in prediction._repr_html_()
+
+
 def test_examples_count_duplicates_distinct_values_and_overlap() -> None:
     train = [Example(q=str(n), tags=[n]).with_inputs("q") for n in range(3)]
     dev = Examples([train[0], train[0], Example(q="9").with_inputs("q")], train=train, other=[])
