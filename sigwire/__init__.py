@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
     from sigwire.modules.preview.history import history, inspect_history
+    from sigwire.modules.preview.whole_program import check, preview_all
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.tracing.logs import log_to_stderr
     from sigwire.observe.usage import track_usage
@@ -120,11 +121,12 @@ __all__ = [
     "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
     "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
     "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement",
-    "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "compare", "configure", "configure_cache",
-    "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "history",
-    "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_records",
-    "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of",
-    "pairwise_judge", "precision_score", "prices", "settings", "tool_call_match", "track_usage", "within",
+    "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "check", "compare", "configure",
+    "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score",
+    "history", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl",
+    "load_records", "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema",
+    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "preview_all", "prices", "settings",
+    "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -185,6 +187,7 @@ _NAMES_BY_MODULE = {
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
     "sigwire.modules.preview.history": "history inspect_history",
+    "sigwire.modules.preview.whole_program": "check preview_all",
     "sigwire.modules.agents.react": "ReAct",
     "sigwire.modules.agents.run": "AgentRun ReActStep",
     "sigwire.modules.agents.running_call": "current_call",

@@ -38,7 +38,7 @@ class Question(Protocol):
 
 
 class _Asked(threading.local):
-    """The question that this thread passes to a model. Tasks overwrite it: its request tells whether it is that of a call."""
+    """The question that this thread passes to a model. Tasks overwrite it; its request identifies the call."""
 
     question: Question | None = None
 

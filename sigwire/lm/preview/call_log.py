@@ -61,7 +61,7 @@ class CallRecord:
         """The path of the asking module in its program; ``None`` for a direct call of the model."""
         if self.asked is None or isinstance(self.asked, str):
             return self.asked
-        # The request tells a question of this call from one that another task asked at the same time.
+        # Another task may have asked since: the request identifies the question of this call.
         is_own = self.asked.request is self.request and self.asked.asker is not None
         return path_of(self.asked.asker, self.running.program) if is_own else None
 
