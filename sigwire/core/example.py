@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, cast
 
 from sigwire.core.record import (
     HIDDEN,
@@ -328,6 +328,11 @@ class CallReport:
     def warnings(self) -> tuple[LMWarning, ...]:
         """The features that were dropped or approximated."""
         return self.response.warnings if self.response is not None else ()
+
+    @property
+    def cache(self) -> Literal["hit", "miss", "off"]:
+        """Whether the response is from the cache ("hit"), could be stored there ("miss"), or neither ("off")."""
+        return self.response.cache if self.response is not None else "off"
 
     @property
     def cost(self) -> float | None:

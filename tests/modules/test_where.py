@@ -270,3 +270,28 @@ def test_where_survives_a_pickle() -> None:
         program(n="1")
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.where, notes_of(copy)) == (error.where, notes_of(error))
+
+
+@every_way
+async def test_traceback_of_an_input_error_ends_at_the_line_of_the_user(call: Call) -> None:
+    class Misspelt(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Predict("question -> answer", lm=failing())
+
+        def forward(self, n: str) -> Any:
+            return self.inner(qestion=n)
+
+    error = await error_of(call, Double(Misspelt()), n="2")
+    assert traceback.extract_tb(error.__traceback__)[-1].line == "return self.inner(qestion=n)"
+    assert error.where.path == "second.inner"
+
+
+def test_traceback_of_an_input_error_has_the_lines_of_the_user_only() -> None:
+    with pytest.raises(InputError) as direct:
+        Predict("n -> m", lm=failing())(m="2")
+    with pytest.raises(InputError) as inside:
+        Double(Predict("x -> m", lm=failing()))(n="2")
+    assert len(traceback.extract_tb(direct.value.__traceback__)) == 1
+    names = [frame.name for frame in traceback.extract_tb(inside.value.__traceback__)]
+    assert names == ["test_traceback_of_an_input_error_has_the_lines_of_the_user_only", "forward"]

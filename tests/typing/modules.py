@@ -11,11 +11,16 @@ from sigwire.core.example import CallReport, Prediction
 from sigwire.core.response import Attempt, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
+from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.preview.model_call import ModelCall
+from sigwire.lm.preview.preview import Preview
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun, TerminationReason
 from sigwire.modules.chain_of_thought import ChainOfThought, Reasoned
 from sigwire.modules.predict import Predict
+from sigwire.modules.preview.history import history
+from sigwire.modules.preview.whole_program import check, preview_all
 from sigwire.signatures import InputField, OutputField, Signature
 from sigwire.signatures.types import History
 
@@ -113,11 +118,28 @@ def report_types() -> None:
     report = CallReport.of(result)
     assert_type(report.usage, Usage)
     assert_type(report.cost, float | None)
+    assert_type(report.cache, Literal["hit", "miss", "off"])
     assert_type(report.attempts, tuple[Attempt, ...])
     assert_type(report.warnings, tuple[LMWarning, ...])
     assert_type(report.repairs, tuple[Repair, ...])
     assert_type(report.mode, str | None)
     assert_type(report.response, Response | None)
+
+
+def preview_types() -> None:
+    preview = Predict(QA).preview(question="?", config={"temperature": 0.0})
+    assert_type(preview, Preview)
+    assert_type(preview.json(), bytes)
+    assert_type(preview.curl(), str)
+    assert_type(int(preview.tokens), int)
+    assert_type(preview.price, float | None)
+    assert_type(preview.cache, Literal["hit", "miss", "off"])
+    assert_type(LM("openai/gpt-5-mini").preview(preview.request), Preview)
+    assert_type(history(2), list[ModelCall])
+    assert_type(history(2)[0].error, Exception | None)
+    assert_type(history(2)[0].cost, float | None)
+    assert_type(preview_all(Predict(QA), question="?"), list[Preview])
+    assert_type(check(Predict(QA))[0].path, str)
 
 
 def chain_of_thought_types() -> None:

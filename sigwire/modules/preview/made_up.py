@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -53,8 +53,9 @@ def made_up_json(schema: JsonObject) -> JsonValue:
     variants = cast("Sequence[JsonObject]", schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf") or ())
     if variants:
         return made_up_json(next((each for each in variants if each.get("type") != "null"), variants[0]))
-    kind: Any = schema.get("type", "string")
-    return _OF_TYPE.get(kind[0] if isinstance(kind, list) else kind, _text)(cast("dict[str, Any]", schema))
+    kind = schema.get("type", "string")
+    name = str(kind[0] if isinstance(kind, list) else kind)
+    return _OF_TYPE.get(name, _text)(schema)
 
 
 def _text(schema: Mapping[str, Any]) -> JsonValue:
@@ -73,7 +74,8 @@ def _number(schema: Mapping[str, Any]) -> JsonValue:
     if lowest is None and above is not None:
         lowest = above + 1
     highest = schema.get("maximum", schema.get("exclusiveMaximum", 1))
-    return min(1, highest) if lowest is None else lowest
+    value: JsonValue = min(1, highest) if lowest is None else lowest
+    return value
 
 
 def _list(schema: Mapping[str, Any]) -> JsonValue:
@@ -88,7 +90,10 @@ def _object(schema: Mapping[str, Any]) -> JsonValue:
     return {name: made_up_json(parts[name]) for name in schema.get("required", ()) if name in parts}
 
 
-_OF_TYPE: Mapping[str, Any] = {
-    "integer": _number, "number": _number, "boolean": lambda schema: True, "null": lambda schema: None, "array": _list,
-    "object": _object,
+def _yes(schema: Mapping[str, Any]) -> JsonValue:
+    return True
+
+
+_OF_TYPE: Mapping[str, Callable[[Mapping[str, Any]], JsonValue]] = {
+    "integer": _number, "number": _number, "boolean": _yes, "array": _list, "object": _object,
 }  # fmt: skip

@@ -220,7 +220,7 @@ def test_check_finds_demos_with_unknown_fields() -> None:
 
 def test_check_finds_media_that_the_model_does_not_take() -> None:
     class Listen(Signature):
-        """Hear."""
+        """Answer about a sound."""
 
         sound: Audio = InputField()
         answer: str = OutputField()
