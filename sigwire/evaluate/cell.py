@@ -23,7 +23,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import LMError, ModelError
-from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of
+from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList, called_steps
 from sigwire.evaluate.plain import plain_fields, plain_value
 from sigwire.lm.policy.deadlines import deadline
@@ -178,7 +178,8 @@ def score_steps(
         try:
             score = yield from plan.steps(example, prediction, trace)
         except Exception as error:
-            scored = replace(cell, score=None, feedback="", subscores={}, failure=_failure(error, None, raises))
+            failure = _failure(missing_label(error, example) or error, None, raises)
+            scored = replace(cell, score=None, feedback="", subscores={}, failure=failure)
         else:
             # ``replace`` takes a tenth of the time of an example.
             scored = Cell(score.value, score.feedback, score.subscores, None, *_without_score(cell))

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
+from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.errors import (
     BudgetSpent,
@@ -32,10 +33,11 @@ from sigwire.errors import (
     ToolDefinitionError,
     UnsupportedOption,
     Where,
+    suggest,
 )
 from sigwire.modules.agents.tool_results import SECRET_TEXT
 
-__all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of"]
+__all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label"]
 
 FailureKind: TypeAlias = Literal["program", "provider", "metric", "caller"]
 
@@ -113,6 +115,28 @@ def failure_of(error: Exception, *, in_metric: bool = False) -> Failure:
         traceback=_shortened(_traceback(error)) if is_bug else "",
         is_bug=is_bug,
     )
+
+
+def missing_label(error: Exception, example: Example) -> ConfigurationError | None:
+    """Return the caller's error if a metric read a field that the example does not have, else ``None``."""
+    name = getattr(error, "name", None) if isinstance(error, AttributeError) and error.obj is example else None
+    if isinstance(error, KeyError) and error.args and _last_self(error) is example:
+        name = error.args[0]
+    if name is None:
+        return None
+    known = list(example.keys())
+    return ConfigurationError(
+        f"The metric reads the field {name!r}, which the example does not have (scoring an example). "
+        f"{suggest(str(name), known)}The fields of the example are {', '.join(known)}."
+    )
+
+
+def _last_self(error: Exception) -> object:
+    """Return the object whose method raised an error."""
+    last, frames = None, error.__traceback__
+    while frames is not None:
+        last, frames = frames.tb_frame.f_locals.get("self"), frames.tb_next
+    return last
 
 
 def _message(error: Exception) -> str:

@@ -625,3 +625,28 @@ def test_list_of_metrics_is_equal_to_a_dict_by_their_names() -> None:
 def test_list_that_holds_no_metrics_of_different_names_is_refused(metrics: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         Evaluate(devset=DEVSET, metric=metrics)
+
+
+@pytest.mark.parametrize("read", [lambda example: example.anser, lambda example: example["anser"]])
+def test_label_that_the_examples_do_not_have_is_one_error_of_the_caller(read: Any) -> None:
+    devset = [Example(q=str(number), answer="1").with_inputs("q") for number in range(8)]
+    lm = FakeLM(lambda _: {"a": "1"})
+    with pytest.raises(
+        EvaluationAborted,
+        match=r"ConfigurationError: The metric reads the field 'anser'.*Did you mean answer\? .*are q, answer",
+    ):
+        Evaluate(devset=devset, metric=lambda example, pred: read(example), num_threads=1, display_progress=False)(
+            Predict("q -> a", lm=lm)
+        )
+    assert len(lm.requests) == 1
+
+
+def test_attribute_error_of_a_metric_that_reads_no_example_is_a_failure_of_the_metric() -> None:
+    devset = [Example(q=str(number), answer="1").with_inputs("q") for number in range(8)]
+    lm = FakeLM(lambda _: {"a": "1"})
+
+    def metric(example: Any, pred: Any) -> bool:
+        return bool(pred.a.missing) if example.q == "5" else True
+
+    result = Evaluate(devset=devset, metric=metric, display_progress=False)(Predict("q -> a", lm=lm))
+    assert (result.scored, result.n) == (7, 8)
