@@ -118,6 +118,7 @@ def test_function_that_returns_a_key_is_not_called() -> None:
     assert "env:OPENAI_API_KEY" in str(LM("openai/gpt-4.1", api_key=key).preview(HELLO).wire)
 
 
+@pytest.mark.long
 def test_litellm_preview_has_the_arguments_without_the_key() -> None:
     if importlib.util.find_spec("litellm") is None:
         pytest.skip("LiteLLM is not installed")
