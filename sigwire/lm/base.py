@@ -213,7 +213,7 @@ class BaseLM:
         """
         from sigwire.lm.preview.preview import preview_of  # only previews need it
 
-        return preview_of(self, _wrapped_request(request), self._draft, self._history)
+        return preview_of(self, _wrapped_request(request), self._draft, self._history, self._overrides)
 
     def _draft(self, request: Request) -> Draft:
         """Return the request as the model sends it, with its encoding if it has one."""

@@ -385,10 +385,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self._log or ()
 
     def inspect_history(self, n: int = 1, file: TextIO | None = None) -> None:
-        """Print the last ``n`` model calls made during this module's calls.
-
-        Calls are recorded only if ``max_history_size`` is set (``configure(max_history_size=100)``).
-        """
+        """Print the last ``n`` model calls; they are recorded after ``configure(max_history_size=100)``."""
         from sigwire.lm.preview.printing import print_log
 
         print_log(type(self).__name__, self._log, n, file)

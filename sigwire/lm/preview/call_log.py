@@ -10,8 +10,8 @@ import datetime
 import time
 import uuid
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, TypeAlias, overload
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast, overload
 from weakref import WeakSet
 
 from sigwire.core.request import Request
@@ -105,6 +105,9 @@ class CallLog(Sequence[Entry]):
         if size:
             LOGS.add(self)
 
+    def __reduce__(self) -> tuple[Callable[..., CallLog], tuple[object, ...]]:
+        return _restored_log, (self.size, [*self._records], [*self._failed])
+
     @property
     def size(self) -> int:
         """The greatest number of calls that are kept."""
@@ -148,3 +151,13 @@ class CallLog(Sequence[Entry]):
 
 LOGS: WeakSet[CallLog] = WeakSet()
 """Every log of the process."""
+
+
+def _restored_log(size: int, records: Sequence[CallRecord], failed: Sequence[CallRecord]) -> CallLog:
+    """Return the copy of a log; it is one of ``LOGS`` too."""
+    log = CallLog(size)
+    for record in records:
+        log.add(record)
+    for record in failed:
+        log.add_failure(record, cast(Exception, record.error))
+    return log

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
@@ -196,17 +196,22 @@ def preview_of(
     request: Request,
     draft: Callable[[Request], Draft] | None = None,
     log: CallLog | None = None,
+    overrides: Collection[str] = (),
 ) -> Preview:
-    """Return the preview of a request. ``draft``: the model's encoder. ``log``: its earlier calls."""
+    """Return the preview of a request.
+
+    ``draft``: the model's encoder. ``log``: its earlier calls. ``overrides``: methods that may change the request.
+    """
     calls = partial(_counted, log)
     try:
         made = Draft(request) if draft is None else draft(request)
     except CallerError as error:
         return Preview(lm.model, request, errors=(error,), _draft=Draft(request), _calls=calls)
+    changed = [LMWarning("override", f"{' and '.join(sorted(overrides))} of the model may change the request")]
     return Preview(
         lm.model,
         made.request,
-        made.warnings,
+        (*made.warnings, *(changed if overrides else ())),
         repeat=made.repeat,
         cache=made.cache,
         _draft=made,

@@ -118,6 +118,7 @@ def test_function_that_returns_a_key_is_not_called() -> None:
     assert "env:OPENAI_API_KEY" in str(LM("openai/gpt-4.1", api_key=key).preview(HELLO).wire)
 
 
+@pytest.mark.long
 def test_litellm_preview_has_the_arguments_without_the_key() -> None:
     if importlib.util.find_spec("litellm") is None:
         pytest.skip("LiteLLM is not installed")
@@ -152,6 +153,15 @@ def test_features_that_the_encoder_drops_are_warnings_of_the_preview() -> None:
     with FakeProvider(["a", "a"]) as provider:
         sent = lm.copy(base_url=provider.url("anthropic"), api_key="k").respond(request)
     assert lm.preview(request).warnings == sent.warnings
+
+
+def test_method_of_a_subclass_that_may_change_the_request_is_a_warning() -> None:
+    class Polite(LM):
+        def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+            return super().forward(prompt, messages, **kwargs)
+
+    assert [each.feature for each in Polite("openai/gpt-4.1").preview(HELLO).warnings] == ["override"]
+    assert LM("openai/gpt-4.1").preview(HELLO).warnings == ()
 
 
 # --- tokens, price, cache --------------------------------------------------------------------------------

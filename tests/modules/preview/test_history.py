@@ -216,6 +216,13 @@ def test_copy_and_pickle_of_a_model_hold_no_module_of_its_calls() -> None:
         assert [call.path for call in sigwire.history(2, lm=other)] == ["first", "second"]
 
 
+def test_calls_of_a_copied_model_are_in_the_history_of_all_models() -> None:
+    lm = copy.deepcopy(LM("offline/lexical", cache=False))
+    Predict("n -> m", lm=lm)(n="canary")
+    (call,) = sigwire.history(1)
+    assert "canary" in call.request.messages[-1].text
+
+
 def test_failed_call_keeps_no_frame_of_the_program() -> None:
     import weakref
 
