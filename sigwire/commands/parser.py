@@ -12,7 +12,7 @@ from sigwire.core.lazy import version
 __all__ = ["VERBS", "parse", "parser"]
 
 VERBS = (
-    "eval", "view", "export", "preview", "optimize", "models", "doctor", "fake_provider", "completion",
+    "eval", "view", "export", "preview", "check", "optimize", "models", "doctor", "fake_provider", "completion",
 )  # fmt: skip
 """The files of the verbs, in the order of ``--help``."""
 

@@ -6,12 +6,13 @@
 #    source ~/.local/share/bash_completion/sigwire
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_sigwire_subparsers=(eval view export preview optimize models doctor fake-provider completion)
+_shtab_sigwire_subparsers=(eval view export preview check optimize models doctor fake-provider completion)
 
 _shtab_sigwire_eval_option_strings=(-h --help --lm --load --metric --inputs --repeat --limit --threads --budget --log --resume --baseline --fail-under --json)
 _shtab_sigwire_view_option_strings=(-h --help --out --common --markdown --open)
 _shtab_sigwire_export_option_strings=(-h --help --to --out)
 _shtab_sigwire_preview_option_strings=(-h --help --lm --load --wire --curl)
+_shtab_sigwire_check_option_strings=(-h --help --lm --load --json)
 _shtab_sigwire_optimize_option_strings=(-h --help --lm --load --optimizer --metric --inputs --valset --testset --budget --prompt-lm --threads --set --journal --resume --out --report --yes --json)
 _shtab_sigwire_models_option_strings=(-h --help --json)
 _shtab_sigwire_doctor_option_strings=(-h --help --ping --json)
@@ -28,6 +29,7 @@ _shtab_sigwire_view___out_COMPGEN=_shtab_compgen_files
 _shtab_sigwire_export_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_sigwire_export___out_COMPGEN=_shtab_compgen_files
 _shtab_sigwire_preview___load_COMPGEN=_shtab_compgen_files
+_shtab_sigwire_check___load_COMPGEN=_shtab_compgen_files
 _shtab_sigwire_optimize_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_sigwire_optimize___load_COMPGEN=_shtab_compgen_files
 _shtab_sigwire_optimize___valset_COMPGEN=_shtab_compgen_files
@@ -38,7 +40,7 @@ _shtab_sigwire_optimize___report_COMPGEN=_shtab_compgen_files
 
 _shtab_sigwire_export___to_choices=(inspect csv html)
 _shtab_sigwire_completion_pos_0_choices=(bash zsh fish powershell)
-_shtab_sigwire_pos_0_choices=(eval view export preview optimize models doctor fake-provider completion)
+_shtab_sigwire_pos_0_choices=(eval view export preview check optimize models doctor fake-provider completion)
 
 _shtab_sigwire_eval__h_nargs=0
 _shtab_sigwire_eval___help_nargs=0
@@ -57,6 +59,9 @@ _shtab_sigwire_preview__h_nargs=0
 _shtab_sigwire_preview___help_nargs=0
 _shtab_sigwire_preview___wire_nargs=0
 _shtab_sigwire_preview___curl_nargs=0
+_shtab_sigwire_check__h_nargs=0
+_shtab_sigwire_check___help_nargs=0
+_shtab_sigwire_check___json_nargs=0
 _shtab_sigwire_optimize__h_nargs=0
 _shtab_sigwire_optimize___help_nargs=0
 _shtab_sigwire_optimize___resume_nargs=0

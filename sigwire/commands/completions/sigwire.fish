@@ -51,7 +51,7 @@ function _shtab_sigwire_using
   test "$_shtab_sigwire_cmdpath" = "$argv"
 end
 
-set -g _shtab_sigwire_commands eval view export preview optimize models doctor fake-provider completion
+set -g _shtab_sigwire_commands eval view export preview check optimize models doctor fake-provider completion
 set -g _shtab_sigwire_opts_with_value --answer --baseline --budget --fail-under --host --inputs --journal --key --limit --lm --load --log --metric --optimizer --out --ping --port --prompt-lm --repeat --report --set --testset --threads --to --valset
 
 complete -c sigwire -e
@@ -93,6 +93,11 @@ complete -c sigwire -n '_shtab_sigwire_using preview' -l lm -x -d 'the model of 
 complete -c sigwire -n '_shtab_sigwire_using preview' -l load -xka "(__fish_complete_path (commandline -ct))" -d 'a state that the program'"'"'s save() or optimize wrote'
 complete -c sigwire -n '_shtab_sigwire_using preview' -l wire -d 'print the bytes of the body, and nothing else'
 complete -c sigwire -n '_shtab_sigwire_using preview' -l curl -d 'print a curl command; the key is a variable of the shell'
+complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a check -d 'List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed. The exit status is 1 if there is a finding.'
+complete -c sigwire -n '_shtab_sigwire_using check' -s h -l help -d 'show this help message and exit'
+complete -c sigwire -n '_shtab_sigwire_using check' -l lm -x -d 'the model of all predictors, such as offline/lexical'
+complete -c sigwire -n '_shtab_sigwire_using check' -l load -xka "(__fish_complete_path (commandline -ct))" -d 'a state that the program'"'"'s save() or optimize wrote'
+complete -c sigwire -n '_shtab_sigwire_using check' -l json -d 'print JSON on stdout instead of text'
 complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a optimize -d 'Search for better instructions, demos or texts of tools, and save the state of the best program. The plan is printed first. A search that may cost more than 1 dollar is confirmed at the terminal, or with --yes.'
 complete -c sigwire -n '_shtab_sigwire_using optimize' -s h -l help -d 'show this help message and exit'
 complete -c sigwire -n '_shtab_sigwire_using optimize' -l lm -x -d 'the model of all predictors, such as offline/lexical'

@@ -11,6 +11,7 @@
 
 _shtab_sigwire_commands() {
   local _commands=(
+    check:'List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed. The exit status is 1 if there is a finding.'
     completion:'Print the completions of a shell. Nothing of sigwire runs when a key is pressed. bash: eval "$(sigwire completion bash)" in ~/.bashrc. zsh: write it to _sigwire in a folder of $fpath. fish: write it to ~/.config/fish/completions/sigwire.fish. PowerShell: add it to $PROFILE.'
     doctor:'Print facts for a bug report: versions, extras, names of keys, proxies, cache. No secret is printed. Without --ping no connection is opened.'
     eval:'Run a program on each example of a file, and score its answers. The exit status is 1 if the mean is below --fail-under, or if the program is shown to be worse than the baseline.'
@@ -31,6 +32,17 @@ _shtab_sigwire_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_sigwire_defaults_added=0
+
+_shtab_sigwire_check_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--lm[the model of all predictors, such as offline\/lexical]:MODEL:"
+  "--load[a state that the program\'s save() or optimize wrote]:FILE:_files"
+  "--json[print JSON on stdout instead of text]"
+  ":module\:name of a program, such as app\:program. The module is imported from the current directory, which runs its code.:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_sigwire_check_defaults_added=0
 
 _shtab_sigwire_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -172,6 +184,7 @@ _shtab_sigwire() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_sigwire-$line[1]:"
       case $line[1] in
+        check) _arguments -C -s $_shtab_sigwire_check_options ;;
         completion) _arguments -C -s $_shtab_sigwire_completion_options ;;
         doctor) _arguments -C -s $_shtab_sigwire_doctor_options ;;
         eval) _arguments -C -s $_shtab_sigwire_eval_options ;;
