@@ -230,16 +230,17 @@ class BaseLM:
     ) -> Steps[Response]:
         request = _wrapped_request(request)
         question = asked.question
+        asker = question.asker if question is not None and question.request is request else None
         with watched_call("lm", self, lambda: _inputs(request, prompt, streamed)) as end:
             try:
                 response = yield from self._entry_steps(request, streamed, entries)
             except Exception as error:
                 self._history.add_failure(
-                    CallRecord(self.model, self.model_type, request, prompt=prompt, asked=question), error
+                    CallRecord(self.model, self.model_type, request, prompt=prompt, asker=asker), error
                 )
                 raise
             if self._history.size:
-                self._history.add(CallRecord(self.model, self.model_type, request, response, prompt, question))
+                self._history.add(CallRecord(self.model, self.model_type, request, response, prompt, asker))
             end(response)
         return response
 

@@ -49,7 +49,7 @@ class Ask:
     'Hello!'
     """
 
-    __slots__ = ("lm", "reader_factory", "request")
+    __slots__ = ("asker", "lm", "reader_factory", "request")
 
     kind = "ask"
 
@@ -57,11 +57,7 @@ class Ask:
         self.lm = lm
         self.request = request
         self.reader_factory = reader_factory
-
-    @property
-    def asker(self) -> object:
-        """The asking module."""
-        return None if self.reader_factory is None else self.reader_factory.module
+        self.asker: object = None if reader_factory is None else reader_factory.module
 
     def run(self) -> Response:
         """Ask and wait, blocking."""
@@ -147,7 +143,7 @@ class Ask:
         if logs := _logs.get():
             from sigwire.lm.preview.call_log import CallRecord
 
-            record = CallRecord(self.lm.model, "chat", self.request, response, asked=self)
+            record = CallRecord(self.lm.model, "chat", self.request, response, asker=self.asker)
             for log in logs:
                 log.add(record)
         return response
@@ -157,7 +153,7 @@ class Ask:
             from sigwire.lm.preview.call_log import CallRecord
 
             for log in logs:
-                log.add_failure(CallRecord(self.lm.model, "chat", self.request, asked=self), error)
+                log.add_failure(CallRecord(self.lm.model, "chat", self.request, asker=self.asker), error)
 
 
 _FINAL_ERRORS: Mapping[str, type[LMError]] = {

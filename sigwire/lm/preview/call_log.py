@@ -18,7 +18,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.lm.openai_dicts import encode_call, encode_outputs
 from sigwire.lm.secrets import storable_options
-from sigwire.observe.place import Question, path_of, running
+from sigwire.observe.place import path_of, running
 
 __all__ = ["LOGS", "CallLog", "CallRecord", "Entry"]
 
@@ -34,7 +34,7 @@ class CallRecord:
     'm'
     """
 
-    __slots__ = ("_entry", "asked", "error", "model", "model_type", "prompt", "request", "response", "running", "time")
+    __slots__ = ("_entry", "asker", "error", "model", "model_type", "prompt", "request", "response", "running", "time")
 
     def __init__(
         self,
@@ -43,27 +43,24 @@ class CallRecord:
         request: Request,
         response: Response = _NO_RESPONSE,
         prompt: str | None = None,
-        asked: Question | str | None = None,
+        asker: object = None,
     ) -> None:
         self.model, self.model_type = model, model_type
         self.request, self.response, self.prompt = request, response, prompt
         self.error: Exception | None = None
-        self.time, self.asked, self.running = time.time(), asked, running.get()
+        self.time, self.asker, self.running = time.time(), asker, running.get()
         self._entry: Entry | None = None
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """Return the state for copies and pickles, with the path in place of the modules."""
         state = {name: getattr(self, name) for name in self.__slots__}
-        return None, {**state, "asked": self.path, "running": self.running._replace(program=None)}
+        return None, {**state, "asker": self.path, "running": self.running._replace(program=None)}
 
     @property
     def path(self) -> str | None:
         """The path of the asking module in its program; ``None`` for a direct call of the model."""
-        if self.asked is None or isinstance(self.asked, str):
-            return self.asked
-        # Another task may have asked since: the request identifies the question of this call.
-        is_own = self.asked.request is self.request and self.asked.asker is not None
-        return path_of(self.asked.asker, self.running.program) if is_own else None
+        asker = self.asker
+        return asker if asker is None or isinstance(asker, str) else path_of(asker, self.running.program)
 
     def entry(self) -> Entry:
         """Return the call as a dict with DSPy's keys. ``kwargs`` are the options without secrets."""
