@@ -227,7 +227,7 @@ def test_interrupted_evaluation_is_status_130_and_resumable(folder: Path) -> Non
     assert "Traceback" not in error + out
 
 
-def test_model_that_the_file_configures_is_used_and_lm_replaces_it(
+def test_configured_model_of_the_file_is_used_unless_lm_is_given(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sigwire.settings.lm
