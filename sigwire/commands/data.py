@@ -1,14 +1,10 @@
-"""Files of examples: JSON lines, a JSON array of objects, or CSV; and the names and values of a program's inputs.
-
-Reading a file runs no code.
-"""
+"""Examples of a file, with the inputs of a program; the names and values of a program's inputs."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.commands.output import UsageError
@@ -34,8 +30,9 @@ def add_inputs(parser: ArgumentParser) -> None:
 def read_examples(path: str, program: object, options: Namespace, limit: int | None = None) -> list[Example]:
     """Return the examples of a file with declared inputs. Raises ``UsageError`` with the line that cannot be read."""
     from sigwire.core.example import Example
+    from sigwire.data.reading import read_rows
 
-    rows = list(islice(_rows(Path(path), program), limit))
+    rows = [_typed(row, path, program) for row in islice(read_rows(path), limit)]
     if not rows:
         raise UsageError(f"{path} has no examples (reading the data). Write one JSON object a line.")
     inputs = _inputs(rows, program, options.inputs)
@@ -54,49 +51,11 @@ def _inputs(rows: Sequence[Mapping[str, Any]], program: object, given: str | Non
     return [name for name in input_names(program) if any(name in row for row in rows)]
 
 
-def _rows(path: Path, program: object) -> Sequence[Mapping[str, Any]]:
-    """Return the objects of a file. Raises ``UsageError`` if one is not an object."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not UTF-8 (reading the data): {error}. Convert the file.") from error
-    if path.suffix.lower() == ".csv":
-        return list(_csv_rows(path, text, program))
-    values = _json_values(path, text)
-    for number, value in enumerate(values, 1):
-        if not isinstance(value, dict):
-            raise UsageError(f"Example {number} of {path} is no JSON object: {value!r:.80} (reading the data).")
-    return values
-
-
-def _json_values(path: Path, text: str) -> list[Any]:
-    if path.suffix.lower() == ".json":
-        value: Any = _decoded(path, 1, text)
-        return cast(Any, value) if isinstance(value, list) else [value]
-    return [_decoded(path, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-
-
-def _decoded(path: Path, line: int, text: str) -> Any:
-    import json
-
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise UsageError(
-            f"{path}, line {line} is not JSON: {error} (reading the data). Data files are JSON lines (.jsonl), a JSON array "
-            "(.json), or CSV (.csv)."
-        ) from error
-
-
-def _csv_rows(path: Path, text: str, program: object) -> Iterator[Mapping[str, Any]]:
-    import csv
-    import io
-
-    reader = csv.DictReader(io.StringIO(text, newline=""), restkey="")
-    for row in reader:
-        if "" in row or None in row.values():
-            raise UsageError(f"{path}, line {reader.line_num} has not one cell for each column (reading the data).")
-        yield {name: read_value(program, name, cell) for name, cell in row.items()}
+def _typed(row: Mapping[str, Any], path: str, program: object) -> Mapping[str, Any]:
+    """Return a row of CSV with the values of its cells, which are texts; other rows as they are."""
+    if not path.lower().endswith((".csv", ".tsv")):
+        return row
+    return {name: read_value(program, name, cell) for name, cell in row.items()}
 
 
 # --- the inputs of a program

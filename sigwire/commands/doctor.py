@@ -21,9 +21,11 @@ __all__ = ["add", "run"]
 HELP = "print facts for a bug report"
 NEEDED = ("aiohttp", "docstring-parser", "httptools", "jsonschema", "pydantic", "typing-extensions")
 EXTRAS: Mapping[str, str] = {
+    "data": "pyarrow",
     "langchain": "langchain-core",
     "litellm": "litellm",
     "mcp": "mcp",
+    "numpy": "numpy",
     "optuna": "optuna",
     "otel": "opentelemetry-api",
     "prices": "genai-prices",

@@ -26,7 +26,7 @@ HELP = "run a program on examples and score it"
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire eval``."""
     add_program(parser)
-    parser.add_argument("data", help="the examples: .jsonl, .json or .csv")
+    parser.add_argument("data", help="the examples: .jsonl, .json, .csv, .tsv or .parquet")
     parser.add_argument("--metric", required=True, help="module:name of a metric, such as app:exact")
     add_inputs(parser)
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each example (default: 1)")

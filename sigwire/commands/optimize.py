@@ -43,7 +43,7 @@ FREE = 1.0
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire optimize``."""
     add_program(parser)
-    parser.add_argument("data", help="the training examples: .jsonl, .json or .csv")
+    parser.add_argument("data", help="the training examples: .jsonl, .json, .csv, .tsv or .parquet")
     parser.add_argument(
         "--optimizer", required=True, metavar="NAME", help=f"{', '.join(OPTIMIZERS)}; or module:name of an optimizer"
     )

@@ -185,10 +185,11 @@ def test_data_files_are_json_lines_json_and_csv(
     ("name", "text", "message"),
     [
         ("bad.jsonl", '{"message": "a"}\n{"message": \n', "bad.jsonl, line 2"),
-        ("bad.jsonl", "[1]\n", "Example 1 of bad.jsonl is no JSON object"),
+        ("bad.jsonl", "[1]\n", "bad.jsonl, row 1 is no JSON object"),
         ("bad.json", "{}x", "bad.json, line 1"),
         ("bad.csv", "message,topic\na,b,c\n", "bad.csv, line 2"),
         ("bad.jsonl", "", "has no examples"),
+        ("bad.txt", "a", "has a suffix that is not known"),
         ("bad.jsonl", '{"question": "a"}', "none of the program's inputs message"),
     ],
 )
@@ -226,7 +227,7 @@ def test_interrupted_evaluation_is_status_130_and_resumable(folder: Path) -> Non
     assert "Traceback" not in error + out
 
 
-def test_model_that_the_file_configures_is_used_and_lm_replaces_it(
+def test_configured_model_of_the_file_is_used_unless_lm_is_given(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sigwire.settings.lm

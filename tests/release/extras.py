@@ -18,9 +18,11 @@ from typing import Any
 __all__ = ["EXTRAS", "FEATURES", "main"]
 
 EXTRAS: Mapping[str, str] = {
+    "data": "pyarrow",
     "langchain": "langchain_core",
     "litellm": "litellm",
     "mcp": "mcp",
+    "numpy": "numpy",
     "optuna": "optuna",
     "otel": "opentelemetry",
     "prices": "genai_prices",
@@ -28,7 +30,7 @@ EXTRAS: Mapping[str, str] = {
     "socks": "aiohttp_socks",
 }
 """The extras, each with the package that it installs."""
-COMES_WITH: Mapping[str, set[str]] = {"mcp": {"otel"}}
+COMES_WITH: Mapping[str, set[str]] = {"mcp": {"otel"}, "optuna": {"numpy"}}
 """Extras whose package another extra's package requires."""
 
 
@@ -65,6 +67,25 @@ class _Hiding:
 
 
 # --- the features: True if the package is there
+
+
+def data(is_there: bool) -> None:
+    import tempfile
+    from pathlib import Path
+
+    from sigwire.data.reading import read_rows
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        if not is_there:
+            with _Raises("sigwire[data]"):
+                next(iter(read_rows(path)))
+            return
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.table({"n": [1, 2]}), path)
+        assert [*read_rows(path)] == [{"n": 1}, {"n": 2}]
 
 
 def langchain(is_there: bool) -> None:
@@ -112,6 +133,19 @@ def mcp(is_there: bool) -> None:
 
         description = mcp.types.Tool(name="half", inputSchema=schema)
     assert sigwire.Tool.from_mcp_tool(Session(), description)(n=8) == "4"
+
+
+def numpy(is_there: bool) -> None:
+    from sigwire.retrieval.embedder import Embedder
+    from sigwire.retrieval.embeddings import Embeddings
+
+    corpus = ["Parcels arrive in two days.", "Refunds take a week."]
+    if is_there:
+        search = Embeddings(corpus, Embedder("offline/lexical"), k=1)
+        assert search("When does my parcel arrive?").passages == corpus[:1]
+        return
+    with _Raises("sigwire[numpy]"):
+        Embeddings(corpus, Embedder("offline/lexical"), k=1)
 
 
 def optuna(is_there: bool) -> None:
@@ -197,7 +231,7 @@ class _Raises:
 
 
 FEATURES: Mapping[str, Callable[[bool], None]] = {
-    each.__name__: each for each in (langchain, litellm, mcp, optuna, otel, prices, rich, socks)
+    each.__name__: each for each in (data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
 }
 
 if __name__ == "__main__":

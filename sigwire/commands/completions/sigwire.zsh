@@ -77,7 +77,7 @@ _shtab_sigwire_eval_options=(
   "--fail-under[exit status 1 for a lower mean, such as 0.8]:MEAN:"
   "--json[print JSON on stdout instead of text]"
   ":module\:name of a program, such as app\:program. The module is imported from the current directory, which runs its code.:"
-  ":the examples\: .jsonl, .json or .csv:_files"
+  ":the examples\: .jsonl, .json, .csv, .tsv or .parquet:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -134,7 +134,7 @@ _shtab_sigwire_optimize_options=(
   "--yes[do not ask before a search above 1 dollar]"
   "--json[print JSON on stdout instead of text]"
   ":module\:name of a program, such as app\:program. The module is imported from the current directory, which runs its code.:"
-  ":the training examples\: .jsonl, .json or .csv:_files"
+  ":the training examples\: .jsonl, .json, .csv, .tsv or .parquet:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
