@@ -47,7 +47,7 @@ USED = {
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
     "lm": {
-        "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "history",
+        "address", "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "history",
         "history_size", "inspect_history", "load_state", "preview",
         "remaining", "supported_params", "supports_function_calling", "supports_reasoning", "supports_response_schema",
     },
@@ -59,7 +59,7 @@ CALLED_BY_USERS = {
     "module": {
         "abatch", "batch", "dump_state", "get_config", "get_lm", "history", "inspect_history", "load", "load_result",
         "load_state", "map_named_predictors", "named_parameters", "named_predictors", "named_sub_modules", "parameters",
-        "predictors", "prepare_state", "preview", "reset", "reset_copy", "save", "set_lm", "show",
+        "predictors", "prepare_state", "preview", "reset", "reset_copy", "save", "session", "set_lm", "show",
         "update_config",
     },
     "tool": {

@@ -117,7 +117,10 @@ def test_bug_of_the_user_names_its_line(folder: Path, capsys: pytest.CaptureFixt
     assert "app.py:4" in line
 
 
-def test_spent_budget_is_status_3(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_spent_budget_is_status_3(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sigwire.prices, "_rows", ())  # the file registers a price in this process
     price = "sigwire.prices.register('fake*', sigwire.Price(input=1e6, output=1e6))\n"
     source = (folder / "app.py").read_text(encoding="utf-8").replace("program = ", f"{price}program = ")
     (folder / "app.py").write_text(source, encoding="utf-8")
