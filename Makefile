@@ -10,6 +10,8 @@ PYTHON := $(VENV)/bin/python
 # One worker more than processors: some tests wait for a clock or a process.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PIP_FLAGS := --quiet --disable-pip-version-check
+# What is installed: the checkout, or a wheel (make demo VENV=.venv-wheel SOURCE=dist/sigwire-0.1.0-py3-none-any.whl).
+SOURCE ?= --editable .
 
 .PHONY: demo test check docs bench clean
 
@@ -39,7 +41,7 @@ bench: $(VENV)/.installed-demo
 
 $(VENV)/.installed-%: pyproject.toml | $(PYTHON)
 	@echo "Installing sigwire[$*] into $(VENV)"
-	@$(PYTHON) -m pip install $(PIP_FLAGS) --editable ".[$*]"
+	@$(PYTHON) -m pip install $(PIP_FLAGS) $(SOURCE)"[$*]"
 	@touch $@
 
 # The first interpreter of 3.11 or later; python3 is often older than a python3.X beside it. An environment whose interpreter
