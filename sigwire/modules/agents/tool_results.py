@@ -196,14 +196,13 @@ def short_message(error: BaseException) -> str:
         lines = str(error).strip().splitlines()
     except Exception:  # a user's __str__ may raise
         lines = []
-    text = f"{type(error).__name__}: {lines[0][:_LONGEST_LINE]}" if lines else type(error).__name__
-    text = SECRET_TEXT.sub(lambda found: f"{found[1] or ''}***", text)
+    text = f"{type(error).__name__}: {_masked(lines[0])}" if lines else type(error).__name__
     text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0])[-1], text)
     return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 3] + "..."
 
 
 def describe_exception(name: str, error: BaseException, handler: object) -> tuple[str, str, int]:
-    """Return an exception of a tool for its author, with file and line: the innermost outside of installed libraries.
+    """Return an exception of a tool for its author, without secrets, with file and line: the innermost of the user's code.
 
     If there is none, as for a value without a JSON form, they are those of the function.
     """
@@ -212,7 +211,7 @@ def describe_exception(name: str, error: BaseException, handler: object) -> tupl
     last = frames[-1] if code is None else (code.co_filename, code.co_firstlineno)
     path, line = next((each for each in reversed(frames) if _is_users(each[0])), last)
     try:
-        shown = repr(error)[:_LONGEST_MESSAGE]
+        shown = _masked(repr(error))[:_LONGEST_MESSAGE]
     except Exception:  # a user's __repr__ may raise
         shown = type(error).__name__
     text = f"{name} raised {shown} at {basename(path)}:{line}; the model got its message and the run continued"
@@ -224,6 +223,10 @@ def log_exception(name: str, error: BaseException, file: str, line: int) -> None
     from sigwire.observe.tracing.logs import log_tool_error  # loads logging
 
     log_tool_error(name, error, file, line)
+
+
+def _masked(text: str) -> str:
+    return SECRET_TEXT.sub(lambda found: f"{found[1] or ''}***", text[:_LONGEST_LINE])
 
 
 def _is_users(path: str) -> bool:

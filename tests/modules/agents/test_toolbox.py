@@ -199,6 +199,15 @@ def test_short_message_masks_secrets(text: str) -> None:
     assert "***" in message
 
 
+@pytest.mark.filterwarnings("always::sigwire.errors.ToolWarning")
+@pytest.mark.parametrize("text", SECRETS)
+def test_warning_of_a_bug_in_a_tool_masks_secrets(text: str) -> None:
+    with pytest.warns(ToolWarning) as caught:
+        Toolbox([failing(RuntimeError(text.format("Qw3rty_Secret-42")))])([call("fail")])
+    assert "Qw3rty" not in str(caught[0].message)
+    assert "***" in str(caught[0].message)
+
+
 @pytest.mark.parametrize("text", ["unexpected token: a word", "no key: 'x'", "basic rules for x", "max_tokens=5"])
 def test_short_message_keeps_ordinary_words(text: str) -> None:
     assert short_message(ValueError(text)) == f"ValueError: {text}"
