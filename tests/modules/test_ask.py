@@ -41,6 +41,14 @@ def test_inspect_history_prints_the_calls_of_a_given_model() -> None:
     assert "first answer" in out.getvalue()
 
 
+def test_inspect_history_prints_the_calls_of_all_models_when_the_configured_one_has_none() -> None:
+    lm = FakeLM([{"a": "first answer"}])
+    Predict("q -> a", lm=lm)(q="first question")
+    printed_calls = printed(FakeLM([]), 1)
+    assert "first question" in printed_calls
+    assert "first answer" in printed_calls
+
+
 def test_inspect_history_names_configure_when_no_model_is_set() -> None:
     with context(lm=None), pytest.raises(LMNotConfigured, match="configure"):
         inspect_history()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
-from sigwire.lm.preview.call_log import LOGS, CallLog
+from sigwire.lm.preview.call_log import LOGS, CallLog, CallRecord
 from sigwire.lm.preview.model_call import ModelCall
-from sigwire.lm.preview.printing import HistoryFormat
+from sigwire.lm.preview.printing import HistoryFormat, print_calls
 from sigwire.modules.ask import resolve_lm
 
 __all__ = ["history", "inspect_history"]
@@ -27,9 +28,7 @@ def history(n: int = 1, *, lm: LanguageModel | None = None) -> list[ModelCall]:
     >>> call.path, call.request.messages[-1].role, call.error
     ('self', 'user', None)
     """
-    logs = _all_logs() if lm is None else [_log_of(lm)]
-    records = sorted((record for log in logs for record in log.records), key=lambda record: record.time)
-    return [ModelCall.of(record) for record in records[-n:]] if n > 0 else []
+    return [ModelCall.of(record) for record in _last_records(_all_logs() if lm is None else [_log_of(lm)], n)]
 
 
 def inspect_history(
@@ -37,9 +36,9 @@ def inspect_history(
 ) -> None:
     """Print the last ``n`` requests and responses of the configured model, to the terminal or to ``file``.
 
-    ``format``: "text" for people, "wire" for the JSON of the provider, "json" for a line a call. ``lm``: another model. Models
-    and modules have a method of this name. Raises ``LMNotConfigured`` without a model, and ``ConfigurationError`` if the
-    model records no history.
+    If that model has no calls, because modules have models of their own: the calls of all models. ``format``: "text" for
+    people, "wire" for the JSON of the provider, "json" for a line a call. ``lm``: another model. Models and modules have a
+    method of this name. Raises ``LMNotConfigured`` without a model, and ``ConfigurationError`` if the model records no history.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.settings import context
@@ -50,10 +49,18 @@ def inspect_history(
     <BLANKLINE>
     ...Hi...Hello!...
     """
-    lm = resolve_lm(lm, "inspect_history")
-    _log_of(lm)
-    show: Any = lm
+    model = resolve_lm(lm, "inspect_history")
+    log = _log_of(model)
+    if lm is None and not log.records:
+        print_calls(_last_records(_all_logs(), n), file, format)
+        return
+    show: Any = model
     show.inspect_history(n, file, format=format)
+
+
+def _last_records(logs: Iterable[CallLog], n: int) -> list[CallRecord]:
+    records = sorted((record for log in logs for record in log.records), key=lambda record: record.time)
+    return records[-n:] if n > 0 else []
 
 
 def _log_of(lm: LanguageModel) -> CallLog:
