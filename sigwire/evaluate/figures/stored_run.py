@@ -28,7 +28,7 @@ def load_run(path: str | os.PathLike[str]) -> ScoredRun:
     end: dict[str, Any] = ends[-1] if ends else {}
     records = sorted(last.values(), key=lambda record: (record.index, record.repeat))
     return ScoredRun(
-        header["program"]["class"],
+        header["program"]["class"].rpartition(".")[2],
         tuple(records),
         tuple(Example({**record.inputs, **record.labels}).with_inputs(*record.inputs) for record in records),
         tuple(map(stored_prediction, records)),
