@@ -6,7 +6,7 @@ The exit status is 1 if the mean is below --fail-under, or if the program is sho
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
@@ -15,7 +15,10 @@ from sigwire.commands.programs import add_program, load_object, load_program, mo
 from sigwire.errors import CallerError
 
 if TYPE_CHECKING:
+    from sigwire.core.example import Example
     from sigwire.evaluate.comparison import Comparison
+    from sigwire.evaluate.figures.scored_run import ScoredRun
+    from sigwire.evaluate.metric_plan import Metrics
     from sigwire.evaluate.result import EvaluationResult
 
 __all__ = ["add", "run"]
@@ -48,8 +51,11 @@ def run(options: Namespace) -> int:
     log = _checked_log(options)
     program, metric = load_program(options), load_object(options.metric)
     baseline = load_records(options.baseline) if options.baseline else None
+    devset = read_examples(options.data, program, options, options.limit)
+    if baseline is not None:
+        _check_baseline(options, baseline.run, devset, metric)
     evaluate = Evaluate(
-        devset=read_examples(options.data, program, options, options.limit),
+        devset=devset,
         metric=metric,
         repeat=options.repeat,
         num_threads=options.threads,
@@ -89,6 +95,31 @@ def _checked_log(options: Namespace) -> Any:
             f"{options.log} exists (reading --log). Add --resume to run only the examples that it lacks, or name another file."
         )
     return options.log
+
+
+def _check_baseline(options: Namespace, baseline: ScoredRun, devset: Sequence[Example], metric: Metrics) -> None:
+    """Raise ``UsageError`` before any call if the result could not be compared with the baseline."""
+    import warnings
+
+    from sigwire.evaluate.examples import example_ids
+    from sigwire.evaluate.metric_plan import MetricPlan
+
+    with warnings.catch_warnings():  # the evaluation warns of copies
+        warnings.simplefilter("ignore")
+        now, before = {*example_ids(devset)}, {record.id for record in baseline.records}
+    name = MetricPlan(metric).name
+    problems = {
+        f"it ran {len(now & before)} of these {len(now)} examples and {len(before - now)} others": (
+            not now & before if options.limit is not None else now != before
+        ),
+        f"its metric is {baseline.metric_name!r} and not {name!r}": baseline.metric_name != name,
+        f"its --repeat is {baseline.repeat} and not {options.repeat}": baseline.repeat != options.repeat,
+    }
+    if found := [text for text, is_so in problems.items() if is_so]:
+        raise UsageError(
+            f"{options.baseline} cannot be the baseline: {'; '.join(found)} (reading --baseline). Evaluate it with the same "
+            "examples, metric and repeats."
+        )
 
 
 def _budget(money: float | None) -> Any:

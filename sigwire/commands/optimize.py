@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sigwire.commands.data import add_inputs, read_examples
 from sigwire.commands.output import Status, UsageError, add_json, print_error, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
-from sigwire.errors import suggest
+from sigwire.errors import ConfigurationError, suggest
 
 if TYPE_CHECKING:
     from sigwire.optimizers.events import SearchEvent
@@ -107,7 +107,7 @@ def run(options: Namespace) -> int:
                 **compile_options,
             )
         except (Exception, OptimizationInterrupted) as error:
-            _keep(options, getattr(error, "program", None))
+            _keep(options, None if isinstance(error, ConfigurationError) else getattr(error, "program", None))
             return report_error(options.verb, error)
     best.save(options.out)
     _print(options, best)

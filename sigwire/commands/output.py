@@ -56,6 +56,8 @@ def report_error(verb: str, error: BaseException) -> Status:
         return Status.INTERRUPTED
     text = str(error) or type(error).__name__
     text += " On the command line: --lm MODEL." if isinstance(error, LMNotConfigured) else ""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        text = f"There is no file {error.filename!r} (opening it). Check its path."
     if isinstance(error, (CallerError, OSError)):
         print_error(verb, text)
         return Status.USAGE

@@ -45,8 +45,9 @@ def _input(program: object, text: str) -> tuple[str, object]:
     name, mark, value = text.partition("=")
     known = input_names(program)
     if not mark or name not in known:
+        problem = f"{name!r} is no input of the program" if mark else f"{text!r} is not NAME=VALUE"
         raise UsageError(
-            f"{text!r} is no input of the program (reading the arguments). {suggest(name, known)}Write NAME=VALUE with the "
-            f"names {', '.join(known)}."
+            f"{problem} (reading the arguments). {suggest(name, known) if mark else ''}Write NAME=VALUE with the names "
+            f"{', '.join(known)}."
         )
     return name, read_value(program, name, value)

@@ -10,6 +10,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from sigwire.commands.output import UsageError
+from sigwire.errors import ConfigurationError
+
 __all__ = ["add", "run"]
 
 HELP = "write the HTML report of an evaluation or a search"
@@ -58,10 +61,15 @@ def _shown(options: Namespace) -> Any:
         from sigwire.optimizers.reports.report import OptimizationReport
 
         return OptimizationReport.load(first)
+    if len(set(options.paths)) < len(options.paths):
+        raise UsageError("The same file is given twice (reading the arguments). Name each file of records once.")
     results = [load_records(path) for path in options.paths]
     if not others:
         return results[0]
-    return compare(dict(zip(_names(options.paths), results, strict=True)), common=options.common)
+    try:
+        return compare(dict(zip(_names(options.paths), results, strict=True)), common=options.common)
+    except ConfigurationError as error:
+        raise UsageError(str(error).replace("common=True", "--common")) from error
 
 
 def _is_journal(path: str) -> bool:

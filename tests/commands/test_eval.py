@@ -46,7 +46,7 @@ def test_json_is_the_only_output_on_stdout(capsys: pytest.CaptureFixture[str], m
         (["eval", "apps:program", "data.jsonl", "--metric", "app:exact"], "There is no module 'apps'"),
         (["eval", "app.py", "data.jsonl", "--metric", "app:exact"], "Write app:program"),
         (["eval", "app:number", "data.jsonl", "--metric", "app:exact"], "int is not callable"),
-        (["eval", "app:program", "none.jsonl", "--metric", "app:exact"], "none.jsonl"),
+        (["eval", "app:program", "none.jsonl", "--metric", "app:exact"], "There is no file 'none.jsonl'"),
         (["eval", "app:program", "data.jsonl", "--metric", "app:number"], "A metric is a function"),
         (["eval", "app:unset", "data.jsonl", "--metric", "app:exact"], "--lm MODEL"),
         ([*EVAL, "--lm", "gpt-5"], "No provider for the model 'gpt-5'"),
@@ -150,6 +150,27 @@ def test_program_worse_than_the_baseline_is_status_1(folder: Path, capsys: pytes
     streams = capsys.readouterr()
     assert "this is worse than baseline" in streams.err
     assert main(["eval", "app:worse", *EVAL[2:], "--baseline", "run.jsonl", "--limit", "20"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["app:exact", "--repeat", "2"], "its --repeat is 1 and not 2"),
+        (["app:broken"], "its metric is 'exact' and not 'broken'"),
+        (["app:exact"], "it ran 3 of these 4 examples and 0 others"),
+    ],
+)
+def test_baseline_that_does_not_fit_is_refused_before_any_call(
+    changes: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*EVAL, "--log", "run.jsonl"]) == 0
+    with (folder / "data.jsonl").open("a", encoding="utf-8") as file:
+        file.write('\n{"message": "more of it", "topic": "billing"}\n' if len(changes) == 1 else "\n")
+    capsys.readouterr()
+    assert main([*EVAL[:-1], *changes, "--baseline", "run.jsonl", "--log", "new.jsonl"]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
+    assert not (folder / "new.jsonl").exists()
 
 
 @pytest.mark.parametrize("target", ["app:Support", "app:program", "app:first_word", "app:program.triage"])

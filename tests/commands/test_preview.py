@@ -55,6 +55,7 @@ def test_curl_has_the_key_as_a_variable_of_the_shell(
     [
         (["preview", "app:Triage", "mesage=Hi"], "Did you mean message?"),
         (["preview", "app:Triage", "Hi"], "Write NAME=VALUE"),
+        (["preview", "app:Triage", "message"], "'message' is not NAME=VALUE"),
         (["preview", "app:Triage", "message=Hi"], "--lm MODEL"),
         (["preview", "app:first_word", "message=Hi"], "no request to preview"),
     ],

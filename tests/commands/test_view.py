@@ -69,12 +69,25 @@ def test_view_of_a_journal_is_the_report_of_its_search(folder: Path, capsys: pyt
     assert (folder / "now.html").exists()
 
 
-@pytest.mark.parametrize("arguments", [["none.jsonl"], ["data.jsonl"], ["a.jsonl", "data.jsonl"]])
+@pytest.mark.parametrize(
+    "arguments", [["none.jsonl"], ["data.jsonl"], ["a.jsonl", "data.jsonl"], ["a.jsonl", "a.jsonl"]]
+)
 def test_view_of_a_file_without_records_is_status_2(
     arguments: list[str], records: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["view", *arguments]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_view_of_different_examples_names_the_option_for_shared_ones(
+    records: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["eval", "app:program", "data.jsonl", "--metric", "app:exact", "--limit", "2", "--log", "part.jsonl"]) == 0
+    )
+    assert main(["view", "a.jsonl", "part.jsonl"]) == 2
+    assert "(--common compares" in capsys.readouterr().err
+    assert main(["view", "a.jsonl", "part.jsonl", "--common"]) == 0
 
 
 def test_export_writes_csv_html_and_a_log_of_inspect(
