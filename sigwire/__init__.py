@@ -254,7 +254,7 @@ def __getattr__(name: str) -> Any:
         where = (
             "it is in sigwire.dspy (import sigwire.dspy as dspy)" if name in _DSPY_ONLY else "dir(sigwire) lists them"
         )
-        raise AttributeError(f"sigwire has no public name {name!r}; {where}.")
+        raise AttributeError(f"sigwire has no public name {name!r}; {where}.", name=name, obj=sys.modules[__name__])
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value

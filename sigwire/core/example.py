@@ -177,7 +177,7 @@ class Prediction(Example):
         def __getattr__(self, name: str) -> FieldValue:
             if name.startswith("__"):
                 raise AttributeError(name)
-            raise AttributeError(_missing_attribute(self, self._meta, name))
+            raise AttributeError(_missing_attribute(self, self._meta, name), name=name, obj=self)
 
     def _candidates(self) -> Completions:
         given = self._meta.completions

@@ -355,3 +355,10 @@ def test_report_of_another_object_is_an_input_error() -> None:
 def test_outputs_of_another_object_are_an_input_error() -> None:
     with pytest.raises(InputError, match="takes a prediction, not int"):
         outputs_of(5)
+
+
+def test_missing_field_has_the_facts_for_the_suggestion_of_python() -> None:
+    prediction = Prediction(answer="4")
+    with pytest.raises(AttributeError) as caught:
+        _ = prediction.anser
+    assert (caught.value.name, caught.value.obj) == ("anser", prediction)
