@@ -32,6 +32,8 @@ def read_examples(path: str, program: object, options: Namespace, limit: int | N
     from sigwire.core.example import Example
     from sigwire.data.reading import read_rows
 
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit is a number above 0, not {limit} (reading the arguments).")
     rows = [_typed(row, path, program) for row in islice(read_rows(path), limit)]
     if not rows:
         raise UsageError(f"{path} has no examples (reading the data). Write one JSON object a line.")

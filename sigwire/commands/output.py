@@ -58,6 +58,8 @@ def report_error(verb: str, error: BaseException) -> Status:
     text += " On the command line: --lm MODEL." if isinstance(error, LMNotConfigured) else ""
     if isinstance(error, FileNotFoundError) and error.filename:
         text = f"There is no file {error.filename!r} (opening it). Check its path."
+    elif isinstance(error, IsADirectoryError) and error.filename:
+        text = f"{error.filename!r} is a folder (opening it). Name a file."
     if isinstance(error, (CallerError, OSError)):
         print_error(verb, text)
         return Status.USAGE

@@ -70,7 +70,7 @@ def test_view_of_a_journal_is_the_report_of_its_search(folder: Path, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    "arguments", [["none.jsonl"], ["data.jsonl"], ["a.jsonl", "data.jsonl"], ["a.jsonl", "a.jsonl"]]
+    "arguments", [["none.jsonl"], ["data.jsonl"], ["a.jsonl", "data.jsonl"], ["a.jsonl", "a.jsonl"], ["."]]
 )
 def test_view_of_a_file_without_records_is_status_2(
     arguments: list[str], records: list[str], capsys: pytest.CaptureFixture[str]
