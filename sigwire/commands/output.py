@@ -54,18 +54,24 @@ def report_error(verb: str, error: BaseException) -> Status:
     if isinstance(error, KeyboardInterrupt):
         print_error(verb, str(error) or "interrupted")
         return Status.INTERRUPTED
-    text = str(error) or type(error).__name__
-    text += " On the command line: --lm MODEL." if isinstance(error, LMNotConfigured) else ""
-    if isinstance(error, FileNotFoundError) and error.filename:
-        text = f"There is no file {error.filename!r} (opening it). Check its path."
-    elif isinstance(error, IsADirectoryError) and error.filename:
-        text = f"{error.filename!r} is a folder (opening it). Name a file."
+    text = _text_of(error)
     if isinstance(error, (CallerError, OSError)):
         print_error(verb, text)
         return Status.USAGE
     place = "" if isinstance(error, SigwireError) else place_of(error)
     print_error(verb, f"{type(error).__name__}{place}: {text}")
     return Status.ABORTED
+
+
+def _text_of(error: BaseException) -> str:
+    text = str(error) or type(error).__name__
+    if isinstance(error, LMNotConfigured):
+        return f"{text} On the command line: --lm MODEL."
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"There is no file {error.filename!r} (opening it). Check its path."
+    if isinstance(error, IsADirectoryError) and error.filename:
+        return f"{error.filename!r} is a folder (opening it). Name a file."
+    return text
 
 
 def print_error(verb: str, text: str) -> None:
