@@ -205,15 +205,16 @@ class BaseLM:
                 if type(event) is not Returned:
                     yield event
 
-    def preview(self, request: Request) -> Preview:
-        """Return the request as a call would send it. Sends nothing and needs no key; see ``Preview``.
+    def preview(self, request: Request | str) -> Preview:
+        """Return a request, or that of a text, as a call would send it. Sends nothing and needs no key; see ``Preview``.
 
-        >>> BaseLM("m").preview(Request((Message.user("Hi"),))).wire is None
-        True
+        >>> BaseLM("m").preview("Hi").request.messages[0].text
+        'Hi'
         """
         from sigwire.lm.preview.preview import preview_of  # only previews need it
 
-        return preview_of(self, _wrapped_request(request), self._draft, self._history, self._overrides)
+        asked = request if isinstance(request, Request) else _request(request)
+        return preview_of(self, _wrapped_request(asked), self._draft, self._history, self._overrides)
 
     def _draft(self, request: Request) -> Draft:
         """Return the request as the model sends it, with its encoding if it has one."""
