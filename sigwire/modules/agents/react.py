@@ -23,7 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.adapters.plan import Plan
 from sigwire.adapters.prompts.layout import Layout
@@ -51,6 +51,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents import conversation
+from sigwire.modules.agents.large_results.lookup import reader_name
 from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run import (
     AgentRun,
@@ -89,7 +90,8 @@ class ReAct(StepsModule, Generic[P, S]):
     also per call. ``parallel``: how many calls of a turn run at once. ``on_tool_error="abort"`` raises a tool's exception
     instead of returning it to the model as a result. ``extract``: get missing outputs with one more request; ``False`` raises
     ``AgentStopped``. ``tool_timeout`` (seconds) and ``max_output`` (characters of a result that the model sees) are defaults
-    for tools without these options.
+    for tools without these options. The model reads the rest of a larger result with one more tool (``large_results="cut"``:
+    never).
 
     A call takes the signature's inputs by name, ``max_iters=`` and ``history=``: the ``History`` (or its JSON) of an earlier
     run, from which this run continues; with a history all inputs may be omitted. The result has the outputs and ``steps``,
@@ -122,6 +124,7 @@ class ReAct(StepsModule, Generic[P, S]):
         extract: bool = True,
         tool_timeout: float | None = None,
         max_output: int | None = 20_000,
+        large_results: Literal["reference", "cut"] = "reference",
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
@@ -139,6 +142,7 @@ class ReAct(StepsModule, Generic[P, S]):
         self._reader = InputReader(signatures.task.spec)
         self._output_names = signatures.outputs
         self._submit = Submit(self.signature.spec, taken=self.toolbox.tools)
+        self.toolbox.reader = reader_name(large_results, taken=self.tools)
         self._offered = (*self.toolbox.tools.values(), self._submit.tool)
         asked = signatures.turn(self._submit.name) if self.toolbox.tools else signatures.with_history
         self.react: Predict[..., Any] = self._predict_class(asked, **config)
@@ -201,10 +205,10 @@ class ReAct(StepsModule, Generic[P, S]):
         history = conversation.answer_open_calls(History.read(before)) if before is not None else History()
         history = conversation.without_outputs(history, self._output_names)
         if not inputs and len(history):
-            return RunState(history, conversation.latest_inputs(history, self._reader.names))
+            return RunState(history, conversation.latest_inputs(history, self._reader.names), self.toolbox)
         check = current().warn_on_type_mismatch
         inputs = self._reader.read(type(self).__name__, dict(inputs), check_types=check)
-        return RunState(history.append(Turn(inputs)), inputs)
+        return RunState(history.append(Turn(inputs)), inputs, self.toolbox)
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
@@ -256,7 +260,7 @@ class ReAct(StepsModule, Generic[P, S]):
         """Ask once and run the calls; return the end of the run, or ``None`` to continue."""
         started = time.perf_counter()
         try:
-            prediction = yield from self._ask(state, {self._signatures.tools: self._offered})
+            prediction = yield from self._ask(state, {self._signatures.tools: (*self._offered, *state.large.tools)})
         except ContextWindowExceededError as error:
             return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
         except _UNREADABLE as error:
@@ -305,7 +309,8 @@ class ReAct(StepsModule, Generic[P, S]):
         event_path = event_path_of(self) if is_streamed() else None
         recorder = state.tool_runs if event_path is None else EmittingRecorder(state.tool_runs, event_path)
         submit = self._submit.name
-        runs = yield from self.toolbox.run([call for call in calls if call.name != submit], record=recorder)
+        runs = yield from state.large.toolbox.run([call for call in calls if call.name != submit], record=recorder)
+        state.large.keep(runs)
         end, submits = self._submit_results(calls, runs)
         if event_path is not None:  # the recorder emitted the events of the tools
             yield Emit(*(tool_done(done, event_path) for done in submits))

@@ -30,7 +30,8 @@ from sigwire.errors import (
     OutputTruncated,
 )
 from sigwire.modules.agents import conversation
-from sigwire.modules.agents.toolbox import ToolRun
+from sigwire.modules.agents.large_results.lookup import LargeResults
+from sigwire.modules.agents.toolbox import Toolbox, ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
 from sigwire.show.card import HasCard
@@ -118,8 +119,9 @@ class Termination:
 class RunState:
     """A run in progress: the conversation, the steps, and the calls without a result."""
 
-    def __init__(self, history: History, inputs: FieldValues) -> None:
+    def __init__(self, history: History, inputs: FieldValues, toolbox: Toolbox) -> None:
         self.history = history
+        self.large = LargeResults(toolbox)
         self.inputs = inputs
         self.steps: list[ReActStep] = []
         self.attempts: list[Attempt] = []

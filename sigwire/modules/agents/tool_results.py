@@ -1,4 +1,4 @@
-"""Tool results as the model sees them: values as JSON, media as parts, long text shortened, errors as one line.
+"""Tool results as the model sees them: values as JSON, media as parts, errors as one line.
 
 Pure: nothing here runs a tool.
 """
@@ -14,12 +14,12 @@ from traceback import walk_tb
 from types import CodeType
 from typing import Any, TypeAlias, cast
 
-from sigwire.core.json import JsonValue, Value, dumps, loads
+from sigwire.core.json import JsonValue, Value, loads
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.record import Record
 from sigwire.core.set_order import sort_sets
 
-__all__ = ["SECRET_TEXT", "describe_exception", "encode", "log_exception", "short_message", "shorten"]
+__all__ = ["SECRET_TEXT", "describe_exception", "encode", "log_exception", "short_message"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
 _SCALARS = frozenset({bool, int, str, type(None)})
@@ -153,23 +153,6 @@ _FORMS: Sequence[_Form] = (
     (lambda value: callable(getattr(value, "tolist", None)), lambda value: value.tolist()),  # numpy
     (lambda value: issubclass(type(value), (Sequence, Set)), lambda value: list(value)),
 )
-
-
-def shorten(content: JsonValue, characters: int | None) -> JsonValue:
-    """Return the content; if its text has more characters than allowed, the start and end of the text around a note.
-
-    >>> shorten("abcdefghij" * 3, 10)
-    'abcdefg\\n[... 20 of 30 characters omitted ...]\\nhij'
-    """
-    if characters is None:
-        return content
-    text = content if isinstance(content, str) else dumps(content)
-    if len(text) <= characters:
-        return content
-    head = characters * 2 // 3 + 1 if characters else 0
-    tail = characters - head
-    note = f"[... {len(text) - characters} of {len(text)} characters omitted ...]"
-    return f"{text[:head]}\n{note}\n{text[len(text) - tail :]}"
 
 
 # An absolute path of two or more segments, on any system; not the path of a URL.

@@ -44,8 +44,9 @@ from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionErr
 from sigwire.journal.errors import RunError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.deadlines import remaining_seconds, shorter
+from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.running_call import CurrentCall
-from sigwire.modules.agents.tool_results import describe_exception, encode, log_exception, short_message, shorten
+from sigwire.modules.agents.tool_results import describe_exception, encode, log_exception, short_message
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 
@@ -134,6 +135,7 @@ class Toolbox(ChecksKeywords):
             self._add(tool)
         self.parallel = int(parallel) if parallel is not True else 8
         self.timeout, self.max_output, self.on_error = timeout, max_output, on_error
+        self.reader = ""  # the name of the tool that reads shortened results
         self._warned: set[tuple[str, str, int]] = set()
 
     def _add(self, tool: Tool) -> None:
@@ -191,8 +193,7 @@ class Toolbox(ChecksKeywords):
             except Exception as fault:  # the validators of users' types may raise anything
                 is_expected = isinstance(fault, ValueError) and str(fault)
                 problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
-        done = partial(_tool_run, self, call, tool, problem, 0.0, is_error=True, exception=error)
-        return _KnownRun(tool, done, record)
+        return _KnownRun(tool, partial(_tool_run, self, call, tool, problem, 0.0, True, exception=error), record)
 
     def warn(self, name: str, tool: Tool | None, error: Exception) -> LMWarning:
         """Return the warning of an exception of a tool; also emit a ``ToolWarning``, once for each line of a tool."""
@@ -242,7 +243,7 @@ def _tool_run(
     """Return a finished call, with its result shortened for the model. ``exception``: a bug in the tool, for its author."""
     result = shown = ToolResult(call.id, call.name, content, is_error, media, exception)
     most = box.max_output if tool is None or tool.max_output is None else tool.max_output
-    if most is not None and (cut := shorten(content, most)) is not content:
+    if most is not None and (cut := shorten(content, most, box.reader, call.id)) is not content:
         shown = ToolResult(call.id, call.name, cut, is_error, media)
     return ToolRun(call, result, shown, seconds, box.warn(call.name, tool, exception) if exception else None)
 
@@ -338,8 +339,7 @@ class _ToolRunEffect:
     def _run_blocking(self, started: float) -> _Outcome:
         if self.tool.is_async:
             return block_on(self._run_awaited(started))
-        seconds = self._remaining_seconds(started)
-        call = partial(self._call_handler, started)
+        seconds, call = self._remaining_seconds(started), partial(self._call_handler, started)
         value, done = call() if seconds is None else _call_with_timeout(seconds, call)
         if done is None:
             return block_on(self._in_limit(self._await_value(value, started), started))

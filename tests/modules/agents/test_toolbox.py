@@ -30,7 +30,8 @@ from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import arun, run
 from sigwire.errors import ConfigurationError, RetryTool, ToolDefinitionError, ToolFailed, ToolWarning
-from sigwire.modules.agents.tool_results import encode, short_message, shorten
+from sigwire.modules.agents.large_results.shortening import shorten
+from sigwire.modules.agents.tool_results import encode, short_message
 from sigwire.modules.agents.toolbox import Toolbox, ToolRun
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context
