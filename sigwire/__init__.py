@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.retry import RetryPolicy
     from sigwire.lm.preview.model_call import ModelCall
     from sigwire.lm.preview.preview import Preview
+    from sigwire.mcp.errors import McpServerError
+    from sigwire.mcp.servers import mcp_tools
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.running_call import current_call
@@ -123,8 +125,8 @@ __all__ = [
     "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
     "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
-    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
-    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "Message", "MetricError",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot",
+    "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "McpServerError", "Message", "MetricError",
     "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport",
     "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview",
     "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
@@ -137,9 +139,9 @@ __all__ = [
     "cache", "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline",
     "em_score", "ensure_signature", "f1_score", "history", "hotpot_f1_score", "inspect_history",
     "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_records", "log_to_stderr",
-    "majority", "majority_judge", "make_signature", "matches_schema", "normalize_text", "outputs_of", "pairwise_judge",
-    "precision_score", "preview_all", "prices", "settings", "split_examples", "tool_call_match", "track_usage",
-    "within",
+    "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
+    "pairwise_judge", "precision_score", "preview_all", "prices", "settings", "split_examples", "tool_call_match",
+    "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -196,6 +198,8 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.policy.retry": "RetryPolicy",
     "sigwire.lm.preview.model_call": "ModelCall",
     "sigwire.lm.preview.preview": "Preview",
+    "sigwire.mcp.errors": "McpServerError",
+    "sigwire.mcp.servers": "mcp_tools",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
     "sigwire.modules.batch": "BatchRun",
     "sigwire.modules.module": "Module",

@@ -335,6 +335,7 @@ LATER = (
     "lm/offline/vectors.py",
     "lm/policy/",
     "lm/preview/",
+    "mcp/",
     "modules/agents/large_results/",
     "modules/agents/session.py",
     "modules/calling.py",

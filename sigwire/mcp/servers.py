@@ -1,0 +1,248 @@
+"""``mcp_tools``: the tools of an MCP server for the length of a ``with`` or ``async with`` block.
+
+Commands and URLs are opened on the library's event loop, so their tools work from every thread and loop, also in blocking
+code inside an event loop. Objects of the SDK may be bound to the caller's loop; ``async with`` opens them there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from sigwire.core.tools.mcp import ResultMode
+from sigwire.core.tools.tool import Tool, check_limits
+from sigwire.effects.loops import EventLoop, OwnerLoop, block_on, started_by_block_on
+from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, suggest
+from sigwire.mcp.connection import ServerConnection, list_tools
+
+__all__ = ["McpTools", "mcp_tools"]
+
+ClientMaker: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]
+
+
+def mcp_tools(
+    server: object,
+    *,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] = (),
+    prefix: str = "",
+    timeout: float | None = 60.0,
+    env: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    result_mode: ResultMode = "auto",
+    **options: Any,
+) -> McpTools:
+    """Return a context manager, blocking and async, that opens an MCP server and gives the list of its tools.
+
+    ``server``: a command as a text or a list of arguments, a URL (streamable HTTP), or an object of the SDK: a server, a
+    transport, a client, an open session (which stays open, and needs ``async with``). ``include`` and ``exclude`` are names
+    that the server uses; ``prefix`` is put before the names here. ``timeout`` (seconds) limits the opening and each call.
+    ``env``: environment variables of a command, which inherits few others. ``headers`` of a URL. ``options`` are keywords of
+    ``Tool`` for all tools; ``result_mode`` is that of ``Tool.from_mcp_tool``.
+
+    A result with ``isError``, a refused call and a lost connection are errors that the model reads. Raises
+    ``McpServerError`` if the server does not open, ``ToolDefinitionError`` for names that clash or that it does not have,
+    ``ConfigurationError`` without the extra ``mcp``.
+
+    >>> from mcp.server.mcpserver import MCPServer
+    >>> server = MCPServer("shop")
+    >>> @server.tool()
+    ... def stock(item: str) -> int:
+    ...     return 40
+    >>> with mcp_tools(server, prefix="shop_") as tools:
+    ...     [tool.name for tool in tools], tools[0](item="bolt")
+    (['shop_stock'], {'result': 40})
+    """
+    check_limits("mcp_tools", timeout=timeout)
+    choice = {"prefix": prefix, "include": include, "exclude": exclude}
+    return McpTools(
+        _read_server(server, env, headers, timeout),
+        choice,
+        {"timeout": timeout, **options, "result_mode": result_mode},
+    )
+
+
+class McpTools:
+    """The context manager of ``mcp_tools``: opens a server and gives its tools. It opens once.
+
+    >>> McpTools.__name__
+    'McpTools'
+    """
+
+    def __init__(self, server: _Server, choice: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+        self._server, self._choice, self._options = server, choice, options
+        self._owner: OwnerLoop | None = None
+        self._connection: ServerConnection | None = None
+
+    def __enter__(self) -> list[Tool]:
+        if self._server.session is not None:
+            raise EventLoopError(
+                "An open MCP session belongs to an event loop, which a blocking block does not know (opening its tools). "
+                "Use 'async with', or give the command or URL of the server."
+            )
+        return block_on(self._open())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        block_on(self._close())
+
+    async def __aenter__(self) -> list[Tool]:
+        is_anywhere = self._server.is_anywhere and not started_by_block_on()
+        self._owner = OwnerLoop(block_on(_running_loop()) if is_anywhere else None)
+        return await self._owner.run(self._open)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._owner is not None:
+            await self._owner.run(self._close)
+
+    async def _open(self) -> list[Tool]:
+        if self._server.session is not None:
+            return self._tools(self._server.session, await list_tools(self._server.session))
+        if self._connection is not None:
+            raise ConfigurationError("These MCP tools were opened before (opening them). Call mcp_tools again.")
+        self._connection = connection = self._server.connection()
+        listed = await connection.open()
+        try:
+            return self._tools(connection, listed)
+        except BaseException:
+            await connection.close()
+            raise
+
+    def _tools(self, session: Any, listed: Iterable[Any]) -> list[Tool]:
+        loop, prefix = asyncio.get_running_loop(), self._choice["prefix"]
+        chosen = _chosen(listed, self._choice["include"], self._choice["exclude"], self._server.label)
+        return [
+            Tool.from_mcp_tool(session, tool, **{"loop": loop, "name": f"{prefix}{tool.name}", **self._options})
+            for tool in chosen
+        ]
+
+    async def _close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+
+async def _running_loop() -> EventLoop:
+    return asyncio.get_running_loop()
+
+
+def _chosen(tools: Iterable[Any], include: Collection[str] | None, exclude: Collection[str], label: str) -> list[Any]:
+    """Return the tools to offer. Raises ``ToolDefinitionError`` for a name twice, and for a name that no tool has."""
+    by_name: dict[str, Any] = {}
+    for tool in tools:
+        if tool.name in by_name:
+            raise ToolDefinitionError(
+                f"Two tools of the MCP server {label!r} are named {tool.name!r}, but a model needs distinct names. "
+                "Exclude that name: exclude=[...]."
+            )
+        if tool.name not in exclude:
+            by_name[tool.name] = tool
+        else:
+            by_name.setdefault(tool.name, None)
+    for name in (*(include or ()), *exclude):
+        if name not in by_name:
+            raise ToolDefinitionError(
+                f"The MCP server {label!r} has no tool {name!r} (choosing its tools). {suggest(name, by_name)}"
+                f"Its tools are: {', '.join(by_name) or 'none'}."
+            )
+    return [tool for name, tool in by_name.items() if tool is not None and (include is None or name in include)]
+
+
+# --- the server that a caller names ---------------------------------------------------------------------
+
+
+class _Server:
+    """A server: its name in errors, and how it is reached. ``is_anywhere``: on any event loop."""
+
+    def __init__(
+        self, label: str, client: ClientMaker, timeout: float | None, *, session: Any = None, is_anywhere: bool = False
+    ) -> None:
+        self.label, self.session, self.is_anywhere = label, session, is_anywhere
+        self._client, self._timeout = client, timeout
+
+    def connection(self) -> ServerConnection:
+        return ServerConnection(self.label, self._client, self._timeout)
+
+
+def _read_server(
+    server: object, env: Mapping[str, str] | None, headers: Mapping[str, str] | None, timeout: float | None
+) -> _Server:
+    if isinstance(server, str) and server.startswith(("http://", "https://")):
+        _check_installed()
+        url, parts = server, urlsplit(server)
+        return _Server(parts.hostname or url, lambda: _http_client(url, headers, timeout), timeout, is_anywhere=True)
+    command = _command(server)
+    if command:
+        _check_installed()
+        label = os.path.basename(command[0])  # arguments may have secrets
+        return _Server(label, lambda: _stdio_client(command, env, timeout), timeout, is_anywhere=True)
+    label = type(server).__name__
+    if not _is_server(server) and all(callable(getattr(server, name, None)) for name in ("list_tools", "call_tool")):
+        return _Server(label, lambda: cast(Any, server), timeout, session=server if _is_open(server) else None)
+    if not _is_server(server) and not hasattr(server, "__aenter__") and not hasattr(server, "command"):
+        raise ToolDefinitionError(
+            f"mcp_tools needs a command, a URL, or an open session, not a {label} (opening a server). "
+            "Write mcp_tools('npx some-server') or mcp_tools('https://...')."
+        )
+    _check_installed()
+    return _Server(label, lambda: _sdk_client(server, timeout), timeout)
+
+
+def _command(server: object) -> list[str]:
+    if isinstance(server, str):
+        return shlex.split(server, posix=os.name != "nt")
+    if isinstance(server, Sequence) and all(
+        isinstance(word, (str, os.PathLike)) for word in cast("Sequence[object]", server)
+    ):
+        return [os.fspath(word) for word in cast("Sequence[str]", server)]
+    return []
+
+
+def _is_server(value: object) -> bool:
+    """Return True for a server of the SDK or FastMCP, which has the methods of a session as well."""
+    return any(cls.__module__.startswith(("mcp.server", "fastmcp.server")) for cls in type(value).__mro__)
+
+
+def _is_open(session: Any) -> bool:
+    try:
+        return getattr(session, "session", session) is not None
+    except RuntimeError:  # a client of the SDK or FastMCP that was not entered
+        return False
+
+
+def _stdio_client(command: Sequence[str], env: Mapping[str, str] | None, timeout: float | None) -> Any:
+    from mcp import StdioServerParameters
+
+    return _sdk_client(StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(env or {})), timeout)
+
+
+def _http_client(url: str, headers: Mapping[str, str] | None, timeout: float | None) -> Any:
+    if not headers:
+        return _sdk_client(url, timeout)
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    return _sdk_client(streamable_http_client(url, http_client=create_mcp_http_client(dict(headers))), timeout)
+
+
+def _sdk_client(server: Any, timeout: float | None) -> Any:
+    from mcp.client import Client
+
+    return Client(server, read_timeout_seconds=timeout)
+
+
+def _check_installed() -> None:
+    try:
+        import mcp.client  # noqa: F401 # pyright: ignore[reportUnusedImport]
+    except ImportError as error:
+        raise ConfigurationError(
+            'MCP servers need the package mcp (opening a server). Run pip install "sigwire[mcp]".'
+        ) from error
