@@ -52,6 +52,7 @@ class ServerConnection:
         try:
             done, _ = await asyncio.wait([listed], timeout=self._timeout)
         except BaseException:
+            listed.cancel()
             task.cancel()
             raise
         if not done:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -60,12 +61,8 @@ def mcp_tools(
     (['shop_stock'], {'result': 40})
     """
     check_limits("mcp_tools", timeout=timeout)
-    choice = {"prefix": prefix, "include": include, "exclude": exclude}
-    return McpTools(
-        _read_server(server, env, headers, timeout),
-        choice,
-        {"timeout": timeout, **options, "result_mode": result_mode},
-    )
+    choice = _Choice(include, exclude, prefix)
+    return McpTools(_read_server(server, env, headers, timeout), choice, {"timeout": timeout, **options}, result_mode)
 
 
 class McpTools:
@@ -75,8 +72,8 @@ class McpTools:
     'McpTools'
     """
 
-    def __init__(self, server: _Server, choice: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-        self._server, self._choice, self._options = server, choice, options
+    def __init__(self, server: _Server, choice: _Choice, options: Mapping[str, Any], result_mode: ResultMode) -> None:
+        self._server, self._choice, self._options, self._result_mode = server, choice, options, result_mode
         self._owner: OwnerLoop | None = None
         self._connection: ServerConnection | None = None
 
@@ -118,11 +115,11 @@ class McpTools:
             raise
 
     def _tools(self, session: Any, listed: Iterable[Any]) -> list[Tool]:
-        loop, prefix = asyncio.get_running_loop(), self._choice["prefix"]
-        chosen = _chosen(listed, self._choice["include"], self._choice["exclude"], self._server.label)
+        loop, mode, options = asyncio.get_running_loop(), self._result_mode, self._options
+        chosen = self._choice.of(listed, self._server.label)
         return [
-            Tool.from_mcp_tool(session, tool, **{"loop": loop, "name": f"{prefix}{tool.name}", **self._options})
-            for tool in chosen
+            Tool.from_mcp_tool(session, tool, result_mode=mode, loop=loop, name=name, **options)
+            for name, tool in chosen
         ]
 
     async def _close(self) -> None:
@@ -134,26 +131,33 @@ async def _running_loop() -> EventLoop:
     return asyncio.get_running_loop()
 
 
-def _chosen(tools: Iterable[Any], include: Collection[str] | None, exclude: Collection[str], label: str) -> list[Any]:
-    """Return the tools to offer. Raises ``ToolDefinitionError`` for a name twice, and for a name that no tool has."""
-    by_name: dict[str, Any] = {}
-    for tool in tools:
-        if tool.name in by_name:
-            raise ToolDefinitionError(
-                f"Two tools of the MCP server {label!r} are named {tool.name!r}, but a model needs distinct names. "
-                "Exclude that name: exclude=[...]."
-            )
-        if tool.name not in exclude:
-            by_name[tool.name] = tool
-        else:
-            by_name.setdefault(tool.name, None)
-    for name in (*(include or ()), *exclude):
-        if name not in by_name:
-            raise ToolDefinitionError(
-                f"The MCP server {label!r} has no tool {name!r} (choosing its tools). {suggest(name, by_name)}"
-                f"Its tools are: {', '.join(by_name) or 'none'}."
-            )
-    return [tool for name, tool in by_name.items() if tool is not None and (include is None or name in include)]
+@dataclass(frozen=True)
+class _Choice:
+    """The tools that a caller chooses of a server, and the prefix of their names."""
+
+    include: Collection[str] | None
+    exclude: Collection[str]
+    prefix: str
+
+    def of(self, tools: Iterable[Any], label: str) -> Iterator[tuple[str, Any]]:
+        """Yield the tools with their new names. Raises ``ToolDefinitionError`` for a name twice and an unknown name."""
+        listed = list(tools)
+        names = [str(tool.name) for tool in listed]
+        for name in (*(self.include or ()), *self.exclude):
+            if name not in names:
+                raise ToolDefinitionError(
+                    f"The MCP server {label!r} has no tool {name!r} (choosing its tools). {suggest(name, names)}"
+                    f"Its tools are: {', '.join(names) or 'none'}."
+                )
+        for name, tool in zip(names, listed, strict=True):
+            if name in self.exclude or (self.include is not None and name not in self.include):
+                continue
+            if names.count(name) > 1:
+                raise ToolDefinitionError(
+                    f"Two tools of the MCP server {label!r} are named {name!r}, but a model needs distinct names. "
+                    f"Leave them out: exclude=[{name!r}]."
+                )
+            yield f"{self.prefix}{name}", tool
 
 
 # --- the server that a caller names ---------------------------------------------------------------------
@@ -224,13 +228,17 @@ def _stdio_client(command: Sequence[str], env: Mapping[str, str] | None, timeout
     return _sdk_client(StdioServerParameters(command=command[0], args=list(command[1:]), env=dict(env or {})), timeout)
 
 
-def _http_client(url: str, headers: Mapping[str, str] | None, timeout: float | None) -> Any:
-    if not headers:
-        return _sdk_client(url, timeout)
+@asynccontextmanager
+async def _http_client(url: str, headers: Mapping[str, str] | None, timeout: float | None) -> AsyncGenerator[Any]:
+    from httpx2 import AsyncClient, Timeout
     from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
 
-    return _sdk_client(streamable_http_client(url, http_client=create_mcp_http_client(dict(headers))), timeout)
+    # The time limits of the SDK: a server may hold a response open.
+    async with (
+        AsyncClient(headers=dict(headers or {}), timeout=Timeout(30.0, read=300.0)) as http,
+        _sdk_client(streamable_http_client(url, http_client=http), timeout) as client,
+    ):
+        yield client
 
 
 def _sdk_client(server: Any, timeout: float | None) -> Any:

@@ -235,7 +235,7 @@ def test_call_that_exceeds_the_timeout_is_an_error_for_the_model() -> None:
 
 
 def test_call_of_a_program_that_exceeds_the_timeout_raises() -> None:
-    with mcp_tools(server, include=["wait"], timeout=0.25) as tools, pytest.raises(ToolFailed, match="(?i)timed out"):
+    with mcp_tools(server, include=["wait"], timeout=0.25) as tools, pytest.raises(ToolFailed, match="Timed out"):
         tools[0](seconds=9.0)
 
 
@@ -259,12 +259,13 @@ async def test_cancelled_opening_ends_at_once() -> None:
 
 
 def test_include_exclude_and_prefix_choose_and_name_the_tools() -> None:
-    for options, names in [
+    cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, ["stock", "wait", "refuse"]),
         ({"include": ["wait", "stock"]}, ["stock", "wait"]),
         ({"exclude": ["wait"]}, ["stock", "refuse"]),
         ({"include": ["wait", "stock"], "exclude": ["wait"], "prefix": "shop_"}, ["shop_stock"]),
-    ]:
+    ]
+    for options, names in cases:
         with mcp_tools(server, **options) as tools:
             assert [tool.name for tool in tools] == names
             assert tools[0](item="bolt") == {"left": 4}
@@ -272,11 +273,12 @@ def test_include_exclude_and_prefix_choose_and_name_the_tools() -> None:
 
 @pytest.mark.parametrize("option", ["include", "exclude"])
 def test_name_that_the_server_does_not_have_is_refused(option: str) -> None:
+    choice: dict[str, Any] = {option: ["stok"]}
     with (
         pytest.raises(
             ToolDefinitionError, match=r"has no tool 'stok'.* Did you mean stock\? Its tools are: stock, wait"
         ),
-        mcp_tools(server, **{option: ["stok"]}),
+        mcp_tools(server, **choice),
     ):
         pass
 

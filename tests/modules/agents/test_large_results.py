@@ -65,7 +65,7 @@ def reading(*reads: dict[str, Any], native: bool = True, tool: str = "book") -> 
 
 
 def reader(lm: FakeLM, **options: Any) -> Any:
-    agent: Any = ReAct("question -> answer", tools=[book, rows], **{"max_output": 300, **options})
+    agent: Any = ReAct("question -> answer", tools=[book, rows], **({"max_output": 300} | options))
     agent.set_lm(lm)
     return agent
 
@@ -165,7 +165,7 @@ def test_wrong_arguments_of_the_reader_are_errors_for_the_model(arguments: dict[
 
 
 def test_results_of_one_turn_are_read_by_their_ids() -> None:
-    turns = [
+    turns: list[Any] = [
         [ToolCall("one", "book", {"chapter": 1}), ToolCall("two", "book", {"chapter": 2})],
         [ToolCall(f"r_{id}", "read_result", {"id": id, "search": "chapter"}) for id in ("one", "two")],
         ToolCall("s", "submit", {"answer": "ok"}),
