@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -61,7 +61,7 @@ def mcp_tools(
     (['shop_stock'], {'result': 40})
     """
     check_limits("mcp_tools", timeout=timeout)
-    choice = _Choice(include, exclude, prefix)
+    choice = _ChosenTools(include, exclude, prefix)
     return McpTools(_read_server(server, env, headers, timeout), choice, {"timeout": timeout, **options}, result_mode)
 
 
@@ -72,8 +72,11 @@ class McpTools:
     'McpTools'
     """
 
-    def __init__(self, server: _Server, choice: _Choice, options: Mapping[str, Any], result_mode: ResultMode) -> None:
-        self._server, self._choice, self._options, self._result_mode = server, choice, options, result_mode
+    def __init__(
+        self, server: _Server, choice: _ChosenTools, options: Mapping[str, Any], result_mode: ResultMode
+    ) -> None:
+        self._server, self._choice, self._options = server, choice, options
+        self._result_mode: ResultMode = result_mode
         self._owner: OwnerLoop | None = None
         self._connection: ServerConnection | None = None
 
@@ -132,32 +135,37 @@ async def _running_loop() -> EventLoop:
 
 
 @dataclass(frozen=True)
-class _Choice:
+class _ChosenTools:
     """The tools that a caller chooses of a server, and the prefix of their names."""
 
     include: Collection[str] | None
     exclude: Collection[str]
     prefix: str
 
-    def of(self, tools: Iterable[Any], label: str) -> Iterator[tuple[str, Any]]:
-        """Yield the tools with their new names. Raises ``ToolDefinitionError`` for a name twice and an unknown name."""
+    def of(self, tools: Iterable[Any], label: str) -> list[tuple[str, Any]]:
+        """Return the tools with their new names. Raises ``ToolDefinitionError`` for a name twice and an unknown name."""
         listed = list(tools)
-        names = [str(tool.name) for tool in listed]
+        by_name = {str(tool.name): tool for tool in listed}
+        self._check_names(by_name, label)
+        chosen = [tool for tool in listed if self._has(tool.name)]
+        for tool in chosen:
+            if by_name[tool.name] is not tool:
+                raise ToolDefinitionError(
+                    f"Two tools of the MCP server {label!r} are named {tool.name!r}, but a model needs distinct names. "
+                    f"Leave them out: exclude=[{tool.name!r}]."
+                )
+        return [(f"{self.prefix}{tool.name}", tool) for tool in chosen]
+
+    def _check_names(self, known: Collection[str], label: str) -> None:
         for name in (*(self.include or ()), *self.exclude):
-            if name not in names:
+            if name not in known:
                 raise ToolDefinitionError(
-                    f"The MCP server {label!r} has no tool {name!r} (choosing its tools). {suggest(name, names)}"
-                    f"Its tools are: {', '.join(names) or 'none'}."
+                    f"The MCP server {label!r} has no tool {name!r} (choosing its tools). {suggest(name, known)}"
+                    f"Its tools are: {', '.join(known) or 'none'}."
                 )
-        for name, tool in zip(names, listed, strict=True):
-            if name in self.exclude or (self.include is not None and name not in self.include):
-                continue
-            if names.count(name) > 1:
-                raise ToolDefinitionError(
-                    f"Two tools of the MCP server {label!r} are named {name!r}, but a model needs distinct names. "
-                    f"Leave them out: exclude=[{name!r}]."
-                )
-            yield f"{self.prefix}{name}", tool
+
+    def _has(self, name: str) -> bool:
+        return name not in self.exclude and (self.include is None or name in self.include)
 
 
 # --- the server that a caller names ---------------------------------------------------------------------
@@ -181,17 +189,16 @@ def _read_server(
 ) -> _Server:
     if isinstance(server, str) and server.startswith(("http://", "https://")):
         _check_installed()
-        url, parts = server, urlsplit(server)
-        return _Server(parts.hostname or url, lambda: _http_client(url, headers, timeout), timeout, is_anywhere=True)
-    command = _command(server)
-    if command:
+        label = urlsplit(server).hostname or server
+        return _Server(label, lambda: _http_client(server, headers, timeout), timeout, is_anywhere=True)
+    if command := _command(server):
         _check_installed()
         label = os.path.basename(command[0])  # arguments may have secrets
         return _Server(label, lambda: _stdio_client(command, env, timeout), timeout, is_anywhere=True)
     label = type(server).__name__
-    if not _is_server(server) and all(callable(getattr(server, name, None)) for name in ("list_tools", "call_tool")):
+    if _is_client(server):
         return _Server(label, lambda: cast(Any, server), timeout, session=server if _is_open(server) else None)
-    if not _is_server(server) and not hasattr(server, "__aenter__") and not hasattr(server, "command"):
+    if not any(hasattr(server, name) for name in ("run", "command", "__aenter__")):
         raise ToolDefinitionError(
             f"mcp_tools needs a command, a URL, or an open session, not a {label} (opening a server). "
             "Write mcp_tools('npx some-server') or mcp_tools('https://...')."
@@ -210,9 +217,10 @@ def _command(server: object) -> list[str]:
     return []
 
 
-def _is_server(value: object) -> bool:
-    """Return True for a server of the SDK or FastMCP, which has the methods of a session as well."""
-    return any(cls.__module__.startswith(("mcp.server", "fastmcp.server")) for cls in type(value).__mro__)
+def _is_client(value: object) -> bool:
+    """Return True for a client or session. The servers of the SDK and of FastMCP have its methods as well."""
+    is_server = any(cls.__module__.startswith(("mcp.server", "fastmcp.server")) for cls in type(value).__mro__)
+    return not is_server and all(callable(getattr(value, name, None)) for name in ("list_tools", "call_tool"))
 
 
 def _is_open(session: Any) -> bool:
