@@ -68,8 +68,8 @@ def mcp_tools(
 class McpTools:
     """The context manager of ``mcp_tools``: opens a server and gives its tools. It opens once.
 
-    >>> McpTools.__name__
-    'McpTools'
+    >>> isinstance(mcp_tools("npx some-server"), McpTools)  # the block opens it
+    True
     """
 
     def __init__(

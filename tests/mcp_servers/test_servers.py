@@ -161,7 +161,7 @@ async def test_command_that_is_no_server_raises_within_the_timeout(command: list
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
+def served() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -173,7 +173,7 @@ def url() -> Iterator[str]:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://127.0.0.1:{port}/mcp", process
     finally:
         process.kill()
         process.wait()
@@ -181,12 +181,28 @@ def url() -> Iterator[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("headers", [None, {"Authorization": "Bearer abc"}], ids=["bare", "headers"])
-async def test_tools_of_a_url_run_blocking_and_awaited(url: str, headers: dict[str, str] | None) -> None:
+async def test_tools_of_a_url_run_blocking_and_awaited(
+    served: tuple[str, subprocess.Popen[bytes]], headers: dict[str, str] | None
+) -> None:
+    url, _ = served
     async with mcp_tools(url, include=["place"], headers=headers) as tools:
         assert await tools[0].acall(item="bolt") == {"floor": 1, "shelf": 4}
         assert tools[0](item="nut") == {"floor": 1, "shelf": 3}
     with mcp_tools(url, include=["place"], headers=headers) as tools:
         assert tools[0](item="nut") == {"floor": 1, "shelf": 3}
+
+
+@pytest.mark.long
+def test_url_whose_server_ends_fails_the_calls_and_the_block_ends(served: tuple[str, subprocess.Popen[bytes]]) -> None:
+    url, process = served
+    started = time.monotonic()
+    with mcp_tools(url, include=["place"], timeout=4.0) as tools:
+        process.kill()
+        process.wait()
+        agent = agent_of(tools, ToolCall("a", "place", {"item": "nut"}), ToolCall("b", "place", {"item": "nut"}))
+        results = [step.results[0] for step in agent(question="?").steps]
+    assert [result.is_error for result in results] == [True, True, False]
+    assert time.monotonic() - started < 12
 
 
 def test_url_without_a_server_raises_without_its_query() -> None:
