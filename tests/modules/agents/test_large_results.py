@@ -131,6 +131,18 @@ def test_later_run_of_the_agent_offers_no_reader_and_does_not_read_earlier_resul
     assert "read_result" not in tool_names(again.requests[0])
 
 
+def test_continued_run_sees_what_the_model_saw_and_calls_the_tool_again() -> None:
+    agent = reader(reading({"start": 0, "length": 50}))
+    first = agent(question="?")
+    search = {"id": "id_again", "search": "chapter"}
+    turns: list[Any] = [ToolCall("id_again", "book", {"chapter": 7}), ToolCall("r", "read_result", search)]
+    again = FakeLM([*turns, ToolCall("s", "submit", {"answer": "ok"})])
+    agent.set_lm(again)
+    steps = agent(question="And chapter 7?", history=json.loads(json.dumps(first.history.to_json()))).steps
+    assert 'read_result(id="id_book"' in again.requests[0].messages[3].tool_results[0].text
+    assert steps[1].results[0].text.endswith("chapter 7")
+
+
 def test_search_returns_places_with_their_offsets() -> None:
     agent = reader(reading({"search": "WORD99 "}, {"search": "word9", "length": 250}, {"search": "nowhere"}))
     steps = agent(question="?").steps
