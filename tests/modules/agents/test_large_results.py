@@ -134,7 +134,7 @@ def test_later_run_of_the_agent_offers_no_reader_and_does_not_read_earlier_resul
 def test_continued_run_sees_what_the_model_saw_and_calls_the_tool_again() -> None:
     agent = reader(reading({"start": 0, "length": 50}))
     first = agent(question="?")
-    search = {"id": "id_again", "search": "chapter"}
+    search: dict[str, Any] = {"id": "id_again", "search": "chapter"}
     turns: list[Any] = [ToolCall("id_again", "book", {"chapter": 7}), ToolCall("r", "read_result", search)]
     again = FakeLM([*turns, ToolCall("s", "submit", {"answer": "ok"})])
     agent.set_lm(again)
