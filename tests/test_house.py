@@ -338,6 +338,7 @@ LATER = (
     "modules/agents/session.py",
     "modules/calling.py",
     "modules/cards/",
+    "modules/exports/",
     "modules/parallel.py",
     "modules/preview/",
     "modules/sampling/",

@@ -27,6 +27,7 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
+from sigwire.modules.exports.exportable import Exportable
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
 from sigwire.modules.tree.copying import CopyMemo, copy_value
@@ -50,7 +51,7 @@ M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
 
 
-class Module(ChecksKeywords, Walkable, HasCard):
+class Module(ChecksKeywords, Walkable, Exportable, HasCard):
     """A program: Python code that calls other modules.
 
     ``callbacks`` and the private attributes exist even if a subclass does not call ``super().__init__()``. The parameters of
