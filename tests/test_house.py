@@ -341,6 +341,7 @@ LATER = (
     "modules/exports/",
     "modules/parallel.py",
     "modules/preview/",
+    "modules/programs/",
     "modules/sampling/",
     "observe/otel.py",
     "observe/place.py",

@@ -427,8 +427,8 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
         """
         if save_program:
             raise StateError(
-                f"{type(self).__name__} cannot be saved with its code (saving a program): that needs pickle. Save the state "
-                "with save('program.json'), and load it into a program made by the same code."
+                f"{type(self).__name__} cannot be saved with its code (saving a program): that needs pickle. Save its class by "
+                "name, arguments and state with sigwire.save_program(program, 'program.json'), or the state alone with save()."
             )
         saving.write(path, self.dump_state())
 

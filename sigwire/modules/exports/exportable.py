@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sigwire.core.json import JsonObject
 
 if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
+    from sigwire.modules.exports.forms import ExportForm
 
-__all__ = ["ExportForm", "Exportable"]
-
-ExportForm: TypeAlias = Literal["openai", "messages", "markdown"]
+__all__ = ["Exportable"]
 
 
 class Exportable:

@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from sigwire.core.json import JsonObject
@@ -14,22 +14,29 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.openai_dicts import encode_messages
 from sigwire.lm.preview.preview import Preview
 from sigwire.lm.secrets import mask_secrets
-from sigwire.modules.exports.exportable import Exportable, ExportForm
 from sigwire.modules.tree.walk import Predictor
 from sigwire.settings import context
 from sigwire.show.cleaning import inline
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureMeta
 
-__all__ = ["exported", "placeholders"]
+__all__ = ["ExportForm", "PreviewingProgram", "exported", "placeholders"]
+
+ExportForm: TypeAlias = Literal["openai", "messages", "markdown"]
 
 _CHAT, _RESPONSES = "/chat/completions", "/responses"
 
 
+class PreviewingProgram(Protocol):
+    """The part of a program that an export uses."""
+
+    def preview(self, *args: Any, **kwargs: Any) -> Preview: ...
+
+
 def exported(
-    program: Exportable, form: ExportForm, args: tuple[object, ...], inputs: Mapping[str, object]
+    program: PreviewingProgram, form: ExportForm, args: tuple[object, ...], inputs: Mapping[str, object]
 ) -> JsonObject | list[JsonObject] | str:
-    """Return the first request of a call in a form of ``Exportable.export``."""
+    """Return the first request of a call in a form of ``Module.export``."""
     encode = _FORMS.get(form)
     if encode is None:
         raise ConfigurationError(
