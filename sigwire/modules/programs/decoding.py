@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.tool import Tool
-from sigwire.errors import StateError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.modules.module import Module
 from sigwire.modules.programs.library import LIBRARY, class_name
 from sigwire.modules.programs.signature_json import decode_signature
 
 __all__ = ["ProgramRegistry"]
 
+T = TypeVar("T")
+
 
 class ProgramRegistry:
     """The classes and functions that a file may name: those of the caller, and ``LIBRARY``."""
 
     def __init__(self, classes: Iterable[type], functions: Iterable[Callable[..., object] | Tool]) -> None:
-        self.given = {class_name(cls): cls for cls in classes}
+        self.given = _by_name("classes", classes, _name_of_class)
         self.classes = {**LIBRARY, **self.given}
-        self.functions = {_function_name(function): function for function in functions}
+        self.functions = _by_name("functions", functions, _name_of_function)
 
     def decode(self, data: JsonValue) -> Module:
         """Return the program of a result of ``ProgramEncoder.encode``. Raises ``StateError`` before anything is made."""
@@ -76,11 +78,13 @@ class ProgramRegistry:
         return {key: self._value(item) for key, item in data.items()}
 
 
-def _names_in(data: JsonValue) -> Iterator[tuple[str, str]]:
+def _names_in(data: JsonValue, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield kind and name of each class and function in the file, after a check of their form."""
+    if depth > _DEEPEST:
+        raise StateError(f"The arguments of the file are nested deeper than {_DEEPEST} levels (loading a program).")
     if isinstance(data, list):
         for item in data:
-            yield from _names_in(item)
+            yield from _names_in(item, depth + 1)
     if not isinstance(data, dict):
         return
     if "$program" in data:
@@ -91,7 +95,10 @@ def _names_in(data: JsonValue) -> Iterator[tuple[str, str]]:
         yield from (("class", name) for name in _signature_classes(_object(data, "$signature")))
         return
     for item in data.values():
-        yield from _names_in(item)
+        yield from _names_in(item, depth + 1)
+
+
+_DEEPEST = 100
 
 
 def _signature_classes(signature: JsonObject) -> list[str]:
@@ -116,5 +123,25 @@ def _text(value: JsonValue) -> str:
     return value
 
 
-def _function_name(function: Callable[..., object] | Tool) -> str:
-    return function.name if isinstance(function, Tool) else function.__name__
+# --- the registry ------------------------------------------------------------------------------------
+
+
+def _by_name(kind: str, values: Iterable[T], name_of: Callable[[T], str | None]) -> dict[str, T]:
+    found = dict[str, T]()
+    for value in [values] if callable(values) else values:
+        name = name_of(cast("T", value))
+        if name is None or found.setdefault(name, cast("T", value)) != value:
+            problem = "which has no name for a file" if name is None else f"and another one named {name}"
+            raise ConfigurationError(
+                f"{kind}= has {value!r:.80}, {problem} (loading a program). Pass a list of {kind} that class or def names."
+            )
+    return found
+
+
+def _name_of_class(cls: object) -> str | None:
+    return class_name(cls) if isinstance(cls, type) else None
+
+
+def _name_of_function(function: object) -> str | None:
+    name = function.name if isinstance(function, Tool) else getattr(function, "__name__", None)
+    return name if callable(function) and isinstance(name, str) else None

@@ -55,12 +55,12 @@ def decode_signature(data: Mapping[str, Any], classes: Mapping[str, type]) -> Si
         declared = classes.get(name)
         if not isinstance(declared, SignatureMeta):
             raise StateError(f"{name} is the name of a signature in the file, and not here (loading a program).")
-        return declared.load_state(data["texts"])
+        return declared.load_state(data.get("texts", {}))
     try:
         made = make_signature(data["text"], custom_types=classes, scope={})
     except SignatureError as error:
         raise StateError(f"The signature {data['text']!r:.200} cannot be read (loading a program): {error}") from error
-    return made.load_state(data["texts"])
+    return made.load_state(data.get("texts", {}))
 
 
 def _is_restored(signature: SignatureMeta, restore: Callable[[], SignatureMeta]) -> bool:

@@ -16,6 +16,7 @@ from sigwire import (
     LM,
     BestOfN,
     ChainOfThought,
+    ConfigurationError,
     FakeLM,
     InputField,
     Module,
@@ -242,6 +243,49 @@ def test_frozen_parts_of_the_file_must_exist(frozen: Any, tmp_path: Path) -> Non
     path.write_text(json.dumps({**json.loads(path.read_text()), "frozen": frozen}))
     with pytest.raises(StateError, match="frozen parts"):
         load_program(path)
+
+
+def test_arguments_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    value: Any = 1
+    for _ in range(110):
+        value = [value]
+    program = {"$program": "Predict", "arguments": {"signature": "a -> b", "stop": value}}
+    (tmp_path / "p.json").write_text(json.dumps({"format": 1, "program": program, "state": {}}))
+    with pytest.raises(StateError, match="deeper than 100"):
+        load_program(tmp_path / "p.json")
+
+
+def test_signature_without_texts_loads_with_those_of_its_class(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    save_program(Predict(Rate), path)
+    data = json.loads(path.read_text())
+    del data["program"]["arguments"]["signature"]["$signature"]["texts"]
+    path.write_text(json.dumps(data))
+    loaded: Any = load_program(path, classes=[Rate])
+    assert loaded.signature.equals(Rate)
+
+
+@pytest.mark.parametrize(
+    ("registered", "problem"),
+    [
+        ({"classes": ["Triage"]}, "classes= has 'Triage'"),
+        ({"functions": [3]}, "functions= has 3"),
+        ({"functions": [search, Tool(len, name="search", description="x")]}, "another one named search"),
+        ({"classes": [City, type("City", (), {})]}, "another one named City"),
+    ],
+)
+def test_registry_refuses_what_has_no_unique_name(registered: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    save_program(Predict("a -> b"), tmp_path / "p.json")
+    with pytest.raises(ConfigurationError, match=problem):
+        load_program(tmp_path / "p.json", **registered)
+
+
+def test_registry_takes_one_class_and_one_function(tmp_path: Path) -> None:
+    save_program(ReAct("city: City -> answer", [search]), tmp_path / "p.json")
+    classes: Any = City
+    functions: Any = search
+    loaded: Any = load_program(tmp_path / "p.json", classes=classes, functions=functions)
+    assert list(loaded.tools) == ["search", "submit"]
 
 
 # --- refused when saving ---------------------------------------------------------------------------------
