@@ -1,4 +1,4 @@
-"""Encode a program: each module as its class and arguments. Marks of an object: ``$program``, ``$function``, ``$signature``."""
+"""Encode a program: each module as its class and arguments. Marks: ``$program``, ``$function``, ``$signature``, ``$lm``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import StateError
+from sigwire.lm.base import BaseLM
 from sigwire.modules.module import Module
 from sigwire.modules.programs.library import arguments_of, class_name
 from sigwire.modules.programs.signature_json import encode_signature
@@ -24,7 +25,7 @@ class ProgramEncoder:
         self._modules: dict[int, Module] = {}
 
     def encode(self, module: Module) -> JsonObject:
-        """Return a module as JSON. Raises ``StateError`` for an argument that is not JSON, a module, a function or a tool."""
+        """Return a module as JSON. Raises ``StateError`` for an argument that a file does not hold."""
         name = self._note_class(type(module))
         if id(module) in self._modules:
             raise StateError(
@@ -44,6 +45,8 @@ class ProgramEncoder:
             return self.encode(value)
         if isinstance(value, SignatureMeta):
             return {"$signature": encode_signature(value, self._note_class)}
+        if isinstance(value, BaseLM):
+            return {"$lm": value.dump_state()}
         if isinstance(value, Mapping):
             return self._object(where, cast("Mapping[object, object]", value))
         return {"$function": self._note_function(where, value)}
@@ -60,7 +63,7 @@ class ProgramEncoder:
         if not callable(value) or isinstance(value, type) or not isinstance(name, str) or not name.isidentifier():
             raise StateError(
                 f"{where} is a {type(value).__name__}, which a file does not hold (saving a program). Use JSON, a module, a "
-                "function that def names, or a tool; make other values in the constructor."
+                "model, a function that def names, or a tool; make other values in the constructor."
             )
         return self._note("function", name, value)
 

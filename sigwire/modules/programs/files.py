@@ -23,8 +23,8 @@ def save_program(program: Module, path: str | PathLike[str]) -> None:
     """Write a whole program to a ``.json`` file: its class by name, the arguments of its constructor, and its state.
 
     The arguments of a user's class are the attributes with the names of the constructor's parameters (``self.k = k``): JSON,
-    modules, signatures, and functions and tools by name. Code, keys and headers are not written. Raises ``StateError`` if
-    the file could not make the program again.
+    modules, models, signatures, and functions and tools by name. Code, keys and headers are not written. Raises
+    ``StateError`` if the file could not make the program again.
     """
     arguments = ProgramEncoder().encode(program)
     state: JsonObject = {name: each.dump_state() for name, each in _all_parameters(program).items()}
@@ -64,7 +64,7 @@ def load_program(
             f"The file is no program of format {_FORMAT} (loading a program; its format: {found!r:.40}). A state is loaded by "
             "program.load(...); a newer format by a newer sigwire."
         )
-    program = ProgramRegistry(classes, functions).decode(data.get("program"))
+    program = ProgramRegistry(classes, functions, allow_unsafe_lm_state).decode(data.get("program"))
     parts = dict(program.named_sub_modules())
     frozen = data.get("frozen", [])
     if not isinstance(frozen, list) or not parts.keys() >= set(map(str, frozen)):

@@ -139,6 +139,24 @@ def test_loaded_module_has_its_arguments_and_runs(tmp_path: Path) -> None:
     assert loaded(message="Hi").topic == "ham"
 
 
+def test_model_as_an_argument_is_saved_without_its_key(tmp_path: Path) -> None:
+    save_program(Held([LM("openai/gpt-4.1-mini", api_key="canary", temperature=0.5)]), tmp_path / "p.json")
+    assert "canary" not in (tmp_path / "p.json").read_text()
+    loaded: Any = load_program(tmp_path / "p.json", classes=[Held])
+    assert (loaded.value[0].model, loaded.value[0].kwargs["temperature"]) == ("openai/gpt-4.1-mini", 0.5)
+
+
+def test_model_of_a_file_sends_no_key_elsewhere_and_imports_no_class(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    save_program(Held(LM("openai/gpt-4.1-mini", base_url="http://elsewhere.example/v1")), path)
+    loaded: Any = load_program(path, classes=[Held])
+    trusted: Any = load_program(path, classes=[Held], allow_unsafe_lm_state=True)
+    assert (loaded.value.base_url, trusted.value.base_url) == (None, "http://elsewhere.example/v1")
+    path.write_text(path.read_text().replace("sigwire.lm.client.LM", "antigravity.LM"))
+    with pytest.raises(StateError, match="would import code"):
+        load_program(path, classes=[Held])
+
+
 def test_loaded_parallel_has_its_options(tmp_path: Path) -> None:
     save_program(Parallel(num_threads=3, return_failed_examples=True), tmp_path / "p.json")
     loaded: Any = load_program(tmp_path / "p.json")
