@@ -146,7 +146,7 @@ def test_model_as_an_argument_is_saved_without_its_key(tmp_path: Path) -> None:
     assert (loaded.value[0].model, loaded.value[0].kwargs["temperature"]) == ("openai/gpt-4.1-mini", 0.5)
 
 
-def test_model_of_a_file_sends_no_key_elsewhere_and_imports_no_class(tmp_path: Path) -> None:
+def test_model_of_a_file_has_no_endpoint_and_imports_no_class(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     save_program(Held(LM("openai/gpt-4.1-mini", base_url="http://elsewhere.example/v1")), path)
     loaded: Any = load_program(path, classes=[Held])
