@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from sigwire.modules.predict import Predict
     from sigwire.modules.preview.history import history, inspect_history
     from sigwire.modules.preview.whole_program import check, preview_all
+    from sigwire.modules.programs.files import load_program, save_program
     from sigwire.modules.sampling.best_of_n import BestOfN
     from sigwire.modules.sampling.multi_chain import MultiChainComparison
     from sigwire.modules.sampling.refine import Refine
@@ -125,23 +126,23 @@ __all__ = [
     "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
     "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
-    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot",
-    "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "McpServerError", "Message", "MetricError",
-    "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport",
-    "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview",
-    "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta",
-    "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive",
-    "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError",
-    "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart",
-    "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult",
-    "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch",
-    "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match", "answer_passage_match", "bfcl_match",
-    "cache", "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline",
-    "em_score", "ensure_signature", "f1_score", "history", "hotpot_f1_score", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_records", "log_to_stderr",
-    "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
-    "pairwise_judge", "precision_score", "preview_all", "prices", "settings", "split_examples", "tool_call_match",
-    "track_usage", "within",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
+    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "McpServerError",
+    "Message", "MetricError", "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted",
+    "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict",
+    "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned",
+    "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat",
+    "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError",
+    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
+    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
+    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
+    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match",
+    "answer_passage_match", "bfcl_match", "cache", "check", "compare", "configure", "configure_cache", "contains",
+    "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "history", "hotpot_f1_score",
+    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program",
+    "load_records", "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools",
+    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "preview_all", "prices", "save_program",
+    "settings", "split_examples", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -204,6 +205,7 @@ _NAMES_BY_MODULE = {
     "sigwire.modules.batch": "BatchRun",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
+    "sigwire.modules.programs.files": "load_program save_program",
     "sigwire.modules.preview.history": "history inspect_history",
     "sigwire.modules.preview.whole_program": "check preview_all",
     "sigwire.modules.agents.react": "ReAct",

@@ -57,7 +57,7 @@ CALLED_BY_USERS = {
         "format_user_message_content", "parse",
     },
     "module": {
-        "abatch", "batch", "dump_state", "get_config", "get_lm", "history", "inspect_history", "load", "load_result",
+        "abatch", "batch", "dump_state", "export", "get_config", "get_lm", "history", "inspect_history", "load", "load_result",
         "load_state", "map_named_predictors", "named_parameters", "named_predictors", "named_sub_modules", "parameters",
         "predictors", "prepare_state", "preview", "reset", "reset_copy", "save", "session", "set_lm", "show",
         "update_config",

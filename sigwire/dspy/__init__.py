@@ -23,8 +23,8 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        COPRO, EM, F1, GEPA, KNN, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio, BaseCallback,
-        BatchRun, BestOfN, BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna,
+        COPRO, EM, F1, GEPA, KNN, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio,
+        BaseCallback, BatchRun, BestOfN, BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna,
         BootstrapFewShotWithRandomSearch, BootstrapRS, Budget, BudgetSpent, CallReport, CallerError, Capabilities,
         ChatSession, Choice, Code, Comparison, CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered,
         ContextWindowExceededError, DataSplit, DemoWarning, Embedder, Embeddings, EmbeddingsWithScores, EmptyResponse,
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
         ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__, agreement,
         answer_exact_match, answer_passage_match, bfcl_match, check, compare, configure_cache, contains, current_call,
         deadline, em_score, ensure_signature, f1_score, history, hotpot_f1_score, inspect_history,
-        is_retryable_lm_error, json_match, limits, load_bfcl, load_examples, load_records, log_to_stderr, majority,
-        majority_judge, make_signature, matches_schema, mcp_tools, normalize_text, outputs_of, pairwise_judge,
-        precision_score, preview_all, prices, split_examples, tool_call_match, track_usage, within,
+        is_retryable_lm_error, json_match, limits, load_bfcl, load_examples, load_program, load_records, log_to_stderr,
+        majority, majority_judge, make_signature, matches_schema, mcp_tools, normalize_text, outputs_of,
+        pairwise_judge, precision_score, preview_all, prices, save_program, split_examples, tool_call_match,
+        track_usage, within,
     )  # fmt: skip
     from sigwire.dspy import evaluate, streaming, teleprompt
     from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
@@ -94,10 +95,11 @@ __all__ = [
     "__version__", "agreement", "answer_exact_match", "answer_passage_match", "apply_sync_streaming", "bfcl_match",
     "cache", "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline",
     "em_score", "ensure_signature", "evaluate", "f1_score", "history", "hotpot_f1_score", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_records", "log_to_stderr",
-    "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
-    "pairwise_judge", "precision_score", "preview_all", "prices", "settings", "split_examples", "streamify",
-    "streaming", "streaming_response", "sync_send_to_stream", "teleprompt", "tool_call_match", "track_usage", "within",
+    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program", "load_records",
+    "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools", "normalize_text",
+    "outputs_of", "pairwise_judge", "precision_score", "preview_all", "prices", "save_program", "settings",
+    "split_examples", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "teleprompt",
+    "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).

@@ -25,7 +25,7 @@ INSTEAD: Mapping[str, str] = {
     "Document": "Give documents as an input: a text, a list of pydantic models, or a `File`.",
     "Type": "A pydantic model is a type: its fields and descriptions reach the prompt.",
     "ToolCallResults": "`step.results` of an agent has a `ToolResult` for each call.",
-    "load": "`program.load(path)` loads a JSON file into a program made by the same code; no file holds code.",
+    "load": "`load_program` makes a program of a file of `save_program`; `program.load` loads a state.",
     "load_settings": "Settings are set in code: `configure(...)`.",
     "utils": "`DummyLM` is at the top: `dspy.DummyLM`.",
 }  # fmt: skip

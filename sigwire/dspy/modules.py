@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
-from sigwire.dspy.saving import name_fields, without_text_loop
+from sigwire.dspy.saving import read_state, read_states
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import warn_user
@@ -60,6 +60,9 @@ class Module(module.Module):
     ) -> Any:
         """``batch``, awaited."""
         return await cast(Any, super()).abatch(examples, num_threads, **_with_effect(options))
+
+    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
+        return super()._prepare(read_states(dict(self.named_parameters()), state), unsafe)
 
 
 # DSPy's options of a batch, and the reason where one asks for something that a batch does not do.
@@ -127,7 +130,7 @@ class Predict(Module, predict.Predict[P, S]):
     def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state, with or without field names; returns the change that applies it."""
         if isinstance(state, Mapping) and isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            state = {**state, "signature": name_fields(self.signature, state["signature"])}
+            state = read_state(self.signature, state)
         return super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
@@ -178,9 +181,6 @@ class ReAct(Module, react.ReAct[P, S]):
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
         return {"trajectory": _trajectory(run), **super()._run_fields(run)}
-
-    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
-        return super()._prepare(without_text_loop(state, self.react.dump_state()), unsafe)
 
 
 @dataclass(frozen=True, slots=True)

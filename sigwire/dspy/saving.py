@@ -1,18 +1,64 @@
-"""Reading files that DSPy saved: states without field names, and loops of its ReAct.
+"""Reading files that DSPy saved: states without field names, DSPy's models, and the loops of its agents.
 
-Both functions return a state of the core's form and leave the given state as it is.
+Each function returns a state of the core's form and leaves the given state as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError, warn_user
 
-__all__ = ["name_fields", "without_text_loop"]
+__all__ = ["name_fields", "read_lm", "read_state", "read_states"]
+
+
+def read_states(parameters: Mapping[str, Any], state: Any) -> Any:
+    """Return the state of a program; a loop of DSPy's agents is replaced by the loop of the program, and warns."""
+    if not is_mapping(state):
+        return state
+    read = dict(state)
+    for name, parameter in parameters.items():
+        saved: Any = state.get(name)
+        if _is_foreign_loop(parameter, saved):
+            read[name] = {**parameter.dump_state(), "lm": read_lm(saved.get("lm"))}
+            extraction = f"{name.removesuffix('react')}extract.predict"  # DSPy's ReActV2 has none
+            if extraction in parameters and extraction not in read:
+                read[extraction] = {**parameters[extraction].dump_state(), "lm": read[name]["lm"]}
+            warn_user(
+                f"The saved loop of {name!r} asks for next_thought (DSPy's ReAct: next_tool_name, next_tool_args), which this "
+                "ReAct does not; its instructions and demos were left out, a saved extraction was loaded. Save the program "
+                "again to silence this."
+            )
+        elif is_mapping(saved) and hasattr(parameter, "signature"):
+            with suppress(StateError):  # the parameter raises the error with its name
+                read[name] = read_state(parameter.signature, saved)
+    return read
+
+
+def read_state(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the state of a predictor with this signature."""
+    if is_mapping(saved := state.get("signature")):
+        state = {**state, "signature": name_fields(signature, saved)}
+    return {**state, "lm": read_lm(state["lm"])} if "lm" in state else state
+
+
+def read_lm(state: Any) -> Any:
+    """Return the state of a model: DSPy's ``LM`` is that of the door, a user's class keeps its name.
+
+    >>> read_lm({"_dspy_lm_class": "dspy.clients.lm.LM", "model": "openai/gpt-5-mini", "model_type": "responses"})
+    {'class': 'sigwire.dspy.lm.LM', 'model': 'openai/gpt-5-mini', 'model_type': 'responses'}
+    """
+    if not is_mapping(state) or "class" in state:
+        return state
+    path = state.get("_dspy_lm_class") or _LM
+    given = {name: value for name, value in state.items() if name != "_dspy_lm_class"}
+    return {"class": "sigwire.dspy.lm.LM" if path == _LM else path, **given}
+
+
+_LM = "dspy.clients.lm.LM"
 
 
 def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -37,20 +83,12 @@ def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**state, "fields": named}
 
 
-def without_text_loop(state: Mapping[str, Any], loop: JsonObject) -> Mapping[str, Any]:
-    """Return an agent's state; a loop that asks for a tool by name, as DSPy's does, is replaced by ``loop`` and warns."""
-    if not _is_text_loop(state.get("react")):
-        return state
-    warn_user(
-        "The saved loop asks for next_tool_name and next_tool_args, which this ReAct does not; its instructions and "
-        "demos were left out, the extraction was loaded. Save the program again to silence this."
-    )
-    return {**state, "react": loop}
-
-
-def _is_text_loop(state: Any) -> bool:
+def _is_foreign_loop(parameter: Any, state: Any) -> bool:
+    """Return True if the state of an agent's loop has a field that only loops of DSPy have."""
+    signature = getattr(parameter, "signature", None)
+    if signature is None or signature.spec.calls_field is None or "next_thought" in signature.spec.by_name:
+        return False
     try:
-        texts = [field["description"] for field in state["signature"]["fields"]]
+        return "${next_thought}" in [field["description"] for field in state["signature"]["fields"]]
     except (KeyError, TypeError):
         return False
-    return "${next_tool_name}" in texts

@@ -27,6 +27,7 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
+from sigwire.modules.exports.exportable import Exportable
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
 from sigwire.modules.tree.copying import CopyMemo, copy_value
@@ -50,7 +51,7 @@ M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
 
 
-class Module(ChecksKeywords, Walkable, HasCard):
+class Module(ChecksKeywords, Walkable, Exportable, HasCard):
     """A program: Python code that calls other modules.
 
     ``callbacks`` and the private attributes exist even if a subclass does not call ``super().__init__()``. The parameters of
@@ -426,8 +427,8 @@ class Module(ChecksKeywords, Walkable, HasCard):
         """
         if save_program:
             raise StateError(
-                f"{type(self).__name__} cannot be saved with its code (saving a program): that needs pickle. Save the state "
-                "with save('program.json'), and load it into a program made by the same code."
+                f"{type(self).__name__} cannot be saved with its code (saving a program): that needs pickle. Save its class by "
+                "name, arguments and state with sigwire.save_program(program, 'program.json'), or the state alone with save()."
             )
         saving.write(path, self.dump_state())
 

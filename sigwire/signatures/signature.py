@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
     from sigwire.core.example import Prediction
 
-__all__ = ["Signature", "SignatureMeta", "ensure_signature", "make_signature"]
+__all__ = ["DECLARED", "Signature", "SignatureMeta", "ensure_signature", "make_signature"]
 
 M = TypeVar("M", bound="SignatureMeta")
 SignatureClass: TypeAlias = Any
 """A signature class that was made or edited at run time. No type checker can follow its fields."""
 SignatureLike: TypeAlias = "str | FieldValues | SignatureMeta | type[Signature]"
 
-_SPEC, _DECLARED = "__sigwire_spec__", "__sigwire_declared__"
+_SPEC, DECLARED = "__sigwire_spec__", "__sigwire_declared__"
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(InputField, OutputField))
@@ -346,19 +346,19 @@ def ensure_signature(
 
 def _derive(cls: SignatureMeta, spec: SignatureSpec) -> SignatureClass:
     """Return a new class with another spec. Its base is the class of the source, however many edits lie between."""
-    return _make_class(cls.__dict__.get(_DECLARED, cls), cls.__name__, cls.__module__, cls.__qualname__, spec)
+    return _make_class(cls.__dict__.get(DECLARED, cls), cls.__name__, cls.__module__, cls.__qualname__, spec)
 
 
 def _make_class(origin: SignatureMeta, name: str, module: str, qualname: str, spec: SignatureSpec) -> SignatureClass:
     namespace = {
-        "__doc__": spec.instructions, "__module__": module, "__qualname__": qualname, "__slots__": (), _DECLARED: origin,
+        "__doc__": spec.instructions, "__module__": module, "__qualname__": qualname, "__slots__": (), DECLARED: origin,
     }  # fmt: skip
     return type(origin)(name, (origin,), namespace, spec=spec)
 
 
 def _reduce_class(cls: SignatureMeta) -> str | tuple[Callable[..., SignatureClass], tuple[object, ...]]:
     """Pickle a class that was made at run time by its spec, and any other class by its name."""
-    origin = cls.__dict__.get(_DECLARED)
+    origin = cls.__dict__.get(DECLARED)
     if origin is None:
         return cls.__qualname__
     return _make_class, (origin, cls.__name__, cls.__module__, cls.__qualname__, cls.spec)

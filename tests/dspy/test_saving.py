@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import sigwire.dspy as dspy
 from sigwire.dspy.modules import Module, Predict, ReAct
 from sigwire.dspy.saving import name_fields
 from sigwire.errors import StateError
@@ -63,7 +64,7 @@ def test_fields_without_names_are_matched_by_position(tmp_path: Path) -> None:
 
 def test_a_state_written_by_dspy_loads_into_a_bare_predictor() -> None:
     fields = [{"prefix": "Question:", "description": "${question}"}, {"prefix": "Answer:", "description": "short"}]
-    state = {
+    state: dict[str, Any] = {
         "traces": [],
         "train": [],
         "demos": [],
@@ -91,3 +92,90 @@ def test_a_state_of_the_core_and_one_of_wrong_types_are_left_to_the_core(fields:
 def test_the_core_refuses_fields_without_names_and_names_the_door() -> None:
     with pytest.raises(StateError, match=r"without names .*sigwire\.dspy"):
         core.Predict(QA).load_state({"signature": state_of(4)})
+
+
+# --- files/*.json were written by DSPy 3.4.1: predictor, program, agent (ReAct), second_agent (ReActV2) ------------------
+
+FILES = Path(__file__).parent / "files"
+
+
+class Question(dspy.Signature):
+    """Answer the question."""
+
+    question: str = dspy.InputField(desc="what is asked")
+    k: int = dspy.InputField()
+    answer: str = dspy.OutputField()
+    score: float = dspy.OutputField()
+
+
+def search(query: str) -> str:
+    return query
+
+
+class Program(Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.think = dspy.ChainOfThought("question -> answer")
+        self.steps = [Predict(Question), core.Predict("a -> b: Literal['x', 'y']")]
+        self.agent = ReAct("question -> answer", tools=[search])
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_predictor_of_dspy_loads_texts_demos_and_model(trusted: bool) -> None:
+    predict = Predict(Question)
+    predict.load(FILES / "predictor.json", allow_unsafe_lm_state=trusted)
+    assert predict.signature.instructions == "Learned."
+    assert predict.signature.spec.outputs[0].description == "one word"
+    assert predict.demos == [{"question": "1+1?", "k": 1, "answer": "2", "score": 1.0, "augmented": True}]
+    assert (type(predict.lm), predict.lm.model) == (dspy.LM, "openai/gpt-4o-mini")
+    assert predict.lm.kwargs == {"temperature": 0.3, "max_tokens": 500}
+    assert predict.lm.dump_state().get("base_url") == ("http://localhost:9" if trusted else None)
+
+
+def test_program_of_dspy_loads_every_part_but_the_loop_of_its_agent() -> None:
+    program = Program()
+    loop = program.agent.react.dump_state()
+    with pytest.warns(UserWarning, match=r"saved loop of 'agent\.react'.*next_tool_name"):
+        program.load(FILES / "program.json")
+    assert [len(part.demos) for part in program.predictors()] == [0, 1, 0, 0, 0]
+    assert program.think.predict.signature.instructions == "Given the fields `question`, produce the fields `answer`."
+    assert program.agent.extract.predict.signature.instructions == program.think.predict.signature.instructions
+    assert program.agent.react.dump_state() == loop
+    lm: Any = program.predictors()[1].lm
+    assert (lm.model, lm.model_type, lm.cache, lm.num_retries) == ("openai/gpt-5-mini", "responses", False, 7)
+
+
+def test_agent_of_dspy_keeps_the_model_of_its_loop() -> None:
+    agent = ReAct("question -> answer: int", tools=[search])
+    with pytest.warns(UserWarning, match="next_thought"):
+        agent.load(FILES / "agent.json")
+    assert [part.lm.model for part in agent.predictors()] == ["openai/gpt-4o-mini"] * 2
+
+
+def test_second_agent_of_dspy_loads_without_an_extraction() -> None:
+    agent = ReAct("question -> answer", tools=[search])
+    state = agent.dump_state()
+    with pytest.warns(UserWarning, match="saved loop of 'react'"):
+        agent.load(FILES / "second_agent.json")
+    assert agent.dump_state() == state
+
+
+def test_model_class_of_a_user_in_a_file_of_dspy_is_not_imported() -> None:
+    state = json.loads((FILES / "predictor.json").read_text())
+    state["lm"]["_dspy_lm_class"] = "antigravity.LM"
+    with pytest.raises(StateError, match="loading it would import code"):
+        Predict(Question).load_state(state)
+
+
+def test_field_with_a_name_of_the_loop_loads_as_any_field() -> None:
+    fields = [{"prefix": "Q:", "description": "${q}"}, {"prefix": "Next:", "description": "${next_thought}"}]
+    program = Module()
+    program.ask = Predict("q -> next_thought")  # type: ignore[attr-defined]
+    program.load_state({"ask": {"signature": {"instructions": "Old.", "fields": fields}, "demos": [], "lm": None}})
+    assert program.predictors()[0].signature.instructions == "Old."
+
+
+@pytest.mark.parametrize("state", [[], "text", {"react": 3, "extract.predict": {}}, {"react": {"signature": []}}])
+def test_state_of_wrong_types_is_refused_by_an_agent(state: Any) -> None:
+    with pytest.raises(StateError):
+        ReAct("question -> answer", tools=[search]).load_state(state)

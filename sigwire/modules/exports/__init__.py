@@ -1,0 +1,1 @@
+"""Exports: the request of a call as data for code without sigwire."""
