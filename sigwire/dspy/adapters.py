@@ -24,12 +24,19 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
 from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
-from sigwire.core.response import Choice
+from sigwire.core.response import Choice, Response
+from sigwire.dspy.paths import add_paths
+from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
+from sigwire.dspy.types import Audio, Code, File, History, Image, Reasoning, Type
 from sigwire.errors import warn_user
+from sigwire.lm.base import LanguageModel
 from sigwire.lm.openai_dicts import decode_messages, encode_messages
 from sigwire.signatures.signature import SignatureClass
 
-__all__ = ["Adapter", "ChatAdapter", "JSONAdapter", "TwoStepAdapter", "XMLAdapter"]
+__all__ = [
+    "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "File", "History", "Image", "JSONAdapter", "Reasoning",
+    "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter",
+]  # fmt: skip
 
 _NO_FALLBACK = (
     "use_json_adapter_fallback=True has no effect: one call is one request. An answer that is a JSON object is read as it "
@@ -119,6 +126,54 @@ class Adapter(base.Adapter):
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan that uses the overridden methods."""
         return _HookedPlan(setup, self) if self._hooks else super().make_plan(setup)
+
+    def __call__(  # type: ignore[override]
+        self,
+        lm: LanguageModel,
+        lm_kwargs: Mapping[str, Any],
+        signature: SignatureClass,
+        demos: Sequence[object],
+        inputs: FieldValues,
+    ) -> list[dict[str, Any]]:
+        """Ask a model once; return the fields of each choice. Raises what ``Predict`` raises.
+
+        >>> from sigwire.lm.fake import FakeLM
+        >>> from sigwire.signatures import Signature
+        >>> ChatAdapter()(FakeLM([{"answer": "4"}]), {}, Signature("question -> answer"), [], {"question": "2+2?"})
+        [{'answer': '4'}]
+        """
+        request, read = self._exchange(lm, lm_kwargs, signature, demos, inputs)
+        return read(lm.respond(request))
+
+    async def acall(
+        self,
+        lm: LanguageModel,
+        lm_kwargs: Mapping[str, Any],
+        signature: SignatureClass,
+        demos: Sequence[object],
+        inputs: FieldValues,
+    ) -> list[dict[str, Any]]:
+        """``adapter(...)``, awaited."""
+        request, read = self._exchange(lm, lm_kwargs, signature, demos, inputs)
+        return read(await lm.arespond(request))
+
+    def _exchange(
+        self,
+        lm: LanguageModel,
+        lm_kwargs: Mapping[str, Any],
+        signature: SignatureClass,
+        demos: Sequence[object],
+        inputs: FieldValues,
+    ) -> tuple[Request, Callable[[Response], list[dict[str, Any]]]]:
+        """Return the request, and the function that reads its response."""
+        plan = self.plan(signature, lm.capabilities)
+        request = plan.format(inputs, demos, dict(lm_kwargs) or None)
+        tools = plan.tools_of(inputs)
+
+        def read(response: Response) -> list[dict[str, Any]]:
+            return [dict(plan.parse(choice).fields) for choice in plan.normalize(response, tools).choices]
+
+        return request, read
 
     def _call(self, signature: SignatureClass) -> _InUse:
         """Return the running call, or one without demos and inputs."""
@@ -297,6 +352,11 @@ class JSONAdapter(Adapter, json.JSONAdapter):  # pyright: ignore[reportIncompati
 
 
 @dataclass(frozen=True)
+class BAMLAdapter(JSONAdapter):
+    """``JSONAdapter`` by the name of DSPy's adapter with compact types, which are the default of every adapter here."""
+
+
+@dataclass(frozen=True)
 class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.XMLAdapter`` with DSPy's options and methods."""
 
@@ -308,3 +368,9 @@ class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  #
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
         _HOOKS, "override them in an adapter of one step, such as ChatAdapter"
     )
+
+
+add_paths(__name__, "base baml_adapter chat_adapter json_adapter two_step_adapter utils xml_adapter")
+_TYPES = "audio base_type citation code document file history image reasoning"
+add_paths("sigwire.dspy.types", " ".join(["types", *(f"types.{name}" for name in _TYPES.split())]), __name__)
+add_paths("sigwire.dspy.tools", "types.tool", __name__)

@@ -17,7 +17,8 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Choice
+from sigwire.core.response import Choice, Response
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
 from sigwire.lm.fake import FakeLM
@@ -93,7 +94,8 @@ class BaseLM(base.BaseLM):
 class LM(BaseLM, client.LM):
     """``sigwire.LM`` with DSPy's options; every other option is that of ``sigwire.LM``.
 
-    Raises ``ConfigurationError`` for a ``model_type`` other than "chat" and "responses".
+    A subclass that answers itself may have any name as its model. Raises ``ConfigurationError`` for a ``model_type`` other
+    than "chat" and "responses".
 
     >>> lm = LM("openai/gpt-5-mini", "responses", 1.0, 20_000, rollout_id=3)
     >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"]
@@ -119,14 +121,59 @@ class LM(BaseLM, client.LM):
         **kwargs: Any,
     ) -> None:
         kwargs = dict(wrap_secrets(kwargs))
+        self._answers_itself = bool(self._overrides) and not _is_known(model)
+        if self._answers_itself:
+            base.BaseLM.__init__(
+                self, model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
+                num_retries=num_retries, **kwargs,
+            )  # fmt: skip
+            self.model_type = model_type
+            return
         wire = wire or _wire_of(model_type, model)
         super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes; see ``sigwire.LM.copy``."""
+        if self._answers_itself:
+            return base.BaseLM.copy(self, **updates)
         if "model_type" in updates:
             updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
         return super().copy(**updates)
+
+    def dump_state(self) -> JsonObject:
+        """Return what is needed to build the model again, as JSON and without secrets."""
+        if self._answers_itself:
+            return {**base.BaseLM.dump_state(self), "model_type": self.model_type}
+        return super().dump_state()
+
+    def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
+        """Raise ``ConfigurationError`` for an option that the model does not take; a subclass may take any."""
+        if not self._answers_itself:
+            super().check_options(options, stage)
+
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        if self._answers_itself:
+            find_provider(self.model)  # raises for the unknown model
+        return super()._steps(request, streamed=streamed)
+
+    def __getstate__(self) -> dict[str, object]:
+        return base.BaseLM.__getstate__(self) if self._answers_itself else super().__getstate__()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        if state.get("_answers_itself"):
+            self.__dict__.update(state)
+        else:
+            super().__setstate__(state)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of the model."""
+        return base.BaseLM.capabilities.__get__(self) if self._answers_itself else super().capabilities
+
+    @capabilities.setter
+    def capabilities(self, capabilities: Capabilities) -> None:
+        parent: Any = base.BaseLM if self._answers_itself else client.LM
+        parent.capabilities.__set__(self, capabilities)
 
 
 _WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
@@ -140,6 +187,14 @@ def _wire_of(model_type: str, model: str) -> str | None:
         )
     wire = _WIRES[model_type]
     return None if wire is None or find_provider(model)[0].backend else wire
+
+
+def _is_known(model: str) -> bool:
+    try:
+        find_provider(model)
+    except ConfigurationError:
+        return False
+    return True
 
 
 class DummyLM(FakeLM, BaseLM):

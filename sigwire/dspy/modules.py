@@ -2,6 +2,7 @@
 
 Module                           map_named_predictors, reset_copy, batch with DSPy's options
 Predict, ChainOfThought, ReAct   the same; Predict has get_config and update_config and reads states of DSPy
+ReActV2                          ReAct with its termination reasons
 AgentRun                         trajectory
 
 A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
@@ -18,7 +19,7 @@ from sigwire.core.example import Example, Prediction
 from sigwire.dspy.saving import name_fields, without_text_loop
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
-from sigwire.errors import warn_user
+from sigwire.errors import ConfigurationError, warn_user
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.agents import react, run
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
@@ -26,7 +27,7 @@ from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
 if TYPE_CHECKING:
     from sigwire.signatures.signature import Signature
 
-__all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct"]
+__all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct", "ReActV2"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -181,6 +182,34 @@ class ReAct(Module, react.ReAct[P, S]):
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
         return super()._prepare(without_text_loop(state, self.react.dump_state()), unsafe)
+
+
+class ReActV2(ReAct[P, S]):
+    """``ReAct`` with the names of DSPy's second agent: ``history``, and ``termination_reason`` "submit" or "forced_submit".
+
+    Raises ``ConfigurationError`` for a signature or tool with a name that the agent uses itself.
+
+    >>> from sigwire.core.tools.calls import ToolCall
+    >>> from sigwire.lm.fake import FakeLM
+    >>> agent = ReActV2("question -> answer", tools=[len])
+    >>> agent.set_lm(FakeLM([ToolCall("a", "submit", {"answer": "yes"})]))
+    >>> agent(question="Is it?").termination_reason
+    'submit'
+    """
+
+    def __init__(self, signature: Any, tools: Any = (), max_iters: int = 20, **options: Any) -> None:
+        super().__init__(signature, tools, max_iters, **options)
+        used = {"history", "termination_reason"} & self.signature.output_fields.keys()
+        used |= {"history", "tools"} & self.signature.input_fields.keys()
+        used |= {"submit"} & self.toolbox.tools.keys()
+        if used:
+            raise ConfigurationError(
+                f"{', '.join(sorted(used))} is reserved by ReActV2 (making it). Rename the field or the tool."
+            )
+
+    def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
+        reason = "submit" if run.termination_reason == "submit" else "forced_submit"
+        return {**super()._run_fields(run), "termination_reason": reason}
 
 
 @dataclass(frozen=True, slots=True)
