@@ -16,6 +16,8 @@ from dataclasses import InitVar, dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
+from pydantic import TypeAdapter
+
 from sigwire.adapters import base, chat, json, two_step, xml
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
@@ -31,11 +33,12 @@ from sigwire.dspy.types import Audio, Code, File, History, Image, Reasoning, Typ
 from sigwire.errors import warn_user
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.openai_dicts import decode_messages, encode_messages
-from sigwire.signatures.signature import SignatureClass
+from sigwire.signatures.declarations import OutputField
+from sigwire.signatures.signature import SignatureClass, make_signature
 
 __all__ = [
     "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "File", "History", "Image", "JSONAdapter", "Reasoning",
-    "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter",
+    "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter", "parse_value",
 ]  # fmt: skip
 
 _NO_FALLBACK = (
@@ -55,6 +58,7 @@ _TEXT_HOOKS = (
     "format_user_message_content",
 )  # fmt: skip
 _HOOKS = (*_MESSAGE_HOOKS, *_TEXT_HOOKS, "parse")
+CALLS = ("__call__", "acall")
 _Dicts: TypeAlias = list[dict[str, Any]]
 
 
@@ -93,7 +97,7 @@ class Adapter(base.Adapter):
     'Be brief.'
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(_HOOKS, "")
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys((*_HOOKS, *CALLS), "")
     _hooks: ClassVar[frozenset[str]] = frozenset()
 
     use_native_function_calling: InitVar[bool | None] = None
@@ -117,6 +121,11 @@ class Adapter(base.Adapter):
             warn_user(_NO_FALLBACK)
         if native_response_types:
             warn_user(_NO_NATIVE_TYPES)
+
+    def own_call(self) -> Callable[..., Any] | None:
+        """Return the overridden ``__call__``, or ``acall``, that a ``Predict`` of the door calls; ``None`` without one."""
+        mine = (getattr(self, name) for name in CALLS if getattr(type(self), name) is not getattr(Adapter, name))
+        return next(mine, None)
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return the layout of the adapter; sections for an adapter that overrides methods of DSPy only."""
@@ -371,6 +380,20 @@ class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  #
 
 
 add_paths(__name__, "base baml_adapter chat_adapter json_adapter two_step_adapter utils xml_adapter")
+
+
+def parse_value(value: object, annotation: Any) -> Any:
+    """Return a value of the type, read as a field of an answer is read. Raises ``AdapterParseError``, or ``ValueError``.
+
+    >>> parse_value("[1, 2]", list[int]), parse_value("4", int), parse_value("no", bool)
+    ([1, 2], 4, False)
+    """
+    if not isinstance(value, str):
+        return str(value) if annotation is str else TypeAdapter(annotation).validate_python(value)
+    signature = make_signature({"value": (annotation, OutputField())}, "Read the value.")
+    return ChatAdapter().parse(signature, f"[[ ## value ## ]]\n{value}\n\n[[ ## completed ## ]]")["value"]
+
+
 _TYPES = "audio base_type citation code document file history image reasoning"
 add_paths("sigwire.dspy.types", " ".join(["types", *(f"types.{name}" for name in _TYPES.split())]), __name__)
 add_paths("sigwire.dspy.tools", "types.tool", __name__)

@@ -18,6 +18,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
+from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
@@ -26,7 +27,10 @@ from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
 
-__all__ = ["LM", "BaseLM", "DummyLM"]
+__all__ = ["LM", "SCRIPTED_FINISH", "BaseLM", "DummyLM"]
+
+SCRIPTED_FINISH = "finish"
+"""The mark of a ``submit`` call that a script of DSPy wrote as ``next_tool_name="finish"``."""
 
 
 class BaseLM(base.BaseLM):
@@ -202,7 +206,8 @@ class DummyLM(FakeLM, BaseLM):
 
     ``answers`` is a list of field dicts, used up one per choice (then every answer is "No more responses"); or a dict
     from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
-    those of the request. ``reasoning`` adds reasoning beside each answer.
+    those of the request. A script of DSPy for ``ReAct`` works: ``next_thought``, ``next_tool_name``, ``next_tool_args`` are
+    a call, and ``finish`` submits the fields of the next answer. ``reasoning`` adds reasoning beside each answer.
 
     >>> lm = DummyLM([{"answer": "red"}])
     >>> print(lm("What color?")[0])
@@ -238,10 +243,22 @@ class DummyLM(FakeLM, BaseLM):
     def _dummy_answer(self, request: Request) -> Choice:
         text = _matching_answer(request.messages) if self.follow_examples else None
         if text is None:
-            choice = self._fields_choice(self._fields(request))
+            fields = self._fields(request)
+            scripted = "next_tool_name" in fields and not any(
+                "next_tool_name" in part.text for part in request.messages
+            )
+            choice = self._scripted_call(fields, request) if scripted else self._fields_choice(fields)
         else:
             choice = Choice(text)
         return replace(choice, reasoning="This is scripted reasoning." if self.reasoning else None)
+
+    def _scripted_call(self, fields: Mapping[str, Any], request: Request) -> Choice:
+        name, arguments, mark = fields["next_tool_name"], fields.get("next_tool_args"), None
+        if name == "finish":
+            name, mark = "submit", SCRIPTED_FINISH
+            arguments = {name: value for name, value in self._fields(request).items() if name != "reasoning"}
+        call = replace(ToolCall.read("", name, arguments), provider_data=mark)
+        return Choice(fields.get("next_thought", ""), number_calls([call]), finish_reason="tool_calls")
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
         nothing = {"answer": "No more responses"}

@@ -16,13 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
+from sigwire.dspy.adapters import Adapter
+from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.saving import name_fields, without_text_loop
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.agents import react, run
+from sigwire.modules.ask import resolve_lm
+from sigwire.modules.calling import called_steps
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
+from sigwire.settings import current
 
 if TYPE_CHECKING:
     from sigwire.signatures.signature import Signature
@@ -116,6 +121,20 @@ class Predict(Module, predict.Predict[P, S]):
             if isinstance(value, core.ToolCalls):
                 prediction[name] = ToolCalls.of(value)
         return prediction
+
+    def _signature_steps(
+        self, signature: Any, reader: Any, given: dict[str, object], specials: Mapping[str, Any]
+    ) -> Steps[Prediction]:
+        values = current()
+        call = values.adapter.own_call() if isinstance(values.adapter, Adapter) else None
+        if call is None:
+            return (yield from super()._signature_steps(signature, reader, given, specials))
+        inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
+        lm = resolve_lm(self.lm if specials.get("lm") is None else specials["lm"], type(self).__name__)
+        config = {**self.config, **(specials.get("config") or {})}
+        demos = list(self.demos if specials.get("demos") is None else specials["demos"])
+        outputs = yield from called_steps(call, (lm, config, signature, demos, dict(inputs)), {})
+        return Prediction.from_completions(outputs, signature=signature)
 
     def update_config(self, **config: Any) -> None:
         """Merge request options over the module's."""
@@ -229,8 +248,9 @@ def _trajectory(run: run.AgentRun) -> dict[str, Any]:
         thought = step.thought
         for call, result in zip(step.calls, step.results, strict=False):
             flat[f"thought_{number}"], thought = thought, ""
-            flat[f"tool_name_{number}"] = call.name
-            flat[f"tool_args_{number}"] = call.arguments if call.arguments is not None else {}
+            finished = call.provider_data == SCRIPTED_FINISH
+            flat[f"tool_name_{number}"] = "finish" if finished else call.name
+            flat[f"tool_args_{number}"] = {} if finished or call.arguments is None else call.arguments
             flat[f"observation_{number}"] = result.content
             number += 1
     return flat

@@ -1,7 +1,7 @@
 """DSPy's types of fields that the core has no name for: ``Document``, ``Citations`` and the base ``Type``.
 
-Each is a pydantic model: its fields and descriptions reach the prompt, and an answer is validated by it. A subclass of
-``Type`` with its own ``format`` is shown to the model by the result of that method where it is a text.
+Each is a pydantic model: its fields and descriptions reach the prompt as JSON, and an answer is validated by it. ``format``
+is for the program: the prompt does not use it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Type(pydantic.BaseModel):
     """
 
     def format(self) -> Any:
-        """Return the value as the model sees it."""
+        """Return the value as JSON."""
         return self.model_dump(mode="json")
 
     @classmethod

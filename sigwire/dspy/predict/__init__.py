@@ -9,11 +9,14 @@ from sigwire.modules.parallel import Parallel
 from sigwire.modules.sampling.best_of_n import BestOfN
 from sigwire.modules.sampling.multi_chain import MultiChainComparison
 from sigwire.modules.sampling.refine import Refine
+from sigwire.optimizers.rules.ensemble import majority
 from sigwire.retrieval.knn import KNN
 
 __all__ = [
     "KNN", "BestOfN", "ChainOfThought", "MultiChainComparison", "Parallel", "Predict", "ReAct", "ReActV2", "Refine",
-    "Tool",
+    "Tool", "majority",
 ]  # fmt: skip
 
-add_paths(__name__, "best_of_n chain_of_thought knn multi_chain_comparison parallel predict react react_v2 refine")
+add_paths(
+    __name__, "aggregation best_of_n chain_of_thought knn multi_chain_comparison parallel predict react react_v2 refine"
+)
