@@ -136,7 +136,7 @@ class Adapter(base.Adapter):
         """Return a plan that uses the overridden methods."""
         return _HookedPlan(setup, self) if self._hooks else super().make_plan(setup)
 
-    def __call__(  # type: ignore[override]
+    def __call__(
         self,
         lm: LanguageModel,
         lm_kwargs: Mapping[str, Any],

@@ -16,7 +16,7 @@ from sigwire.signatures.types.history import History
 from sigwire.signatures.types.media import Audio, Image
 from sigwire.signatures.types.text import Code, Reasoning
 
-__all__ = ["Audio", "Citation", "Citations", "Code", "Document", "File", "History", "Image", "Reasoning", "Type"]
+__all__ = ["Audio", "Citations", "CitedText", "Code", "Document", "File", "History", "Image", "Reasoning", "Type"]
 
 
 class File(media.File):
@@ -98,7 +98,7 @@ class Document(Type):
         return f"Document({title}{len(self.data)} chars)"
 
 
-class Citation(Type):
+class CitedText(Type):
     """A quotation and where it stands."""
 
     type: str = "char_location"
@@ -126,8 +126,8 @@ class Citations(Type):
     ('Tea', 1)
     """
 
-    Citation: ClassVar[type[Citation]] = Citation
-    citations: list[Citation]
+    Citation: ClassVar[type[CitedText]] = CitedText
+    citations: list[CitedText]
 
     @classmethod
     def from_dict_list(cls, citations_dicts: Iterable[Mapping[str, Any]]) -> Self:
@@ -147,11 +147,11 @@ class Citations(Type):
         """Return the citations as dicts."""
         return [citation.format() for citation in self.citations]
 
-    def __iter__(self) -> Iterator[Citation]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __iter__(self) -> Iterator[CitedText]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         return iter(self.citations)
 
     def __len__(self) -> int:
         return len(self.citations)
 
-    def __getitem__(self, index: int) -> Citation:
+    def __getitem__(self, index: int) -> CitedText:
         return self.citations[index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event, Lock
 from typing import Any, TypeVar
 
@@ -48,7 +49,7 @@ class ParallelExecutor(ChecksKeywords):
         self._stop.clear()
         items: Sequence[T] = list(data)
         with ThreadPoolExecutor(self.num_threads, "sigwire-dspy") as pool:
-            results = list(pool.map(bind(lambda pair: self._one(function, *pair)), enumerate(items)))
+            results = list(pool.map(bind(partial(self._one, function)), range(len(items)), items))
         self.failed_indices.sort()
         if self._stop.is_set():
             raise self.exceptions_map[self.failed_indices[-1]]
