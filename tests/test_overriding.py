@@ -40,7 +40,9 @@ USED = {
         "plan",
         "compile",
         "make_plan",
-    },  # tests/dspy/test_adapters.py overrides those of DSPy
+        "__call__",
+        "acall",
+    },  # tests/dspy/test_adapters.py and test_calls.py override those of DSPy
     "module": {"forward", "aforward", "steps"},
     "tool": {"bind", "parameters", "spec"},
 }

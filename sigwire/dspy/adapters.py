@@ -24,7 +24,7 @@ from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
-from sigwire.core.record import FieldValues
+from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.dspy.paths import add_paths
@@ -58,7 +58,7 @@ _TEXT_HOOKS = (
     "format_user_message_content",
 )  # fmt: skip
 _HOOKS = (*_MESSAGE_HOOKS, *_TEXT_HOOKS, "parse")
-CALLS = ("__call__", "acall")
+_CALLS = ("__call__", "acall")
 _Dicts: TypeAlias = list[dict[str, Any]]
 
 
@@ -97,7 +97,7 @@ class Adapter(base.Adapter):
     'Be brief.'
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys((*_HOOKS, *CALLS), "")
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys((*_HOOKS, *_CALLS), "")
     _hooks: ClassVar[frozenset[str]] = frozenset()
 
     use_native_function_calling: InitVar[bool | None] = None
@@ -122,11 +122,6 @@ class Adapter(base.Adapter):
         if native_response_types:
             warn_user(_NO_NATIVE_TYPES)
 
-    def own_call(self) -> Callable[..., Any] | None:
-        """Return the overridden ``__call__``, or ``acall``, that a ``Predict`` of the door calls; ``None`` without one."""
-        mine = (getattr(self, name) for name in CALLS if getattr(type(self), name) is not getattr(Adapter, name))
-        return next(mine, None)
-
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return the layout of the adapter; sections for an adapter that overrides methods of DSPy only."""
         own: Layout | None = cast(Any, super()).layout(visible, capabilities)
@@ -139,11 +134,11 @@ class Adapter(base.Adapter):
     def __call__(
         self,
         lm: LanguageModel,
-        lm_kwargs: Mapping[str, Any],
+        lm_kwargs: FieldValues,
         signature: SignatureClass,
         demos: Sequence[object],
         inputs: FieldValues,
-    ) -> list[dict[str, Any]]:
+    ) -> _Dicts:
         """Ask a model once; return the fields of each choice. Raises what ``Predict`` raises.
 
         >>> from sigwire.lm.fake import FakeLM
@@ -157,11 +152,11 @@ class Adapter(base.Adapter):
     async def acall(
         self,
         lm: LanguageModel,
-        lm_kwargs: Mapping[str, Any],
+        lm_kwargs: FieldValues,
         signature: SignatureClass,
         demos: Sequence[object],
         inputs: FieldValues,
-    ) -> list[dict[str, Any]]:
+    ) -> _Dicts:
         """``adapter(...)``, awaited."""
         request, read = self._exchange(lm, lm_kwargs, signature, demos, inputs)
         return read(await lm.arespond(request))
@@ -169,17 +164,17 @@ class Adapter(base.Adapter):
     def _exchange(
         self,
         lm: LanguageModel,
-        lm_kwargs: Mapping[str, Any],
+        lm_kwargs: FieldValues,
         signature: SignatureClass,
         demos: Sequence[object],
         inputs: FieldValues,
-    ) -> tuple[Request, Callable[[Response], list[dict[str, Any]]]]:
+    ) -> tuple[Request, Callable[[Response], _Dicts]]:
         """Return the request, and the function that reads its response."""
         plan = self.plan(signature, lm.capabilities)
         request = plan.format(inputs, demos, dict(lm_kwargs) or None)
         tools = plan.tools_of(inputs)
 
-        def read(response: Response) -> list[dict[str, Any]]:
+        def read(response: Response) -> _Dicts:
             return [dict(plan.parse(choice).fields) for choice in plan.normalize(response, tools).choices]
 
         return request, read
@@ -263,6 +258,14 @@ class Adapter(base.Adapter):
         """Return the outputs as the model should write them. Missing outputs are omitted."""
         layout = self._call(signature).layout
         return type(layout).write(layout, outputs)
+
+
+def own_call(adapter: object) -> object:
+    """Return the overridden ``__call__``, or ``acall``, that a ``Predict`` of the door calls; ``None`` without one."""
+    if not isinstance(adapter, Adapter):
+        return None
+    mine = (getattr(adapter, name) for name in _CALLS if getattr(type(adapter), name) is not getattr(Adapter, name))
+    return next(mine, None)
 
 
 class _Sections(NamedTuple):
@@ -382,7 +385,7 @@ class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  #
 add_paths(__name__, "base baml_adapter chat_adapter json_adapter two_step_adapter utils xml_adapter")
 
 
-def parse_value(value: object, annotation: Any) -> Any:
+def parse_value(value: object, annotation: FieldValue) -> FieldValue:
     """Return a value of the type, read as a field of an answer is read. Raises ``AdapterParseError``, or ``ValueError``.
 
     >>> parse_value("[1, 2]", list[int]), parse_value("4", int), parse_value("no", bool)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
-from sigwire.dspy.adapters import Adapter
+from sigwire.dspy.adapters import own_call
 from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.saving import name_fields, without_text_loop
 from sigwire.dspy.tools import Tool, ToolCalls
@@ -30,7 +30,9 @@ from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
 from sigwire.settings import current
 
 if TYPE_CHECKING:
-    from sigwire.signatures.signature import Signature
+    from sigwire.modules.agents.toolbox import ToolsLike
+    from sigwire.modules.inputs import InputReader
+    from sigwire.signatures.signature import Signature, SignatureMeta
 
 __all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct", "ReActV2"]
 
@@ -123,15 +125,15 @@ class Predict(Module, predict.Predict[P, S]):
         return prediction
 
     def _signature_steps(
-        self, signature: Any, reader: Any, given: dict[str, object], specials: Mapping[str, Any]
+        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, Any]
     ) -> Steps[Prediction]:
         values = current()
-        call = values.adapter.own_call() if isinstance(values.adapter, Adapter) else None
+        call = own_call(values.adapter)
         if call is None:
             return (yield from super()._signature_steps(signature, reader, given, specials))
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
         lm = resolve_lm(self.lm if specials.get("lm") is None else specials["lm"], type(self).__name__)
-        config = {**self.config, **(specials.get("config") or {})}
+        config: dict[str, object] = {**self.config, **(specials.get("config") or {})}
         demos = list(self.demos if specials.get("demos") is None else specials["demos"])
         outputs = yield from called_steps(call, (lm, config, signature, demos, dict(inputs)), {})
         return Prediction.from_completions(outputs, signature=signature)
@@ -216,8 +218,10 @@ class ReActV2(ReAct[P, S]):
     'submit'
     """
 
-    def __init__(self, signature: Any, tools: Any = (), max_iters: int = 20, **options: Any) -> None:
-        super().__init__(signature, tools, max_iters, **options)
+    def __init__(
+        self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
+    ) -> None:
+        super().__init__(cast("Callable[P, S]", signature), tools, max_iters, **options)
         used = {"history", "termination_reason"} & self.signature.output_fields.keys()
         used |= {"history", "tools"} & self.signature.input_fields.keys()
         used |= {"submit"} & self.toolbox.tools.keys()
@@ -226,7 +230,7 @@ class ReActV2(ReAct[P, S]):
                 f"{', '.join(sorted(used))} is reserved by ReActV2 (making it). Rename the field or the tool."
             )
 
-    def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
+    def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
         reason = "submit" if run.termination_reason == "submit" else "forced_submit"
         return {**super()._run_fields(run), "termination_reason": reason}
 

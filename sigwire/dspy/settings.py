@@ -12,12 +12,11 @@ from contextvars import ContextVar
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.base import BaseLM
-from sigwire.settings import Settings, SettingsAccess
+from sigwire.settings import Settings, SettingsAccess, SettingValue
 from sigwire.settings import configure as core_configure
 from sigwire.settings import context as core_context
 from sigwire.settings import settings as core_settings
@@ -31,7 +30,7 @@ _INSTEAD: Mapping[str, str] = {
 }
 # Settings of DSPy: the default, the values that fit, and what to do instead of others. Those with one value that fits name
 # what always holds.
-_OWN: Mapping[str, tuple[Any, Callable[[Any], bool], str]] = {
+_OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
     "allow_tool_async_sync_conversion": (True, bool, "Async tools can always be called blocking."),
     "async_max_workers": (8, lambda value: type(value) is int and value > 0, "It is a number above 0."),
     "disable_history": (True, bool, "Modules keep no history unless max_history_size is set."),
@@ -39,11 +38,11 @@ _OWN: Mapping[str, tuple[Any, Callable[[Any], bool], str]] = {
     "rm": (None, lambda value: value is None or callable(value), "It is a function of query and k."),
 }
 _own_defaults = {name: default for name, (default, _, _) in _OWN.items()}
-_own: ContextVar[Mapping[str, Any]] = ContextVar("sigwire_dspy_settings", default={})  # noqa: B039  (never changed)
-_stream: ContextVar[Any] = ContextVar("sigwire_dspy_send_stream", default=None)
+_own: ContextVar[Mapping[str, SettingValue]] = ContextVar("sigwire_dspy_settings", default={})  # noqa: B039  (never changed)
+_stream: ContextVar[SettingValue] = ContextVar("sigwire_dspy_send_stream", default=None)
 
 
-def configure(**values: Any) -> None:
+def configure(**values: SettingValue) -> None:
     """Change defaults for the whole process. Raises ``ConfigurationError`` for an unknown key or an unfit value.
 
     >>> configure(usage_tracker=True)
@@ -56,7 +55,7 @@ def configure(**values: Any) -> None:
 
 
 @contextmanager
-def context(**values: Any) -> Generator[None]:
+def context(**values: SettingValue) -> Generator[None]:
     """Change settings inside the ``with`` block; ``send_stream`` is the stream that a model may send chunks to."""
     stream = values.pop("send_stream", _stream.get())
     own = _take_own(values)
@@ -71,7 +70,7 @@ def context(**values: Any) -> Generator[None]:
             _own.set(before[1])
 
 
-def _take_own(values: dict[str, Any]) -> dict[str, Any]:
+def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
     """Remove the settings that only DSPy has from ``values``; return them. ``callbacks=None`` is no listeners."""
     if name := next((name for name in values if name in _INSTEAD), None):
         known = ", ".join((*sorted(core_settings), *_OWN))
@@ -97,7 +96,7 @@ class DspySettings(SettingsAccess):
     configure = staticmethod(configure)
     context = staticmethod(context)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> SettingValue:
         if name == "send_stream":
             return _stream.get()
         return _own.get().get(name, _own_defaults[name]) if name in _OWN else super().__getattr__(name)
@@ -105,7 +104,7 @@ class DspySettings(SettingsAccess):
     def __setattr__(self, name: str, value: object) -> None:
         configure(**{name: value})
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> SettingValue:
         return getattr(self, name) if name == "send_stream" or name in _OWN else super().__getitem__(name)
 
     def __setitem__(self, name: str, value: object) -> None:
@@ -118,16 +117,16 @@ class DspySettings(SettingsAccess):
         yield from super().__iter__()
         yield from _OWN
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: SettingValue = None) -> SettingValue:
         """Return the value of a key, or ``default`` if there is no such key."""
         return self[name] if name == "send_stream" or name in self else default
 
-    def copy(self) -> dict[str, Any]:
+    def copy(self) -> dict[str, SettingValue]:
         """Return the values as a dict, for ``configure(**values)``."""
         return {name: self[name] for name in self}
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, SettingValue]:
         """The values as a dict."""
         return self.copy()
 
@@ -150,7 +149,7 @@ class DspySettings(SettingsAccess):
         Path(path).write_text(json.dumps(state, indent=2), encoding="utf-8")
 
     @staticmethod
-    def load(path: str | PathLike[str], allow_pickle: bool = False) -> dict[str, Any]:
+    def load(path: str | PathLike[str], allow_pickle: bool = False) -> dict[str, SettingValue]:
         """Return the settings of a file of ``save``. Raises ``StateError`` for any other file, a pickle included."""
         try:
             state = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -161,10 +160,10 @@ class DspySettings(SettingsAccess):
             ) from error
 
 
-_DEFAULTS: Mapping[str, Any] = {**{field.name: field.default for field in fields(Settings)}, **_own_defaults}
+_DEFAULTS: Mapping[str, SettingValue] = {**{field.name: field.default for field in fields(Settings)}, **_own_defaults}
 
 
-def _encode(name: str, value: Any) -> Any:
+def _encode(name: str, value: SettingValue) -> SettingValue:
     if isinstance(value, BaseLM):
         return value.dump_state()
     if isinstance(value, Adapter):
@@ -176,7 +175,7 @@ def _encode(name: str, value: Any) -> Any:
     raise InputError(f"The setting {name!r} is no data (saving the settings). Pass exclude_keys=[{name!r}].")
 
 
-def _decode(name: str, value: Any) -> Any:
+def _decode(name: str, value: SettingValue) -> SettingValue:
     if name == "lm" and value is not None:
         from sigwire.dspy.lm import LM
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from sigwire.core import tools as core
 from sigwire.core.json import JsonObject, JsonValue
@@ -24,6 +24,10 @@ __all__ = [
     "CallFailed", "NamedCall", "NamedResult", "Tool", "ToolCallResults", "ToolCalls",
     "convert_input_schema_to_tool_args",
 ]  # fmt: skip
+
+
+_Members: TypeAlias = Mapping[str, Any]
+"""An object of JSON, or the variables of a function."""
 
 
 class Tool(core.Tool):
@@ -130,14 +134,15 @@ class Tool(core.Tool):
 
 
 def convert_input_schema_to_tool_args(
-    schema: Mapping[str, Any],
+    schema: _Members,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     """Return the schemas, types and descriptions of the arguments in a JSON Schema.
 
     >>> convert_input_schema_to_tool_args({"properties": {"n": {"type": "integer"}}, "required": ["n"]})[2]
     {'n': 'No description provided. (Required)'}
     """
-    found, required = schema.get("properties") or {}, schema.get("required", ())
+    found: Mapping[str, _Members] = schema.get("properties") or {}
+    required = schema.get("required", ())
     args = {name: dict(part) for name, part in found.items()}
     types = {name: _TYPES.get(str(part.get("type")), Any) for name, part in args.items()}
     texts = {name: part.get("description", "No description provided.") for name, part in args.items()}
@@ -149,7 +154,7 @@ _TYPES: Mapping[str, type] = {
 }  # fmt: skip
 
 
-def _schema_of(args: Mapping[str, Any]) -> JsonObject:
+def _schema_of(args: _Members) -> JsonObject:
     required: list[JsonValue] = [name for name, schema in args.items() if "default" not in schema]
     return {"type": "object", "properties": dict(args), **({"required": required} if required else {})}
 
@@ -202,11 +207,13 @@ class NamedCall(core.ToolCall):
         Raises ``InputError`` without such a function, and ``CallFailed`` from the error of the function.
         """
         if functions is None:
-            frame = sys._getframe(1)
-            functions = {**frame.f_globals, **frame.f_locals}
-        elif not isinstance(functions, Mapping):
-            functions = {tool.name: tool for tool in functions}
-        function = functions.get(self.name)
+            frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            known: _Members = {**frame.f_globals, **frame.f_locals}
+        elif isinstance(functions, Mapping):
+            known = cast("_Members", functions)
+        else:
+            known = {tool.name: tool for tool in functions}
+        function = known.get(self.name)
         if function is None:
             raise InputError(
                 f"The function {self.name!r} is not found (executing a tool call). Pass the tools: execute(functions=[...])."
@@ -227,7 +234,7 @@ class ToolCalls(core.ToolCalls):
     __slots__ = ()
     ToolCall: ClassVar[type[NamedCall]] = NamedCall
 
-    def __init__(self, tool_calls: Iterable[core.ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
+    def __init__(self, tool_calls: Iterable[core.ToolCall | _Members] = (), text: str = "") -> None:
         super().__init__(tool_calls, text)
         self._calls = tuple(map(NamedCall.of, self._calls))
 
@@ -242,7 +249,7 @@ class ToolCalls(core.ToolCalls):
         return calls if isinstance(calls, cls) else cls(calls, calls.text)
 
     @classmethod
-    def from_dict_list(cls, calls: Iterable[Mapping[str, Any]]) -> Self:
+    def from_dict_list(cls, calls: Iterable[_Members]) -> Self:
         """Return the calls of ``{"name", "args"}``, ``{"name", "arguments"}`` or ``{"id", "function": {...}}``.
 
         >>> ToolCalls.from_dict_list([{"name": "add", "args": {"a": 1}}])[0].arguments
@@ -260,9 +267,9 @@ class ToolCalls(core.ToolCalls):
         if isinstance(value, core.ToolCalls):
             return cls.of(value)
         if isinstance(value, Mapping):
-            given = cast("Mapping[str, Any]", value)
+            given = cast("_Members", value)
             value = given.get("tool_calls", [given])
-        return cls(cast("Iterable[Mapping[str, Any]]", value))
+        return cls(cast("Iterable[_Members]", value))
 
     def format(self) -> JsonObject:
         """Return the names and arguments of the calls.

@@ -7,7 +7,7 @@ is for the program: the prompt does not use it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import pydantic
 
@@ -17,6 +17,9 @@ from sigwire.signatures.types.media import Audio, Image
 from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = ["Audio", "Citations", "CitedText", "Code", "Document", "File", "History", "Image", "Reasoning", "Type"]
+
+
+_Block: TypeAlias = dict[str, Any]
 
 
 class File(media.File):
@@ -86,7 +89,7 @@ class Document(Type):
     def _read(cls, value: Any) -> Any:
         return {"data": value} if isinstance(value, str) else value
 
-    def format(self) -> list[dict[str, Any]]:
+    def format(self) -> list[_Block]:
         """Return the document as a content block of Anthropic."""
         kind = "base64" if self.media_type == "application/pdf" else "text"
         source = {"type": kind, "media_type": self.media_type, "data": self.data}
@@ -109,7 +112,7 @@ class CitedText(Type):
     end_char_index: int
     supported_text: str | None = None
 
-    def format(self) -> dict[str, Any]:
+    def format(self) -> _Block:
         """Return the fields; titles and supported texts only where they are set."""
         return {
             name: value
@@ -138,12 +141,11 @@ class Citations(Type):
     @classmethod
     def _read(cls, value: Any) -> Any:
         if isinstance(value, list):
-            return {"citations": value}
-        if isinstance(value, Mapping) and "cited_text" in value:
-            return {"citations": [value]}
-        return cast("object", value)
+            return {"citations": cast("list[Any]", value)}
+        is_one = isinstance(value, Mapping) and "cited_text" in value
+        return {"citations": [cast("Any", value)]} if is_one else cast("Any", value)
 
-    def format(self) -> list[dict[str, Any]]:
+    def format(self) -> list[_Block]:
         """Return the citations as dicts."""
         return [citation.format() for citation in self.citations]
 

@@ -43,12 +43,12 @@ def dummy_rm(passages: Sequence[str] = ()) -> Callable[..., list[SimpleNamespace
     >>> dummy_rm(["black tea", "a red car"])("tea", k=1)[0].long_text
     'black tea'
     """
-    if not passages:
-        return lambda query, *, k=0, **options: []
     embed = DummyVectorizer()
-    corpus = embed(passages)
+    corpus = embed(passages) if passages else None
 
     def search(query: str, *, k: int = 3, **options: object) -> list[SimpleNamespace]:
+        if corpus is None:
+            return []
         scores = (corpus @ embed([query])[0]).tolist()
         best = sorted(range(len(passages)), key=lambda index: -scores[index])[:k]
         return [SimpleNamespace(long_text=passages[index], score=scores[index]) for index in best]
