@@ -139,7 +139,7 @@ class LM(BaseLM, client.LM):
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes; see ``sigwire.LM.copy``."""
         if self._answers_itself:
-            return cast("Self", base.BaseLM.copy(self, **updates))
+            return base.BaseLM.copy(self, **updates)  # pyright: ignore[reportReturnType]
         if "model_type" in updates:
             updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
         return super().copy(**updates)

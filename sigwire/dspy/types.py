@@ -141,7 +141,7 @@ class Citations(Type):
     @classmethod
     def _read(cls, value: Any) -> Any:
         if isinstance(value, list):
-            return {"citations": cast("list[Any]", value)}
+            return {"citations": value}  # pyright: ignore[reportUnknownVariableType]
         is_one = isinstance(value, Mapping) and "cited_text" in value
         return {"citations": [cast("Any", value)]} if is_one else cast("Any", value)
 
