@@ -47,12 +47,13 @@ class ParallelExecutor(ChecksKeywords):
     def execute(self, function: Callable[[T], Any], data: Iterable[T]) -> list[Any]:
         """Return the results in the order of the items. Raises the error that makes ``max_errors``."""
         self._stop.clear()
+        self.failed_indices, self.exceptions_map = [], {}
         items: Sequence[T] = list(data)
         with ThreadPoolExecutor(self.num_threads, "sigwire-dspy") as pool:
             results = list(pool.map(bind(partial(self._one, function)), range(len(items)), items))
-        self.failed_indices.sort()
         if self._stop.is_set():
-            raise self.exceptions_map[self.failed_indices[-1]]
+            raise self.exceptions_map[self.failed_indices[self.max_errors - 1]]
+        self.failed_indices.sort()
         return results
 
     def _one(self, function: Callable[[T], Any], index: int, item: T) -> Any:
