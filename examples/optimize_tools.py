@@ -92,7 +92,8 @@ def optimize(model: str, folder: Path) -> None:
     report.show()
     page = folder / f"tools-{model.replace('/', '-')}.html"
     report.to_html(page)
-    print(f"\nThe test: {report.headline}\nThe report: {page}")
+    print(f"\nThe test: {report.headline}")
+    print(f"The report: {page}")
 
 
 if __name__ == "__main__":

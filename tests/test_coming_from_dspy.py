@@ -434,3 +434,66 @@ def _litellm(_: Path) -> None:
         assert dspy.LM("openai/gpt-5-mini", base_url=provider.url("openai"), api_key="any")("Hi") == ["Hello"]
         with pytest.raises(sigwire.ConfigurationError, match=r'pip install "sigwire\[litellm\]"'):
             dspy.LM("some-other-host/model")("Hi")
+
+
+@row("module paths")
+def _module_paths(_: Path) -> None:
+    from sigwire.dspy.adapters.types.tool import Tool  # pyright: ignore
+    from sigwire.dspy.predict.react import ReAct  # pyright: ignore
+
+    from sigwire.dspy.utils.callback import with_callbacks
+
+    assert (Tool, ReAct, with_callbacks) == (dspy.Tool, dspy.ReAct, dspy.with_callbacks)
+
+
+class Doubled(dspy.Module):
+    @dspy.with_callbacks
+    async def aforward(self, n: int) -> int:
+        return 2 * n
+
+
+@row("both forms")
+def _both_forms(_: Path) -> None:
+    assert dspy.syncify(Doubled())(n=2) == asyncio.run(dspy.asyncify(lambda n: 2 * n)(2)) == 4
+    answer = dspy.Predict("documents: list[dspy.Document] -> citations: dspy.Citations")
+    assert answer.signature.output_fields["citations"].annotation is dspy.Citations
+
+
+@row("`settings.save`")
+def _settings_save(path: Path) -> None:
+    with dspy.context(callbacks=[dspy.BaseCallback()], num_threads=3):
+        with pytest.raises(sigwire.InputError, match="exclude_keys"):
+            dspy.settings.save(path / "settings.json")
+        dspy.settings.save(path / "settings.json", exclude_keys=["callbacks", "lm"])
+    assert dspy.load_settings(path / "settings.json") == {"num_threads": 3}
+
+
+class Event(dspy.Type):
+    name: str
+
+    def format(self) -> str:
+        return "another text"
+
+
+@row("types of your own")
+def _types(_: Path) -> None:
+    class Visit(dspy.Signature):
+        event: Event = dspy.InputField()
+        answer: str = dspy.OutputField()
+
+    lm = dspy.DummyLM([{"answer": "Yes."}])
+    dspy.Predict(Visit, lm=lm)(event=Event(name="fair"))
+    assert '{"name":"fair"}' in lm.history[-1]["messages"][-1]["content"]
+
+
+@row("agents of the second kind")
+def _second_agents(_: Path) -> None:
+    agent = dspy.ReActV2("question -> answer: int", tools=[add])
+    agent.set_lm(sigwire.FakeLM([dspy.ToolCall("", "submit", {"answer": 4})]))
+    assert (isinstance(agent, dspy.ReAct), agent(question="2+2?").termination_reason) == (True, "submit")
+
+
+@row("texts")
+def _texts(_: Path) -> None:
+    assert repr(dspy.Example(a=1)) == "Example(a=1)"
+    assert not dspy.Signature("a -> b").instructions.startswith("Given the fields")

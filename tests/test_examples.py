@@ -215,7 +215,9 @@ def test_tuned_descriptions_of_tools_are_better_on_requests_that_the_search_did_
     assert "48 requests for training, 32 for the choice, 40 for the test" in done.stdout
     assert "self.tools.rma_create.desc" in done.stdout
     assert "Open inbound [-RMA.-]{+RMA. " in done.stdout
-    found = re.fullmatch(r"The test: (.*) → (.*) on 40 test rows, .* \[(.*), .*\]", done.stdout.splitlines()[-1])
+    *_, test, report = done.stdout.splitlines()
+    assert "<!doctype html>" in (tmp_path / report.removeprefix("The report: ")).read_text(encoding="utf-8").lower()
+    found = re.fullmatch(r"The test: (.*) → (.*) on 40 test rows, .* \[(.*), .*\]", test)
     assert found is not None
     assert float(found[1]) < float(found[2])
     assert float(found[3]) > 0

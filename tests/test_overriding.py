@@ -40,7 +40,7 @@ USED = {
         "plan",
         "compile",
         "make_plan",
-    },  # tests/dspy/test_adapters.py overrides those of DSPy
+    },  # tests/dspy/test_adapters.py and test_calls.py override those of DSPy
     "module": {"forward", "aforward", "steps"},
     "tool": {"bind", "parameters", "spec"},
 }
@@ -52,7 +52,7 @@ CALLED_BY_USERS = {
         "remaining", "supported_params", "supports_function_calling", "supports_reasoning", "supports_response_schema",
     },
     "adapter": {
-        "format", "format_assistant_message_content", "format_conversation_history", "format_demos",
+        "__call__", "acall", "format", "format_assistant_message_content", "format_conversation_history", "format_demos",
         "format_field_description", "format_field_structure", "format_system_message", "format_task_description",
         "format_user_message_content", "parse",
     },

@@ -10,6 +10,9 @@ patched, and nothing in the core imports the door.
     tools        Tool, ToolCalls                            saving       files that DSPy saved
     cache        DSPy's methods of the cache        evaluate     the names of dspy.evaluate and its metrics
     teleprompt   the optimizers, as in dspy.teleprompt      missing      names of DSPy that are not here, and what is
+    types        Document, Citations, Type, File            paths        DSPy's module paths without a file here
+
+The folders clients, experimental, predict, primitives, retrievers, signatures and utils have the names of DSPy's modules.
 """
 
 from __future__ import annotations
@@ -29,12 +32,12 @@ if TYPE_CHECKING:
         ChatSession, Choice, Code, Comparison, CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered,
         ContextWindowExceededError, DataSplit, DemoWarning, Embedder, Embeddings, EmbeddingsWithScores, EmptyResponse,
         Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult,
-        EventLoopError, Example, ExampleDone, Examples, FakeLM, FieldDelta, FieldEnd, FieldPartial, File, Finished,
-        History, HotPotF1, Image, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError,
-        KNNFewShot, LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured,
-        LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError,
-        LMWarning, LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, McpServerError,
-        Message, MetricError, ModelCall, ModelError, MultiChainComparison, OptimizationInterrupted, OptimizationReport,
+        EventLoopError, Example, ExampleDone, Examples, FakeLM, FieldDelta, FieldEnd, FieldPartial, Finished, History,
+        HotPotF1, Image, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
+        LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
+        LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
+        LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, McpServerError, Message,
+        MetricError, ModelCall, ModelError, MultiChainComparison, OptimizationInterrupted, OptimizationReport,
         Optimizer, OutputField, OutputTruncated, Parallel, PendingCall, Prediction, Preview, Price, ProgramDifference,
         ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refine, Refused, Repair, Request, Response,
         ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1, Signature, SignatureError,
@@ -48,12 +51,18 @@ if TYPE_CHECKING:
         pairwise_judge, precision_score, preview_all, prices, save_program, split_examples, tool_call_match,
         track_usage, within,
     )  # fmt: skip
-    from sigwire.dspy import evaluate, streaming, teleprompt
-    from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
+    from sigwire.dspy import (  # isort: skip
+        adapters, clients, evaluate, experimental, predict, primitives, retrievers, signatures, streaming, teleprompt,
+        utils,
+    )  # fmt: skip
+    from sigwire.dspy.adapters import Adapter, BAMLAdapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
     from sigwire.dspy.cache import cache
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
-    from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
-    from sigwire.dspy.settings import configure, context, settings
+    from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
+    from sigwire.dspy.primitives import BaseModule
+    from sigwire.dspy.retrievers import Retrieve
+    from sigwire.dspy.settings import configure, context, load_settings, settings
+    from sigwire.dspy.signatures import SignatureMeta, infer_prefix
     from sigwire.dspy.streamify import (
         SendStream,
         StatusMessage,
@@ -66,61 +75,85 @@ if TYPE_CHECKING:
         sync_send_to_stream,
     )
     from sigwire.dspy.teleprompt import Teleprompter
-    from sigwire.dspy.tools import Tool, ToolCalls
+    from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
+    from sigwire.dspy.types import Citations, Document, File, Type
+    from sigwire.dspy.utils.both_forms import asyncify, syncify
+    from sigwire.dspy.utils.callback import with_callbacks
+    from sigwire.dspy.utils.exceptions import (  # isort: skip
+        DSPyError, LMAuthError, LMConfigurationError, LMNotConfiguredError, LMProviderError, LMStreamAssemblyError,
+        LMUnsupportedFeatureError,
+    )  # fmt: skip
 
 __all__ = [
     "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
-    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BestOfN", "BetterTogether",
-    "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget",
-    "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "ChatSession",
-    "Choice", "Code", "Comparison", "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DataSplit", "DemoWarning", "DummyLM", "Embedder", "Embeddings",
-    "EmbeddingsWithScores", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
-    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM",
-    "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules",
-    "InputError", "InputField", "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot",
-    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
-    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
-    "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2",
-    "MalformedToolCall", "McpServerError", "Message", "MetricError", "ModelCall", "ModelError", "Module",
-    "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
-    "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview", "Price", "ProgramDifference",
-    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair",
-    "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused",
-    "SemanticF1", "SendStream", "Signature", "SignatureError", "SigwireError", "StateError", "StatusMessage",
-    "StatusMessageProvider", "StreamCancelled", "StreamListener", "StreamResponse", "Teleprompter", "TextDelta",
-    "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice",
+    "ApprovalNeeded", "AskStart", "Audio", "BAMLAdapter", "BaseCallback", "BaseLM", "BaseModule", "BatchRun",
+    "BestOfN", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch",
+    "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought",
+    "ChatAdapter", "ChatSession", "Choice", "Citations", "Code", "Comparison", "CompleteAndGrounded", "Completions",
+    "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DSPyError", "DataSplit", "DemoWarning",
+    "Document", "DummyLM", "Embedder", "Embeddings", "EmbeddingsWithScores", "EmptyResponse", "Ensemble", "Evaluate",
+    "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress", "EvaluationResult", "EventLoopError",
+    "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished",
+    "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField", "JSONAdapter", "Journal",
+    "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthError", "LMAuthenticationError", "LMBillingError",
+    "LMConfigurationError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMNotConfiguredError",
+    "LMProviderError", "LMRateLimitError", "LMServerError", "LMStreamAssemblyError", "LMTimeoutError",
+    "LMTransportError", "LMUnexpectedError", "LMUnsupportedFeatureError", "LMUnsupportedModelError", "LMWarning",
+    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "McpServerError",
+    "Message", "MetricError", "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted",
+    "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict",
+    "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "ReActV2", "Reasoned",
+    "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat", "Retrieve",
+    "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "SendStream", "Signature",
+    "SignatureError", "SignatureMeta", "SigwireError", "StateError", "StatusMessage", "StatusMessageProvider",
+    "StreamCancelled", "StreamListener", "StreamResponse", "Teleprompter", "TextDelta", "Timeout", "Tool", "ToolCall",
+    "ToolCallDelta", "ToolCallEnd", "ToolCallResults", "ToolCallStart", "ToolCalls", "ToolChoice",
     "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
-    "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter",
-    "__version__", "agreement", "answer_exact_match", "answer_passage_match", "apply_sync_streaming", "bfcl_match",
-    "cache", "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline",
-    "em_score", "ensure_signature", "evaluate", "f1_score", "history", "hotpot_f1_score", "inspect_history",
+    "Toolbox", "TwoStepAdapter", "Type", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where",
+    "XMLAdapter", "__version__", "adapters", "agreement", "answer_exact_match", "answer_passage_match",
+    "apply_sync_streaming", "asyncify", "bfcl_match", "cache", "check", "clients", "compare", "configure",
+    "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "evaluate",
+    "experimental", "f1_score", "history", "hotpot_f1_score", "infer_prefix", "inspect_history",
     "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program", "load_records",
-    "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools", "normalize_text",
-    "outputs_of", "pairwise_judge", "precision_score", "preview_all", "prices", "save_program", "settings",
-    "split_examples", "streamify", "streaming", "streaming_response", "sync_send_to_stream", "teleprompt",
-    "tool_call_match", "track_usage", "within",
+    "load_settings", "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools",
+    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "predict", "preview_all", "prices",
+    "primitives", "retrievers", "save_program", "settings", "signatures", "split_examples", "streamify", "streaming",
+    "streaming_response", "sync_send_to_stream", "syncify", "teleprompt", "tool_call_match", "track_usage", "utils",
+    "with_callbacks", "within",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
 _MODULES = {
-    "sigwire.dspy.adapters": "Adapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
+    "sigwire.dspy.adapters": "Adapter BAMLAdapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
     "sigwire.dspy.cache": "cache",
     "sigwire.dspy.lm": "LM BaseLM DummyLM",
-    "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct",
-    "sigwire.dspy.settings": "configure context settings",
+    "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
+    "sigwire.dspy.primitives": "BaseModule",
+    "sigwire.dspy.retrievers": "Retrieve",
+    "sigwire.dspy.settings": "configure context load_settings settings",
+    "sigwire.dspy.signatures": "SignatureMeta infer_prefix",
     "sigwire.dspy.streamify": (
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
     "sigwire.dspy.teleprompt": "Teleprompter",
-    "sigwire.dspy.tools": "Tool ToolCalls",
+    "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
+    "sigwire.dspy.types": "Citations Document File Type",
+    "sigwire.dspy.utils.both_forms": "asyncify syncify",
+    "sigwire.dspy.utils.callback": "with_callbacks",
+    "sigwire.dspy.utils.exceptions": (
+        "DSPyError LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "
+        "LMUnsupportedFeatureError"
+    ),
 }
+_FOLDERS = frozenset(
+    "adapters clients evaluate experimental predict primitives retrievers signatures streaming teleprompt utils".split()
+)
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("evaluate", "streaming", "teleprompt"):
+    if name in _FOLDERS:
         return import_module(f"{__name__}.{name}")
     if name in ("AvatarOptimizer", "BootstrapFinetune", "GRPO"):  # out of scope: the attribute raises the reason
         return getattr(import_module(f"{__name__}.teleprompt"), name)

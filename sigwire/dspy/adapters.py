@@ -16,20 +16,30 @@ from dataclasses import InitVar, dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
+from pydantic import TypeAdapter
+
 from sigwire.adapters import base, chat, json, two_step, xml
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
-from sigwire.core.record import FieldValues
+from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.request import Request
-from sigwire.core.response import Choice
+from sigwire.core.response import Choice, Response
+from sigwire.dspy.paths import add_paths
+from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
+from sigwire.dspy.types import Audio, Code, File, History, Image, Reasoning, Type
 from sigwire.errors import warn_user
+from sigwire.lm.base import LanguageModel
 from sigwire.lm.openai_dicts import decode_messages, encode_messages
-from sigwire.signatures.signature import SignatureClass
+from sigwire.signatures.declarations import OutputField
+from sigwire.signatures.signature import SignatureClass, make_signature
 
-__all__ = ["Adapter", "ChatAdapter", "JSONAdapter", "TwoStepAdapter", "XMLAdapter"]
+__all__ = [
+    "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "File", "History", "Image", "JSONAdapter", "Reasoning",
+    "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter", "parse_value",
+]  # fmt: skip
 
 _NO_FALLBACK = (
     "use_json_adapter_fallback=True has no effect: one call is one request. An answer that is a JSON object is read as it "
@@ -48,6 +58,7 @@ _TEXT_HOOKS = (
     "format_user_message_content",
 )  # fmt: skip
 _HOOKS = (*_MESSAGE_HOOKS, *_TEXT_HOOKS, "parse")
+_CALLS = ("__call__", "acall")
 _Dicts: TypeAlias = list[dict[str, Any]]
 
 
@@ -86,7 +97,7 @@ class Adapter(base.Adapter):
     'Be brief.'
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(_HOOKS, "")
+    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys((*_HOOKS, *_CALLS), "")
     _hooks: ClassVar[frozenset[str]] = frozenset()
 
     use_native_function_calling: InitVar[bool | None] = None
@@ -119,6 +130,54 @@ class Adapter(base.Adapter):
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan that uses the overridden methods."""
         return _HookedPlan(setup, self) if self._hooks else super().make_plan(setup)
+
+    def __call__(
+        self,
+        lm: LanguageModel,
+        lm_kwargs: FieldValues,
+        signature: SignatureClass,
+        demos: Sequence[object],
+        inputs: FieldValues,
+    ) -> _Dicts:
+        """Ask a model once; return the fields of each choice. Raises what ``Predict`` raises.
+
+        >>> from sigwire.lm.fake import FakeLM
+        >>> from sigwire.signatures import Signature
+        >>> ChatAdapter()(FakeLM([{"answer": "4"}]), {}, Signature("question -> answer"), [], {"question": "2+2?"})
+        [{'answer': '4'}]
+        """
+        request, read = self._exchange(lm, lm_kwargs, signature, demos, inputs)
+        return read(lm.respond(request))
+
+    async def acall(
+        self,
+        lm: LanguageModel,
+        lm_kwargs: FieldValues,
+        signature: SignatureClass,
+        demos: Sequence[object],
+        inputs: FieldValues,
+    ) -> _Dicts:
+        """``adapter(...)``, awaited."""
+        request, read = self._exchange(lm, lm_kwargs, signature, demos, inputs)
+        return read(await lm.arespond(request))
+
+    def _exchange(
+        self,
+        lm: LanguageModel,
+        lm_kwargs: FieldValues,
+        signature: SignatureClass,
+        demos: Sequence[object],
+        inputs: FieldValues,
+    ) -> tuple[Request, Callable[[Response], _Dicts]]:
+        """Return the request, and the function that reads its response."""
+        plan = self.plan(signature, lm.capabilities)
+        request = plan.format(inputs, demos, dict(lm_kwargs) or None)
+        tools = plan.tools_of(inputs)
+
+        def read(response: Response) -> _Dicts:
+            return [dict(plan.parse(choice).fields) for choice in plan.normalize(response, tools).choices]
+
+        return request, read
 
     def _call(self, signature: SignatureClass) -> _InUse:
         """Return the running call, or one without demos and inputs."""
@@ -199,6 +258,14 @@ class Adapter(base.Adapter):
         """Return the outputs as the model should write them. Missing outputs are omitted."""
         layout = self._call(signature).layout
         return type(layout).write(layout, outputs)
+
+
+def own_call(adapter: object) -> object:
+    """Return the overridden ``__call__``, or ``acall``, that a ``Predict`` of the door calls; ``None`` without one."""
+    if not isinstance(adapter, Adapter):
+        return None
+    mine = (getattr(adapter, name) for name in _CALLS if getattr(type(adapter), name) is not getattr(Adapter, name))
+    return next(mine, None)
 
 
 class _Sections(NamedTuple):
@@ -297,6 +364,11 @@ class JSONAdapter(Adapter, json.JSONAdapter):  # pyright: ignore[reportIncompati
 
 
 @dataclass(frozen=True)
+class BAMLAdapter(JSONAdapter):
+    """``JSONAdapter`` by the name of DSPy's adapter with compact types, which are the default of every adapter here."""
+
+
+@dataclass(frozen=True)
 class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.XMLAdapter`` with DSPy's options and methods."""
 
@@ -308,3 +380,23 @@ class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  #
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
         _HOOKS, "override them in an adapter of one step, such as ChatAdapter"
     )
+
+
+add_paths(__name__, "base baml_adapter chat_adapter json_adapter two_step_adapter utils xml_adapter")
+
+
+def parse_value(value: object, annotation: FieldValue) -> FieldValue:
+    """Return a value of the type, read as a field of an answer is read. Raises ``AdapterParseError``, or ``ValueError``.
+
+    >>> parse_value("[1, 2]", list[int]), parse_value("4", int), parse_value("no", bool)
+    ([1, 2], 4, False)
+    """
+    if not isinstance(value, str):
+        return str(value) if annotation is str else TypeAdapter(annotation).validate_python(value)
+    signature = make_signature({"value": (annotation, OutputField())}, "Read the value.")
+    return ChatAdapter().parse(signature, f"[[ ## value ## ]]\n{value}\n\n[[ ## completed ## ]]")["value"]
+
+
+_TYPES = "audio base_type citation code document file history image reasoning"
+add_paths("sigwire.dspy.types", " ".join(["types", *(f"types.{name}" for name in _TYPES.split())]), __name__)
+add_paths("sigwire.dspy.tools", "types.tool", __name__)

@@ -17,7 +17,9 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Choice
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
 from sigwire.lm.fake import FakeLM
@@ -25,7 +27,10 @@ from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
 
-__all__ = ["LM", "BaseLM", "DummyLM"]
+__all__ = ["LM", "SCRIPTED_FINISH", "BaseLM", "DummyLM"]
+
+SCRIPTED_FINISH = "finish"
+"""The mark of a ``submit`` call that a script of DSPy wrote as ``next_tool_name="finish"``."""
 
 
 class BaseLM(base.BaseLM):
@@ -93,7 +98,8 @@ class BaseLM(base.BaseLM):
 class LM(BaseLM, client.LM):
     """``sigwire.LM`` with DSPy's options; every other option is that of ``sigwire.LM``.
 
-    Raises ``ConfigurationError`` for a ``model_type`` other than "chat" and "responses".
+    A subclass that answers itself may have any name as its model. Raises ``ConfigurationError`` for a ``model_type`` other
+    than "chat" and "responses".
 
     >>> lm = LM("openai/gpt-5-mini", "responses", 1.0, 20_000, rollout_id=3)
     >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"]
@@ -119,14 +125,59 @@ class LM(BaseLM, client.LM):
         **kwargs: Any,
     ) -> None:
         kwargs = dict(wrap_secrets(kwargs))
+        self._answers_itself = bool(self._overrides) and not _is_known(model)
+        if self._answers_itself:
+            base.BaseLM.__init__(
+                self, model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
+                num_retries=num_retries, **kwargs,
+            )  # fmt: skip
+            self.model_type = model_type
+            return
         wire = wire or _wire_of(model_type, model)
         super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes; see ``sigwire.LM.copy``."""
+        if self._answers_itself:
+            return base.BaseLM.copy(self, **updates)  # pyright: ignore[reportReturnType]
         if "model_type" in updates:
             updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
         return super().copy(**updates)
+
+    def dump_state(self) -> JsonObject:
+        """Return what is needed to build the model again, as JSON and without secrets."""
+        if self._answers_itself:
+            return {**base.BaseLM.dump_state(self), "model_type": self.model_type}
+        return super().dump_state()
+
+    def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
+        """Raise ``ConfigurationError`` for an option that the model does not take; a subclass may take any."""
+        if not self._answers_itself:
+            super().check_options(options, stage)
+
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        if self._answers_itself:
+            find_provider(self.model)  # raises for the unknown model
+        return super()._steps(request, streamed=streamed)
+
+    def __getstate__(self) -> dict[str, object]:
+        return base.BaseLM.__getstate__(self) if self._answers_itself else super().__getstate__()
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        if state.get("_answers_itself"):
+            self.__dict__.update(state)
+        else:
+            super().__setstate__(state)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of the model."""
+        return base.BaseLM.capabilities.__get__(self) if self._answers_itself else super().capabilities
+
+    @capabilities.setter
+    def capabilities(self, capabilities: Capabilities) -> None:
+        parent: Any = base.BaseLM if self._answers_itself else client.LM
+        parent.capabilities.__set__(self, capabilities)
 
 
 _WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
@@ -142,12 +193,21 @@ def _wire_of(model_type: str, model: str) -> str | None:
     return None if wire is None or find_provider(model)[0].backend else wire
 
 
+def _is_known(model: str) -> bool:
+    try:
+        find_provider(model)
+    except ConfigurationError:
+        return False
+    return True
+
+
 class DummyLM(FakeLM, BaseLM):
     """DSPy's test model.
 
     ``answers`` is a list of field dicts, used up one per choice (then every answer is "No more responses"); or a dict
     from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
-    those of the request. ``reasoning`` adds reasoning beside each answer.
+    those of the request. A script of DSPy for ``ReAct`` works: ``next_thought``, ``next_tool_name``, ``next_tool_args`` are
+    a call, and ``finish`` submits the fields of the next answer. ``reasoning`` adds reasoning beside each answer.
 
     >>> lm = DummyLM([{"answer": "red"}])
     >>> print(lm("What color?")[0])
@@ -183,10 +243,22 @@ class DummyLM(FakeLM, BaseLM):
     def _dummy_answer(self, request: Request) -> Choice:
         text = _matching_answer(request.messages) if self.follow_examples else None
         if text is None:
-            choice = self._fields_choice(self._fields(request))
+            fields = self._fields(request)
+            scripted = "next_tool_name" in fields and not any(
+                "next_tool_name" in part.text for part in request.messages
+            )
+            choice = self._scripted_call(fields, request) if scripted else self._fields_choice(fields)
         else:
             choice = Choice(text)
         return replace(choice, reasoning="This is scripted reasoning." if self.reasoning else None)
+
+    def _scripted_call(self, fields: Mapping[str, Any], request: Request) -> Choice:
+        name, arguments, mark = fields["next_tool_name"], fields.get("next_tool_args"), None
+        if name == "finish":
+            name, mark = "submit", SCRIPTED_FINISH
+            arguments = {name: value for name, value in self._fields(request).items() if name != "reasoning"}
+        call = replace(ToolCall.read("", name, arguments), provider_data=mark)
+        return Choice(fields.get("next_thought", ""), number_calls([call]), finish_reason="tool_calls")
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
         nothing = {"answer": "No more responses"}

@@ -2,6 +2,7 @@
 
 Module                           map_named_predictors, reset_copy, batch with DSPy's options
 Predict, ChainOfThought, ReAct   the same; Predict has get_config and update_config and reads states of DSPy
+ReActV2                          ReAct with its termination reasons
 AgentRun                         trajectory
 
 A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
@@ -15,18 +16,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
+from sigwire.dspy.adapters import own_call
+from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.saving import read_state, read_states
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
-from sigwire.errors import warn_user
+from sigwire.errors import ConfigurationError, warn_user
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.agents import react, run
+from sigwire.modules.ask import resolve_lm
+from sigwire.modules.calling import called_steps
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
+from sigwire.settings import current
 
 if TYPE_CHECKING:
-    from sigwire.signatures.signature import Signature
+    from sigwire.modules.agents.toolbox import ToolsLike
+    from sigwire.modules.inputs import InputReader
+    from sigwire.signatures.signature import Signature, SignatureMeta
 
-__all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct"]
+__all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct", "ReActV2"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -119,6 +127,20 @@ class Predict(Module, predict.Predict[P, S]):
                 prediction[name] = ToolCalls.of(value)
         return prediction
 
+    def _signature_steps(
+        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, Any]
+    ) -> Steps[Prediction]:
+        values = current()
+        call = own_call(values.adapter)
+        if call is None:
+            return (yield from super()._signature_steps(signature, reader, given, specials))
+        inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
+        lm = resolve_lm(self.lm if specials.get("lm") is None else specials["lm"], type(self).__name__)
+        config: dict[str, object] = {**self.config, **(specials.get("config") or {})}
+        demos = list(self.demos if specials.get("demos") is None else specials["demos"])
+        outputs = yield from called_steps(call, (lm, config, signature, demos, dict(inputs)), {})
+        return Prediction.from_completions(outputs, signature=signature)
+
     def update_config(self, **config: Any) -> None:
         """Merge request options over the module's."""
         self.config = {**self.config, **config}
@@ -183,6 +205,36 @@ class ReAct(Module, react.ReAct[P, S]):
         return {"trajectory": _trajectory(run), **super()._run_fields(run)}
 
 
+class ReActV2(ReAct[P, S]):
+    """``ReAct`` with the names of DSPy's second agent: ``history``, and ``termination_reason`` "submit" or "forced_submit".
+
+    Raises ``ConfigurationError`` for a signature or tool with a name that the agent uses itself.
+
+    >>> from sigwire.core.tools.calls import ToolCall
+    >>> from sigwire.lm.fake import FakeLM
+    >>> agent = ReActV2("question -> answer", tools=[len])
+    >>> agent.set_lm(FakeLM([ToolCall("a", "submit", {"answer": "yes"})]))
+    >>> agent(question="Is it?").termination_reason
+    'submit'
+    """
+
+    def __init__(
+        self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
+    ) -> None:
+        super().__init__(cast("Callable[P, S]", signature), tools, max_iters, **options)
+        used = {"history", "termination_reason"} & self.signature.output_fields.keys()
+        used |= {"history", "tools"} & self.signature.input_fields.keys()
+        used |= {"submit"} & self.toolbox.tools.keys()
+        if used:
+            raise ConfigurationError(
+                f"{', '.join(sorted(used))} is reserved by ReActV2 (making it). Rename the field or the tool."
+            )
+
+    def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
+        reason = "submit" if run.termination_reason == "submit" else "forced_submit"
+        return {**super()._run_fields(run), "termination_reason": reason}
+
+
 @dataclass(frozen=True, slots=True)
 class AgentRun(run.AgentRun):
     """``sigwire.AgentRun`` with DSPy's ``trajectory``."""
@@ -200,8 +252,9 @@ def _trajectory(run: run.AgentRun) -> dict[str, Any]:
         thought = step.thought
         for call, result in zip(step.calls, step.results, strict=False):
             flat[f"thought_{number}"], thought = thought, ""
-            flat[f"tool_name_{number}"] = call.name
-            flat[f"tool_args_{number}"] = call.arguments if call.arguments is not None else {}
+            finished = call.provider_data == SCRIPTED_FINISH
+            flat[f"tool_name_{number}"] = "finish" if finished else call.name
+            flat[f"tool_args_{number}"] = {} if finished or call.arguments is None else call.arguments
             flat[f"observation_{number}"] = result.content
             number += 1
     return flat

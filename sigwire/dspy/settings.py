@@ -1,82 +1,192 @@
-"""DSPy's view of the settings: hints for names that only DSPy has, and ``send_stream``.
+"""DSPy's view of the settings: those of ``sigwire.settings``, and the names in ``_OWN`` that only DSPy has.
 
-The values are those of ``sigwire.settings``; nothing is stored here but the stream of the current context.
+``save`` writes JSON, so it has no listeners and no functions; ``load_settings`` returns what ``configure`` takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import json
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
 
-from sigwire.errors import ConfigurationError
-from sigwire.settings import SettingsAccess
+from sigwire.adapters.base import Adapter
+from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.lm.base import BaseLM
+from sigwire.settings import Settings, SettingsAccess, SettingValue
 from sigwire.settings import configure as core_configure
 from sigwire.settings import context as core_context
 from sigwire.settings import settings as core_settings
 
-__all__ = ["DspySettings", "configure", "context", "settings"]
+__all__ = ["DspySettings", "configure", "context", "load_settings", "settings"]
 
 _INSTEAD: Mapping[str, str] = {
-    "allow_tool_async_sync_conversion": "Async tools can always be called blocking.",
-    "async_max_workers": "num_threads limits batches.",
-    "disable_history": "Modules keep no history unless max_history_size is set.",
+    "max_errors": "Evaluate and Parallel take max_errors.",
     "send_stream": "streamify sets it for the program that it runs.",
     "usage_tracker": "Write with track_usage() as tracker.",
 }
-_stream: ContextVar[Any] = ContextVar("sigwire_dspy_send_stream", default=None)
+# Settings of DSPy: the default, the values that fit, and what to do instead of others. Those with one value that fits name
+# what always holds.
+_OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
+    "allow_tool_async_sync_conversion": (True, bool, "Async tools can always be called blocking."),
+    "async_max_workers": (8, lambda value: type(value) is int and value > 0, "It is a number above 0."),
+    "disable_history": (True, bool, "Modules keep no history unless max_history_size is set."),
+    "provide_traceback": (True, bool, "Errors always have their traceback."),
+    "rm": (None, lambda value: value is None or callable(value), "It is a function of query and k."),
+}
+_own_defaults = {name: default for name, (default, _, _) in _OWN.items()}
+_own: ContextVar[Mapping[str, SettingValue]] = ContextVar("sigwire_dspy_settings", default={})  # noqa: B039  (never changed)
+_stream: ContextVar[SettingValue] = ContextVar("sigwire_dspy_send_stream", default=None)
 
 
-def configure(**values: Any) -> None:
+def configure(**values: SettingValue) -> None:
     """Change defaults for the whole process. Raises ``ConfigurationError`` for an unknown key or an unfit value.
 
-    >>> configure(disable_history=True)
+    >>> configure(usage_tracker=True)
     Traceback (most recent call last):
-    sigwire.errors.ConfigurationError: There is no setting 'disable_history'. Modules keep no history unless ...
+    sigwire.errors.ConfigurationError: There is no setting 'usage_tracker'. Write with track_usage() as tracker. ...
     """
-    _check_names(values)
+    own = _take_own(values)
     core_configure(**values)
+    _own_defaults.update(own)
 
 
 @contextmanager
-def context(**values: Any) -> Generator[None]:
+def context(**values: SettingValue) -> Generator[None]:
     """Change settings inside the ``with`` block; ``send_stream`` is the stream that a model may send chunks to."""
     stream = values.pop("send_stream", _stream.get())
-    _check_names(values)
+    own = _take_own(values)
     with core_context(**values):
-        before = _stream.get()
+        before = _stream.get(), _own.get()
         _stream.set(stream)
+        _own.set({**before[1], **own})
         try:
             yield
         finally:
-            _stream.set(before)
+            _stream.set(before[0])
+            _own.set(before[1])
 
 
-def _check_names(values: Mapping[str, Any]) -> None:
+def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
+    """Remove the settings that only DSPy has from ``values``; return them. ``callbacks=None`` is no listeners."""
     if name := next((name for name in values if name in _INSTEAD), None):
-        raise ConfigurationError(
-            f"There is no setting {name!r}. {_INSTEAD[name]} The settings are {', '.join(sorted(core_settings))}."
-        )
+        known = ", ".join((*sorted(core_settings), *_OWN))
+        raise ConfigurationError(f"There is no setting {name!r}. {_INSTEAD[name]} The settings are {known}.")
+    for name in _OWN.keys() & values.keys():
+        _, fits, instead = _OWN[name]
+        if not fits(values[name]):
+            raise ConfigurationError(f"The setting {name!r} cannot be {values[name]!r:.80}. {instead}")
+    if values.get("callbacks", ()) is None:
+        values["callbacks"] = ()
+    return {name: values.pop(name) for name in _OWN.keys() & values.keys()}
 
 
 class DspySettings(SettingsAccess):
-    """The object ``dspy.settings``: the settings in effect, and ``send_stream`` inside a program of ``streamify``."""
+    """The object ``dspy.settings``: the settings in effect, and ``send_stream`` inside a program of ``streamify``.
+
+    >>> settings.async_max_workers, "rm" in settings, settings.copy()["num_threads"]
+    (8, True, 8)
+    """
 
     __slots__ = ()
 
     configure = staticmethod(configure)
     context = staticmethod(context)
 
-    def __getattr__(self, name: str) -> Any:
-        return _stream.get() if name == "send_stream" else super().__getattr__(name)
+    def __getattr__(self, name: str) -> SettingValue:
+        if name == "send_stream":
+            return _stream.get()
+        return _own.get().get(name, _own_defaults[name]) if name in _OWN else super().__getattr__(name)
 
-    def __getitem__(self, name: str) -> Any:
-        return _stream.get() if name == "send_stream" else super().__getitem__(name)
+    def __setattr__(self, name: str, value: object) -> None:
+        configure(**{name: value})
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def __getitem__(self, name: str) -> SettingValue:
+        return getattr(self, name) if name == "send_stream" or name in _OWN else super().__getitem__(name)
+
+    def __setitem__(self, name: str, value: object) -> None:
+        configure(**{name: value})
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OWN or super().__contains__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from super().__iter__()
+        yield from _OWN
+
+    def get(self, name: str, default: SettingValue = None) -> SettingValue:
         """Return the value of a key, or ``default`` if there is no such key."""
-        return _stream.get() if name == "send_stream" else super().get(name, default)
+        return self[name] if name == "send_stream" or name in self else default
+
+    def copy(self) -> dict[str, SettingValue]:
+        """Return the values as a dict, for ``configure(**values)``."""
+        return {name: self[name] for name in self}
+
+    @property
+    def config(self) -> dict[str, SettingValue]:
+        """The values as a dict."""
+        return self.copy()
+
+    def save(
+        self, path: str | PathLike[str], modules_to_serialize: object = None, exclude_keys: Collection[str] = ()
+    ) -> None:
+        """Write the settings that differ from the defaults as JSON. Raises ``InputError`` for a value that is not data.
+
+        Keys and headers of the model are not written. ``modules_to_serialize`` must be empty: no file holds code.
+        """
+        if modules_to_serialize:
+            raise InputError(
+                "No file holds code (saving the settings). Import the modules where you load the settings."
+            )
+        state = {
+            name: _encode(name, value)
+            for name, value in self.copy().items()
+            if name not in exclude_keys and value != _DEFAULTS[name] and name != "trace"
+        }
+        Path(path).write_text(json.dumps(state, indent=2), encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | PathLike[str], allow_pickle: bool = False) -> dict[str, SettingValue]:
+        """Return the settings of a file of ``save``. Raises ``StateError`` for any other file, a pickle included."""
+        try:
+            state = json.loads(Path(path).read_text(encoding="utf-8"))
+            return {name: _decode(name, value) for name, value in state.items()}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise StateError(
+                f"{path} is no file of settings.save (loading settings): {error}. Save the settings again."
+            ) from error
+
+
+_DEFAULTS: Mapping[str, SettingValue] = {**{field.name: field.default for field in fields(Settings)}, **_own_defaults}
+
+
+def _encode(name: str, value: SettingValue) -> SettingValue:
+    if isinstance(value, BaseLM):
+        return value.dump_state()
+    if isinstance(value, Adapter):
+        options = {field.name: getattr(value, field.name) for field in fields(value) if field.init and field.compare}
+        changed = {field.name for field in fields(value) if field.init and options.get(field.name) != field.default}
+        return {"class": type(value).__name__, **{key: options[key] for key in sorted(options.keys() & changed)}}
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    raise InputError(f"The setting {name!r} is no data (saving the settings). Pass exclude_keys=[{name!r}].")
+
+
+def _decode(name: str, value: SettingValue) -> SettingValue:
+    if name == "lm" and value is not None:
+        from sigwire.dspy.lm import LM
+
+        return LM.load_state(value)
+    if name == "adapter" and value is not None:
+        from sigwire.dspy import adapters
+
+        options = dict(value)
+        return getattr(adapters, options.pop("class"))(**options)
+    return value
 
 
 settings = DspySettings()
+load_settings = settings.load

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from sigwire.dspy.paths import add_paths
 from sigwire.dspy.streamify import (
     SendStream,
     StatusMessage,
@@ -28,3 +29,5 @@ __all__ = [
     "streaming_response",
     "sync_send_to_stream",
 ]
+
+add_paths(__name__, "messages streamify streaming_listener")

@@ -1,19 +1,33 @@
 """Tools and calls under DSPy's names, as subclasses of the core's.
 
 Tool         arguments func, desc, args, arg_types and arg_desc; the attributes of these names
-ToolCalls    from_dict_list, ToolCall, format
+ToolCalls    from_dict_list, model_validate, ToolCall, format
+NamedCall    the calls inside: ToolCalls.ToolCall(name=, args=), execute, format
+ToolCallResults, NamedResult      the values of calls
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Self, cast
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from sigwire.core import tools as core
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.function import FunctionArguments
+from sigwire.errors import InputError, ToolFailed
+from sigwire.keywords import ChecksKeywords
 
-__all__ = ["Tool", "ToolCalls"]
+__all__ = [
+    "CallFailed", "NamedCall", "NamedResult", "Tool", "ToolCallResults", "ToolCalls",
+    "convert_input_schema_to_tool_args",
+]  # fmt: skip
+
+
+_Members: TypeAlias = Mapping[str, Any]
+"""An object of JSON, or the variables of a function."""
 
 
 class Tool(core.Tool):
@@ -107,20 +121,127 @@ class Tool(core.Tool):
         """True if the tool takes arguments beside the named ones."""
         return self.parameters.get("additionalProperties") not in (None, False)
 
-    def format_as_litellm_function_call(self) -> JsonObject:
-        """Return ``spec``."""
+    def format_as_litellm_function_call(self, model_type: str = "chat") -> JsonObject:
+        """Return ``spec``; for ``model_type="responses"`` its parts at the top."""
+        function = self.spec.get("function")
+        if model_type == "responses" and isinstance(function, dict):
+            return {"type": "function", **function}
         return self.spec
 
+    def __str__(self) -> str:
+        description = f", whose description is <desc>{self.desc}</desc>." if self.desc else "."
+        return f"{self.name}{description} It takes arguments {self.args}.".replace("\n", "  ")
 
-def _schema_of(args: Mapping[str, Any]) -> JsonObject:
+
+def convert_input_schema_to_tool_args(
+    schema: _Members,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """Return the schemas, types and descriptions of the arguments in a JSON Schema.
+
+    >>> convert_input_schema_to_tool_args({"properties": {"n": {"type": "integer"}}, "required": ["n"]})[2]
+    {'n': 'No description provided. (Required)'}
+    """
+    found: Mapping[str, _Members] = schema.get("properties") or {}
+    required = schema.get("required", ())
+    args = {name: dict(part) for name, part in found.items()}
+    types = {name: _TYPES.get(str(part.get("type")), Any) for name, part in args.items()}
+    texts = {name: part.get("description", "No description provided.") for name, part in args.items()}
+    return args, types, {name: f"{text} (Required)" if name in required else text for name, text in texts.items()}
+
+
+_TYPES: Mapping[str, type] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
+
+
+def _schema_of(args: _Members) -> JsonObject:
     required: list[JsonValue] = [name for name, schema in args.items() if "default" not in schema]
     return {"type": "object", "properties": dict(args), **({"required": required} if required else {})}
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class NamedCall(core.ToolCall):
+    """A call by DSPy's arguments ``name`` and ``args``; it can run itself.
+
+    >>> call = NamedCall(name="add", args={"a": 1, "b": 2})
+    >>> call.execute({"add": lambda a, b: a + b}), call.format()
+    (3, {'name': 'add', 'args': {'a': 1, 'b': 2}})
+    """
+
+    def __init__(self, name: str, args: object = None, id: str | None = None) -> None:
+        self._copy(core.ToolCalls([{"id": id, "name": name, "arguments": args}])[0])
+        object.__setattr__(self, "id", id)
+
+    def _copy(self, call: core.ToolCall) -> Self:
+        for field in fields(call):
+            object.__setattr__(self, field.name, getattr(call, field.name))
+        return self
+
+    @classmethod
+    def of(cls, call: core.ToolCall) -> Self:
+        """Return a call of the core as an object of this class."""
+        return call if isinstance(call, cls) else object.__new__(cls)._copy(call)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, core.ToolCall):
+            return NotImplemented
+        return all(getattr(self, field.name) == getattr(other, field.name) for field in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.name))
+
+    def __repr__(self) -> str:
+        return f"ToolCall(id={self.id!r}, name={self.name!r}, args={self.arguments!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = core.ToolCall(*(getattr(self, field.name) for field in fields(self)))
+        return NamedCall.of, (plain,)
+
+    def format(self) -> JsonObject:
+        """Return the name and the arguments."""
+        return {"name": self.name, "args": self.arguments}
+
+    def execute(self, functions: Mapping[str, Callable[..., Any]] | Iterable[core.Tool] | None = None) -> Any:
+        """Call the function of this name with the arguments: from a dict, from tools, or from the caller's variables.
+
+        Raises ``InputError`` without such a function, and ``CallFailed`` from the error of the function.
+        """
+        if functions is None:
+            frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+            known: _Members = {**frame.f_globals, **frame.f_locals}
+        elif isinstance(functions, Mapping):
+            known = cast("_Members", functions)
+        else:
+            known = {tool.name: tool for tool in functions}
+        function = known.get(self.name)
+        if function is None:
+            raise InputError(
+                f"The function {self.name!r} is not found (executing a tool call). Pass the tools: execute(functions=[...])."
+            )
+        try:
+            return function(**(self.arguments or {}))
+        except Exception as error:
+            raise CallFailed(f"Error executing tool {self.name!r}: {error}") from error
+
+
+class CallFailed(ToolFailed, RuntimeError):
+    """The function of a call raised an error, which is the cause."""
 
 
 class ToolCalls(core.ToolCalls):
     """The calls a model made in one turn, with DSPy's methods."""
 
     __slots__ = ()
+    ToolCall: ClassVar[type[NamedCall]] = NamedCall
+
+    def __init__(self, tool_calls: Iterable[core.ToolCall | _Members] = (), text: str = "") -> None:
+        super().__init__(tool_calls, text)
+        self._calls = tuple(map(NamedCall.of, self._calls))
+
+    @property
+    def tool_calls(self) -> list[Any]:
+        """The calls as a list."""
+        return list(self._calls)
 
     @classmethod
     def of(cls, calls: core.ToolCalls) -> Self:
@@ -128,7 +249,7 @@ class ToolCalls(core.ToolCalls):
         return calls if isinstance(calls, cls) else cls(calls, calls.text)
 
     @classmethod
-    def from_dict_list(cls, calls: Iterable[Mapping[str, Any]]) -> Self:
+    def from_dict_list(cls, calls: Iterable[_Members]) -> Self:
         """Return the calls of ``{"name", "args"}``, ``{"name", "arguments"}`` or ``{"id", "function": {...}}``.
 
         >>> ToolCalls.from_dict_list([{"name": "add", "args": {"a": 1}}])[0].arguments
@@ -136,14 +257,19 @@ class ToolCalls(core.ToolCalls):
         """
         return cls(calls)
 
-    @staticmethod
-    def ToolCall(name: str, args: object = None, id: str | None = None) -> core.ToolCall:  # noqa: N802  (DSPy's name)
-        """Return a call; ``args`` is an object or JSON text. ``ToolCalls`` gives it an id if it has none.
+    @classmethod
+    def model_validate(cls, value: object) -> Self:
+        """Return the calls of one call, a list of calls, or ``{"tool_calls": [...]}``. Raises ``InputError``.
 
-        >>> ToolCalls([ToolCalls.ToolCall(name="add", args={"a": 1})])[0].id
-        'call_0'
+        >>> len(ToolCalls.model_validate({"tool_calls": [{"name": "now", "args": {}}]}))
+        1
         """
-        return core.ToolCalls([{"id": id, "name": name, "arguments": args}])[0]
+        if isinstance(value, core.ToolCalls):
+            return cls.of(value)
+        if isinstance(value, Mapping):
+            given = cast("_Members", value)
+            value = given.get("tool_calls", [given])
+        return cls(cast("Iterable[_Members]", value))
 
     def format(self) -> JsonObject:
         """Return the names and arguments of the calls.
@@ -152,3 +278,55 @@ class ToolCalls(core.ToolCalls):
         {'tool_calls': [{'name': 'add', 'args': {'a': 1}}]}
         """
         return {"tool_calls": [{"name": call.name, "args": call.arguments} for call in self]}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedResult:
+    """The value of one call."""
+
+    name: str
+    value: Any
+    call_id: str | None = None
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallResults(ChecksKeywords):
+    """The values of the calls of one turn, in order.
+
+    >>> calls = ToolCalls.from_dict_list([{"name": "add", "args": {"a": 1}}])
+    >>> ToolCallResults.from_tool_calls_and_values(calls, [2]).tool_call_results[0].value
+    2
+    """
+
+    ToolCallResult: ClassVar[type[NamedResult]] = NamedResult
+    tool_call_results: Sequence[NamedResult]
+
+    @classmethod
+    def from_tool_calls_and_values(
+        cls, tool_calls: Iterable[core.ToolCall], values: Sequence[Any], is_errors: Sequence[bool] | None = None
+    ) -> Self:
+        """Return the results of calls. Raises ``InputError`` if the calls, values and errors are not of one length."""
+        calls = list(tool_calls)
+        errors = [False] * len(calls) if is_errors is None else is_errors
+        if not len(calls) == len(values) == len(errors):
+            raise InputError(
+                f"{len(calls)} calls have {len(values)} values and {len(errors)} errors (making ToolCallResults). "
+                "They must have the same length."
+            )
+        results = zip(calls, values, errors, strict=True)
+        return cls([NamedResult(call.name, value, call.id, failed) for call, value, failed in results])
+
+    @classmethod
+    def model_validate(cls, value: object) -> Self:
+        """Return the results of a list, of one result, or of ``{"tool_call_results": [...]}``. Raises ``InputError``."""
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, Mapping):
+            given = cast("FieldValues", value)
+            value = given.get("tool_call_results", [given])
+        try:
+            items = cast("Iterable[Any]", value)
+            return cls([item if isinstance(item, NamedResult) else NamedResult(**item) for item in items])
+        except TypeError as error:
+            raise InputError(f"A result has a name and a value (making ToolCallResults): {error}.") from error

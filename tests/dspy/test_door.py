@@ -81,11 +81,37 @@ def issubclass_of(value: Any, base: type) -> bool:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
+        ("adapters.base", "Adapter"),
+        ("adapters.baml_adapter", "BAMLAdapter"),
+        ("adapters.chat_adapter", "ChatAdapter"),
+        ("adapters.types", "Image"),
+        ("adapters.types.history", "History"),
+        ("adapters.types.tool", "ToolCallResults"),
+        ("clients.base_lm", "BaseLM"),
+        ("clients.cache", "Cache"),
+        ("clients.lm", "LM"),
         ("evaluate.auto_evaluation", "SemanticF1"),
         ("evaluate.evaluate", "Evaluate"),
+        ("experimental", "Citations"),
+        ("predict.predict", "Predict"),
+        ("predict.react", "ReAct"),
+        ("primitives.example", "Example"),
+        ("primitives.prediction", "Prediction"),
+        ("retrievers.embeddings", "Embeddings"),
+        ("retrievers.retrieve", "Retrieve"),
+        ("signatures.field", "InputField"),
+        ("signatures.signature", "infer_prefix"),
+        ("streaming.messages", "StatusMessage"),
+        ("streaming.streaming_listener", "StreamListener"),
         ("teleprompt.gepa.gepa_utils", "ScoreWithFeedback"),
         ("teleprompt.random_search", "BootstrapFewShotWithRandomSearch"),
         ("teleprompt.teleprompt", "Teleprompter"),
+        ("utils.asyncify", "asyncify"),
+        ("utils.callback", "with_callbacks"),
+        ("utils.dummies", "DummyLM"),
+        ("utils.exceptions", "LMAuthError"),
+        ("utils.syncify", "syncify"),
+        ("utils.usage_tracker", "track_usage"),
     ],
 )
 def test_modules_that_scripts_import_by_their_path_have_the_names_of_dspy(module: str, name: str) -> None:
@@ -107,12 +133,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_a_name_that_is_missing_on_purpose_names_what_to_use_instead() -> None:
-    with pytest.raises(AttributeError, match=r"no public name 'Retrieve'. `Embeddings` searches a corpus"):
-        _ = dspy.Retrieve  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"no public name 'ColBERTv2'. `Embeddings` searches a corpus"):
+        _ = dspy.ColBERTv2  # type: ignore[attr-defined]
 
 
 def test_the_front_door_points_to_names_that_only_the_door_has() -> None:
-    only = set(dir(dspy)) - set(sigwire.__all__) - {"evaluate"}  # sigwire has a folder of that name
+    only = set(dir(dspy)) - set(sigwire.__all__) - {"adapters", "evaluate", "signatures"}  # folders of sigwire
     assert only == vars(sigwire)["_DSPY_ONLY"]
     for name in only:
         with pytest.raises(AttributeError, match=rf"no public name '{name}'; it is in sigwire\.dspy \(import"):
@@ -127,7 +153,7 @@ def test_type_checkers_see_the_names_that_load() -> None:
     }
     modules: dict[str, str] = vars(dspy)["_MODULE_OF"]
     core = {name: "sigwire" for name in sigwire.__all__ if name not in modules}
-    assert visible == {**core, **modules, **dict.fromkeys(("evaluate", "streaming", "teleprompt"), "sigwire.dspy")}
+    assert visible == {**core, **modules, **dict.fromkeys(vars(dspy)["_FOLDERS"], "sigwire.dspy")}
 
 
 @pytest.mark.parametrize("name", CLASSES)

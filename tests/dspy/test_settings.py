@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +11,13 @@ import sigwire
 import sigwire.dspy as dspy
 from sigwire.errors import ConfigurationError
 
-HINTS = [
-    ("disable_history", "max_history_size"),
-    ("send_stream", "streamify"),
-    ("usage_tracker", "track_usage"),
-    ("async_max_workers", "num_threads"),
+HINTS = [("max_errors", "Evaluate"), ("send_stream", "streamify"), ("usage_tracker", "track_usage")]
+UNFIT = [
+    ("disable_history", False, "max_history_size"),
+    ("allow_tool_async_sync_conversion", False, "Async tools"),
+    ("provide_traceback", False, "traceback"),
+    ("async_max_workers", 0, "above 0"),
+    ("rm", 3, "function of query"),
 ]
 
 
@@ -47,3 +50,53 @@ async def test_send_stream_is_visible_inside_its_context_and_in_tasks() -> None:
         with dspy.context(num_threads=2):
             assert dspy.settings.send_stream is stream
     assert dspy.settings.send_stream is None
+
+
+@pytest.mark.parametrize(("name", "value", "hint"), UNFIT)
+def test_a_value_that_no_program_can_have_is_refused_with_a_hint(name: str, value: object, hint: str) -> None:
+    for change in (dspy.configure, lambda **values: dspy.context(**values).__enter__()):
+        with pytest.raises(ConfigurationError, match=f"'{name}' cannot be {value}. .*{hint}"):
+            change(**{name: value})
+
+
+def test_settings_of_dspy_alone_hold_inside_their_context_and_in_the_process() -> None:
+    before = dspy.settings.copy()
+    try:
+        dspy.settings.configure(rm=print, async_max_workers=2, callbacks=None, disable_history=True)
+        with dspy.context(rm=len):
+            assert (dspy.settings.rm, dspy.settings["async_max_workers"], dspy.settings.get("rm")) == (len, 2, len)
+        dspy.settings.rm = repr
+        dspy.settings["num_threads"] = 3
+        assert (dspy.settings.rm, dspy.settings.num_threads, "rm" in dspy.settings) == (repr, 3, True)
+    finally:
+        dspy.configure(**before)
+    assert dspy.settings.config == before
+
+
+def test_settings_return_from_a_file_without_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    lm = dspy.LM("openai/gpt-5-mini", temperature=0.5, api_key="sk-secret")
+    with dspy.context(lm=lm, adapter=dspy.JSONAdapter(strict=True), num_threads=3, async_max_workers=5):
+        dspy.settings.save(path)
+    assert "sk-secret" not in path.read_text(encoding="utf-8")
+    loaded = dspy.load_settings(path)
+    assert loaded.keys() == {"lm", "adapter", "num_threads", "async_max_workers"}
+    with dspy.context(**loaded):
+        assert (dspy.settings.lm.model, dspy.settings.lm.kwargs["temperature"]) == ("openai/gpt-5-mini", 0.5)
+        assert dspy.settings.adapter == dspy.JSONAdapter(strict=True)
+        assert (dspy.settings.num_threads, dspy.settings.async_max_workers) == (3, 5)
+
+
+def test_saving_settings_refuses_a_listener_and_excludes_it_by_name(tmp_path: Path) -> None:
+    with dspy.context(callbacks=[dspy.BaseCallback()]):
+        with pytest.raises(sigwire.InputError, match=r"'callbacks' is no data .* exclude_keys=\['callbacks'\]"):
+            dspy.settings.save(tmp_path / "settings.json")
+        dspy.settings.save(tmp_path / "settings.json", exclude_keys=["callbacks"])
+    with pytest.raises(sigwire.InputError, match="No file holds code"):
+        dspy.settings.save(tmp_path / "settings.json", modules_to_serialize=[sigwire])
+
+
+def test_loading_settings_refuses_a_pickle(tmp_path: Path) -> None:
+    (tmp_path / "settings.pkl").write_bytes(b"\x80\x04N.")
+    with pytest.raises(sigwire.StateError, match=r"settings\.pkl is no file of settings\.save"):
+        dspy.load_settings(tmp_path / "settings.pkl", allow_pickle=True)

@@ -1,0 +1,22 @@
+"""The names of ``dspy.predict``: the modules. DSPy's modules below it (``dspy.predict.react``) are this module."""
+
+from __future__ import annotations
+
+from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
+from sigwire.dspy.paths import add_paths
+from sigwire.dspy.tools import Tool
+from sigwire.modules.parallel import Parallel
+from sigwire.modules.sampling.best_of_n import BestOfN
+from sigwire.modules.sampling.multi_chain import MultiChainComparison
+from sigwire.modules.sampling.refine import Refine
+from sigwire.optimizers.rules.ensemble import majority
+from sigwire.retrieval.knn import KNN
+
+__all__ = [
+    "KNN", "BestOfN", "ChainOfThought", "MultiChainComparison", "Parallel", "Predict", "ReAct", "ReActV2", "Refine",
+    "Tool", "majority",
+]  # fmt: skip
+
+add_paths(
+    __name__, "aggregation best_of_n chain_of_thought knn multi_chain_comparison parallel predict react react_v2 refine"
+)

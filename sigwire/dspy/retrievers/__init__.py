@@ -1,0 +1,59 @@
+"""The names of ``dspy.retrievers``: ``Embeddings``, and ``Retrieve`` for the function of ``configure(rm=...)``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from sigwire.core.example import Prediction
+from sigwire.dspy.modules import Module
+from sigwire.dspy.paths import add_paths
+from sigwire.dspy.settings import settings
+from sigwire.effects.steps import Steps
+from sigwire.errors import ConfigurationError
+from sigwire.modules.calling import called_steps
+from sigwire.modules.module import StepsModule
+from sigwire.retrieval.embeddings import Embeddings, EmbeddingsWithScores
+
+__all__ = ["Embeddings", "EmbeddingsWithScores", "Retrieve"]
+
+
+class Retrieve(Module, StepsModule):
+    """Find passages with the retriever of ``configure(rm=...)``: a function, or module, of ``query`` and ``k``.
+
+    The retriever returns texts, or objects with ``long_text``. The prediction has ``passages``. Raises
+    ``ConfigurationError`` if no retriever is set.
+
+    >>> from sigwire.dspy.settings import context
+    >>> with context(rm=lambda query, k: [f"{query} {number}" for number in range(k)]):
+    ...     Retrieve(k=2)("tea").passages
+    ['tea 0', 'tea 1']
+    """
+
+    def __init__(self, k: int = 3, callbacks: list[object] | None = None) -> None:
+        super().__init__(callbacks)
+        self.k = k
+
+    def steps(self, query: str, k: int | None = None, **options: Any) -> Steps[Prediction]:
+        """Return the steps of one search."""
+        retriever = settings.rm
+        if retriever is None:
+            raise ConfigurationError(
+                "There is no retriever (calling Retrieve). Set one with configure(rm=...), a function of query and k."
+            )
+        found = yield from called_steps(retriever, [query], {"k": self.k if k is None else k, **options})
+        return Prediction(passages=[_text_of(passage) for passage in _passages_of(found)])
+
+
+def _passages_of(found: object) -> Iterable[object]:
+    """Return what a retriever found as passages: a prediction with ``passages``, a list, or one passage."""
+    if isinstance(found, Prediction) and "passages" in found:
+        return cast("Iterable[object]", found["passages"])
+    return [found] if isinstance(found, str) or not isinstance(found, Iterable) else cast("Iterable[object]", found)
+
+
+def _text_of(passage: object) -> object:
+    return getattr(passage, "long_text", passage)
+
+
+add_paths(__name__, "embeddings retrieve")

@@ -1,0 +1,252 @@
+"""Calls that a script of DSPy makes itself: of adapters, of tool calls, of functions over many items."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from typing import Any
+
+import pytest
+
+import sigwire
+import sigwire.dspy as dspy
+from sigwire.dspy.adapters import parse_value
+from sigwire.dspy.tools import convert_input_schema_to_tool_args
+from sigwire.dspy.utils.dummies import DummyVectorizer, dummy_rm
+from sigwire.dspy.utils.parallelizer import ParallelExecutor
+
+QA = dspy.make_signature("question -> answer")
+
+
+def add(a: int, b: int = 0) -> int:
+    return a + b
+
+
+# --- adapters
+
+
+@pytest.mark.parametrize("name", ["BAMLAdapter", "ChatAdapter", "JSONAdapter", "XMLAdapter"])
+def test_adapter_called_with_a_model_returns_the_fields_of_each_choice(name: str) -> None:
+    adapter = getattr(dspy, name)()
+    lm = dspy.DummyLM([{"answer": "a"}, {"answer": "b"}], adapter=adapter)
+    assert adapter(lm, {"n": 2}, QA, [], {"question": "?"}) == [{"answer": "a"}, {"answer": "b"}]
+
+
+async def test_adapter_awaited_with_a_model_sends_demos_and_options() -> None:
+    lm = dspy.DummyLM([{"answer": "b"}])
+    demos = [{"question": "first", "answer": "a"}]
+    assert await dspy.ChatAdapter().acall(lm, {"temperature": 0.5}, QA, demos, {"question": "?"}) == [{"answer": "b"}]
+    assert lm.history[-1]["kwargs"]["temperature"] == 0.5
+    assert [message["role"] for message in lm.history[-1]["messages"]] == ["system", "user", "assistant", "user"]
+
+
+class Polite(dspy.ChatAdapter):
+    def __call__(self, lm: Any, lm_kwargs: Any, signature: Any, demos: Any, inputs: Any) -> Any:  # type: ignore[override]
+        return super().__call__(lm, lm_kwargs, signature.with_instructions("Be polite."), demos, inputs)
+
+
+class Awaited(dspy.ChatAdapter):
+    async def acall(self, lm: Any, lm_kwargs: Any, signature: Any, demos: Any, inputs: Any) -> Any:
+        return await super().acall(lm, {**lm_kwargs, "temperature": 0.25}, signature, demos, inputs)
+
+
+async def test_predict_uses_the_call_that_a_subclass_of_an_adapter_overrides() -> None:
+    lm = dspy.DummyLM([{"answer": "yes"}] * 3)
+    predict = dspy.Predict(QA)
+    with dspy.context(lm=lm, adapter=Polite()):
+        assert predict(question="?").answer == "yes"
+        assert (await predict.acall(question="?")).answer == "yes"
+    assert all("Be polite." in call["messages"][0]["content"] for call in lm.history)
+    with dspy.context(lm=lm, adapter=Awaited()):
+        assert predict(question="?").answer == "yes"
+    assert lm.history[-1]["kwargs"]["temperature"] == 0.25
+
+
+def test_an_overridden_call_gets_the_demos_and_options_of_the_predictor() -> None:
+    seen: list[Any] = []
+
+    class Watching(dspy.ChatAdapter):
+        def __call__(self, lm: Any, lm_kwargs: Any, signature: Any, demos: Any, inputs: Any) -> Any:  # type: ignore[override]
+            seen.append((lm_kwargs, demos, inputs))
+            return [{"answer": "made"}]
+
+    predict = dspy.Predict(QA, temperature=0.5)
+    predict.demos = [{"question": "first", "answer": "a"}]
+    with dspy.context(lm=dspy.DummyLM([]), adapter=Watching()):
+        assert predict(question="?", config={"max_tokens": 7}).answer == "made"
+    assert seen == [({"temperature": 0.5, "max_tokens": 7}, predict.demos, {"question": "?"})]
+
+
+def test_parse_value_reads_text_as_an_answer_is_read() -> None:
+    assert parse_value(3, str) == "3"
+    assert parse_value(["1"], list[int]) == [1]
+    assert parse_value('{"a": 1}', dict[str, int]) == {"a": 1}
+    with pytest.raises(sigwire.AdapterParseError):
+        parse_value("maybe", bool)
+
+
+# --- calls of tools
+
+
+def test_tool_call_executes_the_function_of_its_name() -> None:
+    call = dspy.ToolCalls.ToolCall(name="add", args={"a": 1, "b": 2})
+    assert call.execute() == call.execute([dspy.Tool(add)]) == call.execute({"add": add}) == 3
+    with pytest.raises(sigwire.InputError, match=r"'other' is not found .*functions="):
+        dspy.ToolCalls.ToolCall(name="other", args={}).execute([])
+
+
+def test_tool_call_raises_the_error_of_its_function_as_the_cause() -> None:
+    call = dspy.ToolCalls.ToolCall(name="add", args={"c": 1})
+    with pytest.raises(RuntimeError, match="Error executing tool 'add'") as caught:
+        call.execute({"add": add})
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+def test_tool_call_of_the_door_equals_that_of_the_core_and_is_pickled() -> None:
+    call = dspy.ToolCalls.ToolCall(name="add", args={"a": 1}, id="x")
+    plain = sigwire.ToolCall("x", "add", {"a": 1})
+    assert call == plain
+    assert plain == call
+    assert pickle.loads(pickle.dumps(call)) == call
+    assert dspy.ToolCalls.ToolCall(name="add").id is None
+    assert call.format() == {"name": "add", "args": {"a": 1}}
+    assert "name='add'" in repr(call)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"name": "add", "args": {"a": 1}},
+        [{"name": "add", "arguments": '{"a": 1}'}],
+        {"tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}]},
+        dspy.ToolCalls([{"name": "add", "args": {"a": 1}}]),
+    ],
+)
+def test_tool_calls_are_validated_from_the_forms_of_dspy(value: object) -> None:
+    (call,) = dspy.ToolCalls.model_validate(value).tool_calls
+    assert isinstance(call, dspy.ToolCalls.ToolCall)
+    assert (call.name, call.args) == ("add", {"a": 1})
+
+
+@pytest.mark.parametrize("value", [{"some": "thing"}, [{"some": "thing"}]])
+def test_tool_calls_without_a_name_are_refused(value: object) -> None:
+    with pytest.raises(sigwire.InputError):
+        dspy.ToolCalls.model_validate(value)
+
+
+def test_results_of_tool_calls_have_the_ids_and_errors_of_their_calls() -> None:
+    calls = dspy.ToolCalls.from_dict_list([{"name": "add", "args": {}}, {"name": "sub", "args": {}}])
+    results = dspy.ToolCallResults.from_tool_calls_and_values(calls, [1, "bad"], [False, True]).tool_call_results
+    assert [(result.call_id, result.value, result.is_error) for result in results] == [
+        ("call_0", 1, False),
+        ("call_1", "bad", True),
+    ]
+    for values, errors in (([1], None), ([1, 2], [True])):
+        with pytest.raises(sigwire.InputError, match="must have the same length"):
+            dspy.ToolCallResults.from_tool_calls_and_values(calls, values, errors)
+
+
+def test_results_of_tool_calls_are_validated_from_a_list_and_from_one_result() -> None:
+    one = {"name": "add", "value": 1}
+    made = dspy.ToolCallResults.model_validate([one])
+    assert made == dspy.ToolCallResults.model_validate(one) == dspy.ToolCallResults.model_validate(made)
+    with pytest.raises(sigwire.InputError, match="a name and a value"):
+        dspy.ToolCallResults.model_validate([{"some": "thing"}])
+
+
+def test_tool_has_the_text_and_the_forms_of_dspy() -> None:
+    tool = dspy.Tool(add, desc="Add.")
+    assert str(tool).startswith("add, whose description is <desc>Add.</desc>. It takes arguments {'a': ")
+    assert tool.format_as_litellm_function_call(model_type="responses")["name"] == "add"
+    assert tool.format_as_litellm_function_call("chat") == tool.spec
+
+
+def test_schema_is_split_into_arguments_types_and_texts() -> None:
+    schema = {"properties": {"n": {"type": "integer", "description": "A number."}, "x": {}}, "required": ["n"]}
+    args, types, texts = convert_input_schema_to_tool_args(schema)
+    assert (args["n"]["type"], types, texts["n"]) == ("integer", {"n": int, "x": Any}, "A number. (Required)")
+
+
+# --- functions over many items
+
+
+def test_parallel_executor_keeps_the_order_and_the_settings() -> None:
+    with dspy.context(rm=len):
+        assert ParallelExecutor(num_threads=3).execute(lambda text: dspy.settings.rm(text), ["a", "bb"]) == [1, 2]
+
+
+def test_parallel_executor_counts_failures_and_stops_at_the_limit() -> None:
+    def checked(n: int) -> int:
+        if n == 2:
+            raise ValueError("two")
+        return n
+
+    executor = ParallelExecutor(num_threads=1, max_errors=2)
+    with pytest.warns(UserWarning, match="Item 1 failed .* ValueError: two"):
+        assert executor.execute(checked, [1, 2, 3]) == [1, None, 3]
+    assert (executor.failed_indices, str(executor.exceptions_map[1])) == ([1], "two")
+    done: list[int] = []
+    with pytest.warns(UserWarning, match="Item 1"), pytest.raises(ValueError, match="two"):
+        ParallelExecutor(num_threads=1, max_errors=1).execute(lambda n: done.append(checked(n)), [1, 2, 3])
+    assert len(done) == 1
+
+
+async def test_asyncify_runs_in_a_thread_with_the_settings_of_the_caller() -> None:
+    with dspy.context(num_threads=3, async_max_workers=1):
+        seen = await dspy.asyncify(lambda: (dspy.settings.num_threads, threading.current_thread()))()
+    assert seen[0] == 3
+    assert seen[1] is not threading.current_thread()
+
+
+class Double(dspy.Module):
+    async def aforward(self, n: int) -> int:
+        return 2 * n
+
+
+async def test_syncify_gives_a_module_a_blocking_form_inside_a_loop() -> None:
+    assert dspy.syncify(Double()).forward(n=2) == 4
+    around = dspy.syncify(Double(), in_place=False)
+    assert around(n=3) == 6
+    assert isinstance(around.program, Double)
+
+
+# --- retrievers
+
+
+class Passage:
+    long_text = "tea"
+
+
+@pytest.mark.parametrize(
+    ("rm", "passages"),
+    [
+        (lambda query, k: [Passage()] * k, ["tea", "tea"]),
+        (lambda query, k: "tea", ["tea"]),
+        (lambda query, k: dspy.Prediction(passages=["a", "b"]), ["a", "b"]),
+        (dummy_rm(["black tea", "a red car", "teapot"]), ["teapot", "black tea"]),
+        (dummy_rm(), []),
+    ],
+)
+def test_retrieve_asks_the_retriever_of_the_settings(rm: Any, passages: list[str]) -> None:
+    with dspy.context(rm=rm):
+        assert sorted(dspy.Retrieve(k=2)("tea").passages) == sorted(passages)
+
+
+async def test_retrieve_awaits_a_module_and_passes_the_number_of_the_call() -> None:
+    class Store(dspy.Module):
+        def forward(self, query: str, k: int) -> list[str]:
+            return [query] * k
+
+    with dspy.context(rm=Store()):
+        assert (await dspy.Retrieve().acall("tea", k=1)).passages == ["tea"]
+    with pytest.raises(sigwire.ConfigurationError, match=r"no retriever .* configure\(rm="):
+        dspy.Retrieve()("tea")
+
+
+def test_vectorizer_is_deterministic_and_fits_an_embedder() -> None:
+    vectors = DummyVectorizer(max_length=8)(["tea", "car", "tea"])
+    assert vectors.shape == (3, 8)
+    assert (vectors[0] == vectors[2]).all()
+    examples = [dspy.Example(question=text).with_inputs("question") for text in ("tea", "red car")]
+    (nearest,) = dspy.KNN(1, examples, dspy.Embedder(DummyVectorizer()))(question="red car")
+    assert nearest.question == "red car"

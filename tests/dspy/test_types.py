@@ -1,0 +1,225 @@
+"""DSPy's types of fields, its error names and its decorators."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import sigwire
+import sigwire.dspy as dspy
+from sigwire.dspy.lm import BaseLM
+from sigwire.dspy.utils.annotation import experimental
+from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
+
+CITED = {"cited_text": "Tea", "document_index": 0, "start_char_index": 0, "end_char_index": 3}
+
+
+def test_document_is_made_of_a_text_or_of_fields() -> None:
+    document = dspy.Document("Tea.", title="Drinks", context="a menu")
+    assert document == dspy.Document(data="Tea.", title="Drinks", context="a menu")
+    (block,) = document.format()
+    assert block["source"] == {"type": "text", "media_type": "text/plain", "data": "Tea."}
+    assert (block["title"], block["context"], str(document)) == ("Drinks", "a menu", "Document('Drinks': 4 chars)")
+    assert dspy.Document(data="x", media_type="application/pdf").format()[0]["source"]["type"] == "base64"
+
+
+@pytest.mark.parametrize("value", [[CITED], CITED, {"citations": [CITED]}])
+def test_citations_are_read_from_the_forms_of_dspy(value: Any) -> None:
+    citations = dspy.Citations.model_validate(value)
+    assert (len(citations), citations[0].cited_text, [item.document_index for item in citations]) == (1, "Tea", [0])
+    assert isinstance(citations[0], dspy.Citations.Citation)
+    assert citations.format() == [{"type": "char_location", **CITED}]
+    with pytest.raises(ValueError):
+        dspy.Citations.model_validate("Tea")
+
+
+def test_documents_and_citations_are_fields_of_a_signature() -> None:
+    class Answer(dspy.Signature):
+        documents: list[dspy.Document] = dspy.InputField()
+        answer: str = dspy.OutputField()
+        citations: dspy.Citations = dspy.OutputField()
+
+    lm = dspy.DummyLM([{"answer": "Tea.", "citations": [CITED]}])
+    predict = dspy.Predict(Answer, lm=lm)
+    result = predict(documents=[dspy.Document("Tea is a drink.", title="Drinks")])
+    assert result.citations[0].cited_text == "Tea"
+    assert "Tea is a drink." in str(lm.history[-1]["messages"][-1]["content"])
+
+
+def test_a_type_of_a_user_has_its_text_and_its_description() -> None:
+    class Event(dspy.Type):
+        """A day in town."""
+
+        name: str
+
+    assert (Event(name="fair").format(), Event.description()) == ({"name": "fair"}, "A day in town.")
+    assert dspy.Type.description() == ""
+
+
+def test_file_takes_its_arguments_without_names() -> None:
+    file = dspy.File(b"%PDF", None, "a.pdf")
+    assert file == dspy.File(file_data=b"%PDF", filename="a.pdf")
+    assert (isinstance(file, sigwire.File), file.filename) == (True, "a.pdf")
+    assert isinstance(dspy.File.from_url("https://x.example/a.pdf"), dspy.File)
+
+
+@pytest.mark.parametrize(
+    ("name", "core"),
+    [
+        ("DSPyError", "SigwireError"),
+        ("LMAuthError", "LMAuthenticationError"),
+        ("LMConfigurationError", "ConfigurationError"),
+        ("LMNotConfiguredError", "LMNotConfigured"),
+        ("LMProviderError", "LMError"),
+        ("LMUnsupportedFeatureError", "UnsupportedFeature"),
+    ],
+)
+def test_error_names_of_dspy_are_the_classes_of_the_core(name: str, core: str) -> None:
+    assert getattr(dspy, name) is getattr(dspy.utils.exceptions, name) is getattr(sigwire, core)
+
+
+class Listener(dspy.BaseCallback):
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+        self.calls.append((ACTIVE_CALL_ID.get(), dict(inputs)))
+
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.calls.append(exception or outputs)
+
+
+class Shop(dspy.Module):
+    @dspy.with_callbacks
+    def find(self, name: str, most: int = 3) -> str:
+        if not name:
+            raise ValueError("no name")
+        return name * most
+
+    @dspy.with_callbacks
+    async def afind(self, name: str) -> str:
+        return name
+
+
+async def test_with_callbacks_shows_calls_of_a_method_to_all_listeners() -> None:
+    common, own = Listener(), Listener()
+    with dspy.context(callbacks=[common]):
+        assert Shop(callbacks=[own]).find("a", most=2) == "aa"
+        assert await Shop().afind("b") == "b"
+        with pytest.raises(ValueError, match="no name"):
+            Shop().find(name="")
+    assert common.calls[:4] == [(None, {"name": "a", "most": 2}), "aa", (None, {"name": "b"}), "b"]
+    assert own.calls == common.calls[:2]
+    assert str(common.calls[-1]) == "no name"
+    assert Shop().find("a") == "aaa"
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "kind"),
+    [
+        (dspy.ChatAdapter, "format", "adapter_format"),
+        (dspy.ChatAdapter, "parse", "adapter_parse"),
+        (dspy.Tool, "run", "tool"),
+        (BaseLM, "ask", "lm"),
+        (dspy.Evaluate, "score", "evaluate"),
+        (dspy.Teleprompter, "tune", "compile"),
+    ],
+)
+def test_with_callbacks_finds_the_kind_of_an_object(owner: Any, method: str, kind: str) -> None:
+    from sigwire.dspy.utils import callback
+
+    assert vars(callback)["_kind_of"](object.__new__(owner), method) == kind
+
+
+def test_experimental_puts_a_notice_before_the_docstring() -> None:
+    @experimental
+    def search() -> None:
+        """Find."""
+
+    assert str(search.__doc__).splitlines() == ["Experimental: this may change in any release.", "", "Find."]
+
+
+# --- models
+
+
+class Scripted(dspy.LM):
+    def __init__(self, **options: Any) -> None:
+        super().__init__("dummy", **options)
+
+    def __call__(self, prompt: Any = None, messages: Any = None, **options: Any) -> Any:
+        return ["[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"]
+
+
+def test_a_subclass_that_answers_itself_may_have_any_model_name() -> None:
+    lm = Scripted(temperature=0.5, something="mine")
+    with dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
+        assert dspy.Predict("question -> answer")(question="?").answer == "yes"
+    assert (lm.copy(temperature=0.25).kwargs["temperature"], copy.deepcopy(lm).model) == (0.25, "dummy")
+    assert lm.dump_state()["model"] == "dummy"
+    assert pickle.loads(pickle.dumps(lm)).model == "dummy"
+    lm.capabilities = sigwire.Capabilities(native_tools=True)
+    assert lm.capabilities.native_tools
+    with pytest.raises(sigwire.ConfigurationError, match="dummy"):
+        lm.forward("Hello")
+
+
+def test_a_model_without_answers_of_its_own_needs_a_known_name() -> None:
+    with pytest.raises(sigwire.ConfigurationError, match="dummy"):
+        dspy.LM("dummy")
+
+
+# --- agents
+
+
+def double(n: int) -> int:
+    return 2 * n
+
+
+def test_a_script_of_dspy_runs_the_tools_and_finishes() -> None:
+    lm = dspy.DummyLM(
+        [
+            {"next_thought": "Double it.", "next_tool_name": "double", "next_tool_args": {"n": 21}},
+            {"next_thought": "Done.", "next_tool_name": "finish", "next_tool_args": {}},
+            {"reasoning": "It is doubled.", "answer": "42"},
+        ]
+    )
+    with dspy.context(lm=lm):
+        result = dspy.ReAct("question -> answer", tools=[double])(question="What is 21 doubled?")
+    assert result.answer == "42"
+    assert result.trajectory == {
+        "thought_0": "Double it.", "tool_name_0": "double", "tool_args_0": {"n": 21}, "observation_0": 42,
+        "thought_1": "Done.", "tool_name_1": "finish", "tool_args_1": {}, "observation_1": "Completed.",
+    }  # fmt: skip
+
+
+def test_a_signature_with_the_fields_of_a_script_is_answered_with_fields() -> None:
+    lm = dspy.DummyLM([{"next_thought": "Look.", "next_tool_name": "find"}])
+    step = dspy.Predict("question -> next_thought, next_tool_name", lm=lm)(question="?")
+    assert (step.next_thought, step.next_tool_name) == ("Look.", "find")
+
+
+def test_react_v2_submits_or_is_made_to() -> None:
+    agent = dspy.ReActV2("question -> answer", tools=[double], max_iters=1)
+    agent.set_lm(sigwire.FakeLM([dspy.ToolCalls.ToolCall("submit", {"answer": "yes"})]))
+    assert agent(question="?").termination_reason == "submit"
+    call = dspy.ToolCalls.ToolCall("double", {"n": 1})
+    agent.set_lm(sigwire.FakeLM([call, {"reasoning": "Enough.", "answer": "no"}]))
+    forced = agent(question="?")
+    assert (forced.answer, forced.termination_reason, len(forced.steps)) == ("no", "forced_submit", 1)
+
+
+@pytest.mark.parametrize(
+    ("signature", "tools"),
+    [
+        ("question -> history", []),
+        ("question -> termination_reason", []),
+        ("question, tools -> answer", []),
+        ("question -> answer", [dspy.Tool(double, name="submit")]),
+    ],
+)
+def test_react_v2_refuses_names_that_it_uses(signature: str, tools: list[Any]) -> None:
+    with pytest.raises(sigwire.ConfigurationError, match="is reserved by ReActV2"):
+        dspy.ReActV2(signature, tools=tools)
