@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
-from sigwire.core.record import to_plain
+from sigwire.core.record import FieldValues, to_plain
 from sigwire.dspy.settings import context
 from sigwire.effects.emitting import Emit
 from sigwire.effects.emitting import stream as blocking_stream
@@ -74,7 +74,7 @@ class StatusMessageProvider:
     ...         return f"{instance.name}..."
     """
 
-    def tool_start_status_message(self, instance: Any, inputs: Mapping[str, Any]) -> str | None:
+    def tool_start_status_message(self, instance: Any, inputs: FieldValues) -> str | None:
         """Return the message for the start of a tool."""
         return f"Running the tool {instance.name}..."
 
@@ -82,7 +82,7 @@ class StatusMessageProvider:
         """Return the message for the end of a tool."""
         return "The tool is done; its result goes to the model."
 
-    def module_start_status_message(self, instance: Any, inputs: Mapping[str, Any]) -> str | None:
+    def module_start_status_message(self, instance: Any, inputs: FieldValues) -> str | None:
         """Return the message for the start of a module."""
         return None
 
@@ -90,7 +90,7 @@ class StatusMessageProvider:
         """Return the message for the end of a module."""
         return None
 
-    def lm_start_status_message(self, instance: Any, inputs: Mapping[str, Any]) -> str | None:
+    def lm_start_status_message(self, instance: Any, inputs: FieldValues) -> str | None:
         """Return the message for the start of a model call."""
         return None
 
@@ -105,19 +105,19 @@ class _StatusEmitter(BaseCallback):
     def __init__(self, provider: StatusMessageProvider) -> None:
         self._provider = provider
 
-    def on_tool_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_tool_start(self, call_id: str, instance: Any, inputs: FieldValues) -> None:
         _emit(self._provider.tool_start_status_message(instance, inputs))
 
     def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         _emit(self._provider.tool_end_status_message(outputs))
 
-    def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_module_start(self, call_id: str, instance: Any, inputs: FieldValues) -> None:
         _emit(self._provider.module_start_status_message(instance, inputs))
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         _emit(self._provider.module_end_status_message(outputs))
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_lm_start(self, call_id: str, instance: Any, inputs: FieldValues) -> None:
         _emit(self._provider.lm_start_status_message(instance, inputs))
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
@@ -212,7 +212,7 @@ class _ModuleStart:
 class _ModuleStarts(BaseCallback):
     """Emits the start of every module."""
 
-    def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_module_start(self, call_id: str, instance: Any, inputs: FieldValues) -> None:
         Emit(_ModuleStart(instance)).run()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from sigwire.core.narrow import is_items, is_mapping
@@ -12,8 +12,18 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
 from sigwire.observe.tracing import names
 
-__all__ = ["AttributeMap", "is_in_process", "model_of", "request_attributes", "response_attributes", "usage_attributes"]
+__all__ = [
+    "AttributeMap",
+    "CallFacts",
+    "is_in_process",
+    "model_of",
+    "request_attributes",
+    "response_attributes",
+    "usage_attributes",
+]
 
+CallFacts: TypeAlias = "Mapping[str, Any]"
+"""The inputs of a watched call."""
 AttributeValue: TypeAlias = str | bool | int | float | Sequence[str]
 AttributeMap: TypeAlias = dict[str, AttributeValue]
 

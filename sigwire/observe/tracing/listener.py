@@ -28,6 +28,7 @@ from sigwire.observe.place import running
 from sigwire.observe.tracing import names
 from sigwire.observe.tracing.attributes import (
     AttributeMap,
+    CallFacts,
     attempt_attributes,
     is_in_process,
     request_attributes,
@@ -59,7 +60,7 @@ class TracingListener(BaseCallback):
 
     # --- modules
 
-    def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_module_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         role = _role_of(instance)
         around = current_span()
         is_inside = around is not None and id(instance) in around.paths
@@ -90,13 +91,13 @@ class TracingListener(BaseCallback):
             attributes |= self._content.attributes(names.OUTPUTS, _shown_outputs(outputs))
         self._end(call_id, attributes, exception)
 
-    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         if (around := current_span()) is not None and around.role == _PREDICT:
             around.span.set_attribute(names.ADAPTER, type(instance).__name__)
 
     # --- models
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_lm_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         attributes = request_attributes(instance, inputs)
         facts = {name: attributes[name] for name in _MEASURED if name in attributes}
         provider, model = str(attributes[names.PROVIDER]), str(attributes[names.REQUEST_MODEL])
@@ -127,7 +128,7 @@ class TracingListener(BaseCallback):
 
     # --- tools
 
-    def on_tool_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_tool_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         name = str(getattr(instance, "name", None) or type(instance).__name__)
         facts: AttributeMap = {names.TOOL_NAME: name, names.TOOL_TYPE: "function"}
         around = current_span()
@@ -154,7 +155,7 @@ class TracingListener(BaseCallback):
 
     # --- evaluations and compilations
 
-    def on_evaluate_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_evaluate_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         program = inputs.get("program")
         attributes: AttributeMap = {names.PROGRAM: _name_of(program), names.EXAMPLES: len(inputs.get("devset") or ())}
         self._start_workflow(call_id, instance, attributes)
@@ -164,7 +165,7 @@ class TracingListener(BaseCallback):
         known = {names.SCORE: getattr(result, "score", None), names.STATUS: getattr(result, "status", None)}
         self._end(call_id, {name: value for name, value in known.items() if value is not None}, exception)
 
-    def on_example_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_example_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         attributes: AttributeMap = {
             names.EXAMPLE_ID: inputs["id"], names.EXAMPLE_INDEX: inputs["index"], names.EXAMPLE_REPEAT: inputs["repeat"],
         }  # fmt: skip
@@ -183,7 +184,7 @@ class TracingListener(BaseCallback):
                 attributes |= {names.FAILURE: outputs.failure.kind, names.ERROR_TYPE: outputs.failure.type}
         self._end(call_id, attributes, exception)
 
-    def on_compile_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_compile_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start_workflow(call_id, instance, {names.PROGRAM: _name_of(inputs.get("student"))})
 
     def on_compile_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
@@ -228,7 +229,7 @@ def _role_of(module: object) -> str:
     return next((_ROLES[cls.__name__] for cls in type(module).__mro__ if cls.__name__ in _ROLES), names.INVOKE_WORKFLOW)
 
 
-def _shown_inputs(inputs: Mapping[str, Any]) -> Mapping[str, object]:
+def _shown_inputs(inputs: CallFacts) -> Mapping[str, object]:
     """Return the inputs of a module as content. The messages of a history and the schemas of tools are on the model's span."""
     return {name: _shown_input(value) for name, value in inputs.items() if name not in _NO_CONTENT}
 

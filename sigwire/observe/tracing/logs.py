@@ -28,6 +28,7 @@ from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolResult
 from sigwire.errors import ConfigurationError
 from sigwire.observe.place import running
+from sigwire.observe.tracing.attributes import CallFacts
 from sigwire.observe.tracing.content import Content, plain
 from sigwire.observe.tracing.paths import name_in, paths_of
 from sigwire.show.cleaning import visible
@@ -155,7 +156,7 @@ class LogListener:
 
     # --- modules: only their paths
 
-    def on_module_start(self, call_id: str, instance: object, inputs: Mapping[str, Any]) -> None:
+    def on_module_start(self, call_id: str, instance: object, inputs: CallFacts) -> None:
         self._places[call_id] = place = _LoggedModule(instance, _place.get())
         _place.set(place)
 
@@ -166,7 +167,7 @@ class LogListener:
 
     # --- models and tools
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_lm_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start(call_id, instance, inputs)
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
@@ -188,7 +189,7 @@ class LogListener:
             content |= shown.of_response(response)
         _write("sigwire.lm", _call_text(facts), facts, exception, content)
 
-    def on_tool_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_tool_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start(call_id, instance, inputs)
 
     def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
@@ -200,7 +201,7 @@ class LogListener:
 
     # --- evaluations and compilations
 
-    def on_evaluate_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_evaluate_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start(call_id, instance, inputs)
         program, count = _name_of(inputs.get("program")), len(inputs.get("devset") or ())
         log_milestone("evaluate", f"evaluating {program} on {count} examples", program=program, examples=count)
@@ -226,7 +227,7 @@ class LogListener:
             kinds = ", ".join(f"{count} {kind}" for kind, count in outputs.failures.items())
             log_warning("evaluate", f"{program}: {outputs.unscored} runs have no score (failures: {kinds})", **facts)
 
-    def on_example_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_example_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start(call_id, instance, inputs)
 
     def on_example_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
@@ -236,7 +237,7 @@ class LogListener:
         text = f"example {facts['example']}: score {facts['score']}, {seconds:.1f} s"
         _write("sigwire.evaluate", text, facts, exception, {})
 
-    def on_compile_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+    def on_compile_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start(call_id, instance, inputs)
         program = _name_of(inputs.get("student"))
         log_milestone(
@@ -253,7 +254,7 @@ class LogListener:
         }
         log_milestone("optimize", f"{facts['optimizer']}: {end} after {seconds:.1f} s", **facts)
 
-    def _start(self, call_id: str, instance: object, inputs: Mapping[str, Any]) -> None:
+    def _start(self, call_id: str, instance: object, inputs: CallFacts) -> None:
         self._started[call_id] = (perf_counter(), instance, inputs)
 
     def _end(self, call_id: str) -> tuple[float, Any, Mapping[str, Any]]:
