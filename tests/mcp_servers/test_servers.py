@@ -341,7 +341,7 @@ async def test_name_that_a_server_has_twice_is_refused() -> None:
 # --- misuse ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [None, 7, "", [], object()], ids=repr)
+@pytest.mark.parametrize("value", [None, 7, "", [], object()], ids=["none", "number", "empty", "list", "object"])
 def test_other_values_are_refused(value: object) -> None:
     with pytest.raises(ToolDefinitionError, match="mcp_tools needs a command, a URL, or an open session"):
         mcp_tools(value)
