@@ -1,5 +1,5 @@
 # make demo    installs what the demonstration needs and runs it (no key, no network after installation)
-# make test    installs what the tests need and runs them, without the long suites
+# make test    installs what the tests need and runs them, without the long suites and the conformance to shared fixtures
 # make check   lint, types, architecture
 # make docs    builds the site of the documentation into site/
 #
@@ -23,7 +23,7 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/optimize_tools.py
 
 test: $(VENV)/.installed-test
-	$(PYTHON) -m pytest -q --numprocesses $(WORKERS) --dist worksteal -m "not long"
+	$(PYTHON) -m pytest -q --numprocesses $(WORKERS) --dist worksteal -m "not long" --ignore tests/conformance
 
 check: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .

@@ -248,6 +248,7 @@ def test_optimization_runs_with_a_model_over_http(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", ["optimize_extraction.py", "optimize_tools.py"])
+@pytest.mark.long
 def test_optimization_gives_advice_for_a_missing_key(tmp_path: Path, name: str) -> None:
     done = example(name, tmp_path, SIGWIRE_LM="openai/gpt-5-mini", OPENAI_API_KEY="", OPENAI_BASE_URL="")
     assert done.returncode == 2

@@ -253,6 +253,7 @@ def test_report_has_gains_calls_and_the_error_of_the_estimate() -> None:
     )
 
 
+@pytest.mark.long
 def test_sigwire_session_runs_over_http() -> None:
     from benchmarks.landscape.run_sigwire import SigwireSession
 

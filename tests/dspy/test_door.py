@@ -180,6 +180,7 @@ def test_instances_of_the_door_pass_every_isinstance_of_the_core() -> None:
     assert isinstance(dspy.ChainOfThought("a -> b"), dspy.Module)
 
 
+@pytest.mark.long
 def test_no_file_below_imports_the_door() -> None:
     for path, tree in trees().items():
         if path.is_relative_to(DOOR):

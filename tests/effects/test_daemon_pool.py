@@ -91,6 +91,7 @@ print(asyncio.run(look_up()))
 """
 
 
+@pytest.mark.long
 def test_abandoned_tools_and_threads_never_hold_asyncio_run_or_the_exit() -> None:
     done = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True, timeout=30, check=True)
     pair = "('x', 'x')"

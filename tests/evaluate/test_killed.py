@@ -104,6 +104,7 @@ def test_resumed_evaluation_after_many_kills_equals_an_uninterrupted_one(seed: i
 
 
 @pytest.mark.parametrize("how", ["blocking", "awaited"])
+@pytest.mark.long
 def test_interrupt_with_many_slow_calls_keeps_what_is_finished(how: str, tmp_path: Path) -> None:
     path, fast = tmp_path / "log.jsonl", 7
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from sigwire.core.events import FieldDelta
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall
@@ -80,6 +82,7 @@ def test_first_delta_is_emitted_before_provider_sends_more(wire: str, place: Cal
 
 
 @grid("wire, place", MODELS, PLACES)
+@pytest.mark.long
 def test_agent_closed_after_any_event_continues_from_its_history(wire: str, place: Callable[[Module], Module]) -> None:
     agent: ReAct[..., Any] = ReAct("question -> answer: int", tools=[add])
     program = place(agent)

@@ -52,6 +52,7 @@ def compiled(name: str, lm: Any = None, metric: Any = exact, **options: Any) -> 
 
 
 @EVERY
+@pytest.mark.long
 def test_same_seed_gives_the_same_result_for_any_number_of_threads(name: str) -> None:
     first = outcome(compiled(name, num_threads=1))
     assert outcome(compiled(name, num_threads=4)) == first
@@ -101,6 +102,7 @@ def test_hash_seed_of_the_process_changes_no_result() -> None:
 
 @EVERY
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.long
 def test_calls_are_within_the_plan(name: str, seed: int) -> None:
     lm = Stub()
     optimizer = TABLE[name](seed=seed)
@@ -123,6 +125,7 @@ def test_budget_is_never_exceeded_and_the_best_until_then_is_returned(name: str,
 
 
 @rows_of(CHOOSES)
+@pytest.mark.long
 def test_budget_of_the_most_planned_calls_changes_nothing(name: str) -> None:
     most = TABLE[name]().plan(student(Stub()), TRAIN, VAL).calls.max
     assert outcome(compiled(name, budget=most + 1)) == outcome(compiled(name))
@@ -218,6 +221,7 @@ def test_exception_of_the_metric_stops_the_search_with_its_traceback(name: str) 
 
 
 @RUNS
+@pytest.mark.long
 def test_provider_that_fails_for_a_fifth_changes_no_score(name: str) -> None:
     calm, failing = compiled(name, Stub()), compiled(name, Stub(failing=0.2))
     assert outcome(failing)[:-1] == outcome(calm)[:-1]

@@ -99,6 +99,7 @@ def test_html_of_a_card_holds_no_element_of_a_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
 def test_text_of_a_card_is_clean_and_fits_80_columns(name: str) -> None:
     texts: list[str] = []
     shown()[name]._repr_pretty_(type("Printer", (), {"text": staticmethod(texts.append)})(), False)

@@ -251,6 +251,7 @@ def work(text: str, size: int) -> int:
         pytest.param("", "</think>", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.long
 def test_hostile_texts_are_read_in_linear_work(head: str, tail: str) -> None:
     scan("<")  # the grammars are compiled once
     for chunk in HOSTILE:

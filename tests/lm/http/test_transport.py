@@ -461,6 +461,7 @@ def run_and_close(main: Any) -> None:
 
 
 @pytest.mark.parametrize("run", [run_and_shut_down, run_and_close])
+@pytest.mark.long
 def test_thousand_calls_on_twenty_loops_leave_no_socket_open(
     serve: Callable[..., Server], run: Callable[[Any], None]
 ) -> None:

@@ -103,6 +103,7 @@ async def test_key_of_a_function_is_renewed_once(model: str, driver: str) -> Non
 
 
 @DRIVERS
+@pytest.mark.long
 async def test_silent_server_ends_at_the_timeout(driver: str) -> None:
     model = "litellm/openai/gpt-4.1"
     backend._load()

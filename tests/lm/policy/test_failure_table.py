@@ -269,6 +269,7 @@ async def test_silent_server_ends_each_limit(limit: str, driver: str) -> None:
 
 
 @DRIVERS
+@pytest.mark.long
 async def test_row_13_body_that_never_ends_ends_at_the_total_and_silence_in_it_at_idle(driver: str) -> None:
     with FakeProvider() as provider:
         with Relay(provider.url("openai"), *["drip"] * 4, drip=0.05) as relay:

@@ -275,6 +275,7 @@ def names_in_code(source: str) -> list[str]:
 _EMBEDDED = tuple(f"offline/{name}" for name in PROVIDERS["offline"].models)  # the model that comes along may be named
 
 
+@pytest.mark.long
 def test_no_other_code_names_a_provider() -> None:
     found = {path.relative_to(PACKAGE): names_in_code(path.read_text(encoding="utf-8")) for path in ELSEWHERE}
     assert len(found) > 90

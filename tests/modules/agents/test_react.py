@@ -551,6 +551,7 @@ print(json.dumps({"answer": result.answer, "history": result.history.to_json(), 
 
 
 @BOTH_PROTOCOLS
+@pytest.mark.long
 async def test_run_continues_from_serialized_history_in_another_process(capabilities: Capabilities) -> None:
     first = await play(summing, [say(("add", {"a": 1, "b": 2})), submit(answer=3)], capabilities, question="1+2?")
     root = Path(__file__).resolve().parents[3]

@@ -736,6 +736,7 @@ def test_tool_run_is_a_json_value() -> None:
     assert ToolRun.from_json(done.to_json()) == done
 
 
+@pytest.mark.long
 def test_only_toolbox_and_tool_read_a_handler() -> None:
     """Search the source: no other file reads the handler of a tool."""
     package = Path(sigwire.__file__).parent

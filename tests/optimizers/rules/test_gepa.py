@@ -64,6 +64,7 @@ def test_search_finds_the_phrase_that_helps(make: Make) -> None:
 
 
 @MAKERS
+@pytest.mark.long
 def test_search_is_the_same_for_any_number_of_threads_and_awaited(make: Make) -> None:
     def outcome(program: Any) -> Any:
         report = program.optimization
@@ -77,6 +78,7 @@ def test_search_is_the_same_for_any_number_of_threads_and_awaited(make: Make) ->
 
 @MAKERS
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.long
 def test_search_stays_within_its_plan(make: Make, seed: int) -> None:
     plan = make(seed=seed).plan(student(), TRAIN, VAL)
     spent = compiled(make(num_threads=4, seed=seed)).optimization.spent

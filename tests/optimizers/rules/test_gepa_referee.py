@@ -117,6 +117,7 @@ def referee_decisions(seed: int, batches: list[list[int]]) -> list[tuple[str, bo
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.long
 def test_greedy_search_accepts_what_the_referee_accepts(seed: int) -> None:
     own, batches = own_decisions(seed)
     referee = referee_decisions(seed, batches)

@@ -104,6 +104,7 @@ class Fixed(Writer):
 
 
 @pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.long
 def test_each_predictor_is_tuned(make: Callable[..., Optimizer]) -> None:
     program = make(strategy="greedy", if_worse="return").compile(TwoSteps(), trainset=TRAIN, valset=VAL)
     changed = {slot.split(".")[0] for trial in program.optimization.trials for slot in trial.candidate.texts}

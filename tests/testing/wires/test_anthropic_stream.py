@@ -76,6 +76,7 @@ LONG = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(10, 7, 
 
 @settings(max_examples=20, deadline=None)
 @given(how=cut_anywhere(LONG))
+@pytest.mark.long
 def test_official_package_assembles_the_same_answer_for_any_cut(anthropic_package: Any, how: Streamed) -> None:
     with FakeProvider([how, LONG]) as provider:
         client = anthropic_package.with_options(base_url=provider.url("anthropic"))

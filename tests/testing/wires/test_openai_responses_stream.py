@@ -84,6 +84,7 @@ LONG = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(7, 3, 2
 
 @settings(max_examples=20, deadline=None)
 @given(how=cut_anywhere(LONG))
+@pytest.mark.long
 def test_official_package_assembles_the_same_answer_for_any_cut(openai_package: Any, how: Streamed) -> None:
     texts: list[str] = []
     with FakeProvider([how]) as provider:

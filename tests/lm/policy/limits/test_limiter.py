@@ -305,6 +305,7 @@ def test_calls_wait_for_the_stated_rate_on_the_alarm() -> None:
     assert time.monotonic() - begin >= 0.09
 
 
+@pytest.mark.long
 def test_thread_of_the_alarm_ends_after_the_last_wait_and_starts_again() -> None:
     for _ in range(3):
         limiter = Limiter(Limit(requests=1, per=0.01))
