@@ -25,7 +25,7 @@ SEED = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1_000
 SHORT, LONG = 300, 10_000
 REPEATED = 200
 EXCHANGE_SECONDS = 5.0  # the cost of a silence; a good answer takes less on a busy machine
-MOST_BLOCKS, MOST_MEGABYTES = 15_000, 20  # lazy imports, tables of a fixed size that fill: 50 failed calls a model
+MOST_BLOCKS, MOST_MEGABYTES = 10_000, 20  # lazy imports, and tables of a fixed size that fill
 
 
 def sockets() -> int:

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast, overload
+from typing import Any, TypeAlias, overload
 from weakref import WeakSet
 
 from sigwire.core.request import Request
@@ -85,7 +85,8 @@ class CallRecord:
 
 
 class CallLog(Sequence[Entry]):
-    """The last ``size`` calls as a sequence of entry dicts, oldest first. ``size`` 0 keeps no call.
+    """The last ``size`` calls, failed ones among them, which ``records`` has. As a sequence: the entry dicts of the calls that
+    were answered, oldest first. ``size`` 0 keeps no call.
 
     >>> log = CallLog(2)
     >>> for name in "abc":
@@ -94,16 +95,15 @@ class CallLog(Sequence[Entry]):
     ['b', 'c']
     """
 
-    __slots__ = ("__weakref__", "_failed", "_records")
+    __slots__ = ("__weakref__", "_records")
 
     def __init__(self, size: int) -> None:
         self._records: deque[CallRecord] = deque(maxlen=size)
-        self._failed: deque[CallRecord] = deque(maxlen=size)
         if size:
             LOGS.add(self)
 
     def __reduce__(self) -> tuple[Callable[..., CallLog], tuple[object, ...]]:
-        return _restored_log, (self.size, [*self._records], [*self._failed])
+        return _restored_log, (self.size, self.records)
 
     @property
     def size(self) -> int:
@@ -118,20 +118,22 @@ class CallLog(Sequence[Entry]):
         """Add a failed call. The traceback would keep the frames of the program."""
         record.error = copy = type(error).__new__(type(error))
         copy.args, copy.__dict__ = error.args, dict(error.__dict__)
-        self._failed.append(record)
+        self._records.append(record)
 
     @property
     def records(self) -> list[CallRecord]:
         """The calls, failed ones included, oldest first."""
-        return sorted((*self._records, *self._failed), key=lambda record: record.time)
+        return list(self._records)
+
+    def _answered(self) -> list[CallRecord]:
+        return [record for record in self.records if record.error is None]
 
     def clear(self) -> None:
         """Drop every call."""
         self._records.clear()
-        self._failed.clear()
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._answered())
 
     @overload
     def __getitem__(self, index: int) -> Entry: ...
@@ -139,8 +141,8 @@ class CallLog(Sequence[Entry]):
     def __getitem__(self, index: slice) -> list[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
         if isinstance(index, slice):
-            return [record.entry() for record in list(self._records)[index]]
-        return self._records[index].entry()
+            return [record.entry() for record in self._answered()[index]]
+        return self._answered()[index].entry()
 
     def __repr__(self) -> str:
         return f"CallLog({len(self)} of at most {self.size} calls)"
@@ -150,11 +152,9 @@ LOGS: WeakSet[CallLog] = WeakSet()
 """Every log of the process."""
 
 
-def _restored_log(size: int, records: Sequence[CallRecord], failed: Sequence[CallRecord]) -> CallLog:
+def _restored_log(size: int, records: Sequence[CallRecord]) -> CallLog:
     """Return the copy of a log; it is one of ``LOGS`` too."""
     log = CallLog(size)
     for record in records:
         log.add(record)
-    for record in failed:
-        log.add_failure(record, cast(Exception, record.error))
     return log
