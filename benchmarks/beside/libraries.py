@@ -54,13 +54,15 @@ class Library:
             return False
 
 
-class Sigwire(Library):
-    package = "sigwire"
+class SignatureLibrary(Library):
+    """A library of signatures and modules: sigwire and DSPy differ in the option of the address only."""
+
+    address = ""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.lib: Any = importlib.import_module("sigwire")
-        self.lm = self.lib.LM(f"openai/{MODEL}", base_url=url, api_key=KEY)
+        self.lib: Any = importlib.import_module(self.package)
+        self.lm = self.lib.LM(f"openai/{MODEL}", api_key=KEY, **{self.address: url})
 
     def typed(self, message: str) -> tuple[str, int]:
         with self.lib.context(lm=self.lm):
@@ -76,26 +78,12 @@ class Sigwire(Library):
             return str(self.lib.ReAct("question -> answer", tools=[tool], max_iters=3)(question=question).answer)
 
 
-class DSPy(Library):
-    package = "dspy"
+class Sigwire(SignatureLibrary):
+    package, address = "sigwire", "base_url"
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.lib: Any = importlib.import_module("dspy")
-        self.lm = self.lib.LM(f"openai/{MODEL}", api_base=url, api_key=KEY)
 
-    def typed(self, message: str) -> tuple[str, int]:
-        with self.lib.context(lm=self.lm):
-            result = self.lib.Predict("message -> topic: Literal['billing', 'delivery'], order: int")(message=message)
-        return result.topic, result.order
-
-    def text(self, question: str) -> str:
-        with self.lib.context(lm=self.lm):
-            return str(self.lib.Predict("question -> answer")(question=question).answer)
-
-    def agent(self, question: str, tool: Tool) -> str:
-        with self.lib.context(lm=self.lm):
-            return str(self.lib.ReAct("question -> answer", tools=[tool], max_iters=3)(question=question).answer)
+class DSPy(SignatureLibrary):
+    package, address = "dspy", "api_base"
 
 
 class PydanticAI(Library):

@@ -13,7 +13,7 @@ from sigwire.lm.policy.cache.answers import as_miss
 from sigwire.lm.policy.cache.cache import ResponseCache
 from sigwire.lm.policy.cache.choice import CacheChoice, with_settings
 from sigwire.lm.policy.cache.keys import changes_with_time, request_key
-from sigwire.observe.tracing.loggers import is_logged
+from sigwire.observe.tracing.loggers import LOG_CHECKS
 
 if TYPE_CHECKING:
     from sigwire.effects.steps import Steps
@@ -45,7 +45,7 @@ class CacheLayer:
         answer = cache.find(key)
         if answer is None:
             answer = yield from cache.flights.fly(key, call, partial(self._ask_unless_known, key, inner))
-        if answer.cache == "hit" and is_logged("hit"):
+        if answer.cache == "hit" and LOG_CHECKS["hit"]():
             from sigwire.observe.tracing.logs import log_hit
 
             log_hit(call.target.model)
