@@ -204,8 +204,8 @@ def reference_of(package: ModuleType) -> str:
     own = [(name, value) for name, value in values if value is not getattr(sigwire, name, None)]
     named = {name: getattr(value, "__module__", "") for name, value in own if not isinstance(value, ModuleType)}
     # An alias is described where it is defined.
-    homes = cast(Mapping[str, str], vars(package).get("_MODULE_OF", {}))
-    named = {name: homes.get(name, module) for name, module in named.items()}
+    modules = cast(Mapping[str, str], vars(package).get("_MODULE_OF", {}))
+    named = {name: modules.get(name, module) for name, module in named.items()}
     return entries(
         f"{module if module.startswith('sigwire') else package.__name__}.{name}" for name, module in named.items()
     )
