@@ -226,6 +226,13 @@ class SettingsAccess:
 
 settings = SettingsAccess()
 
-listen_to(lambda: current().callbacks)
+
+
+def _listeners() -> Sequence[CallbackLike]:
+    overlay = _overlay.get()  # three times a call: without the frame of current()
+    return (_defaults if overlay is None else overlay.merge(_defaults)).callbacks
+
+
+listen_to(_listeners)
 read_settings_from(current)
 find_budget_with(lambda: current().budget)

@@ -191,7 +191,7 @@ class _StringCodec(_TextCodec):
         return ReadValue(text)
 
     def render_input(self, value: object) -> str:
-        return protect_edges(_number_items(value)) if is_array(value) else self.render(value)
+        return self.render(value) if type(value) is str or not is_array(value) else protect_edges(_number_items(value))
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if isinstance(value, str):
