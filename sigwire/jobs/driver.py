@@ -1,0 +1,215 @@
+"""``Driver``: sends chunks until each row has a record, and finds the rows that kill their worker.
+
+When a worker is lost, the journal of its chunk tells its rows apart: finished ones have a record, those that never started are
+sent again, and those that were under way are suspects. Suspects are sent one at a time behind all other rows. A suspect whose
+worker is lost again is sent once more, with nothing else in any worker: a broken process pool loses innocent rows beside a
+poisoned one, so only that is proof. A row that is lost then is given up.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import Literal, Protocol, TypeAlias, cast
+
+from sigwire.core.json import JsonObject
+from sigwire.effects.loops import to_thread
+from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.jobs.errors import JobRefused
+from sigwire.jobs.journal import RowKey, key_of, read_block, remove_block
+from sigwire.jobs.submissions import Chunk, EndedChunk, Submissions
+
+__all__ = ["Driver", "DriverStatus", "RecordSink", "chunks_of"]
+
+DriverStatus: TypeAlias = Literal["complete", "budget", "refused", "stalled", "engine-lost"]
+_IDLE_ROUNDS = 3  # losses without a started row, in rounds of all chunks that are out
+_MOST_FINISHED = 8  # blocks whose records are not yet synced
+
+
+class RecordSink(Protocol):
+    """Where the driver puts records."""
+
+    def keep(self, record: JsonObject) -> Steps[None]:
+        """Write a record."""
+        ...
+
+    def give_up(self, row: JsonObject) -> Steps[None]:
+        """Write the record of a row whose worker was lost with nothing else under way."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the records are on disk."""
+        ...
+
+
+def chunks_of(job_text: str, rows: Iterable[JsonObject], size: int) -> Iterator[Chunk]:
+    """Yield chunks of rows, which are drawn as chunks are asked for."""
+    part: list[JsonObject] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == size:
+            yield Chunk(job_text, _new_block(), tuple(part))
+            part = []
+    if part:
+        yield Chunk(job_text, _new_block(), tuple(part))
+
+
+def _new_block() -> str:
+    return token_hex(8)
+
+
+class Driver:
+    """One run of chunks. ``journal``: the folder of its blocks; ``known``: the rows that have records already.
+
+    ``lost``: chunks whose worker was lost. ``duplicates``: records of rows that had one; the first counts. ``detail``: why the
+    run ended, if it is not complete.
+    """
+
+    def __init__(
+        self, chunks: Iterable[Chunk], submissions: Submissions, sink: RecordSink, journal: Path, known: Iterable[RowKey] = ()
+    ) -> None:
+        self._fresh, self._submissions, self._sink, self._journal = iter(chunks), submissions, sink, journal
+        self._waiting = (deque[Chunk](), deque[Chunk](), deque[Chunk]())  # by level
+        self._done: set[RowKey] = {*known}
+        self._open: dict[str, int] = {}  # rows without a record, by block
+        self._finished: list[str] = []
+        self._idle = 0
+        self.status: DriverStatus = "complete"
+        self.detail = ""
+        self.lost = self.duplicates = 0
+
+    def steps(self) -> Steps[None]:
+        """Run all chunks. Raises ``JobRefused`` if a worker refuses the job."""
+        submissions = self._submissions
+        try:
+            self._fill()
+            while submissions.out:
+                ended = yield FunctionEffect(submissions.next_ended, partial(to_thread, submissions.next_ended))
+                if ended is None:
+                    self._end("stalled", "No chunk came back in time. See whether the engine has workers, or raise stall=.")
+                    break
+                yield from self._settle(ended)
+                if self.status == "engine-lost":
+                    break
+                self._fill()
+            yield from self._salvage()
+        finally:
+            submissions.close()
+            self._close_blocks()
+        if self.status == "refused":
+            raise JobRefused(self.detail)
+
+    # --- sending
+
+    def _fill(self) -> None:
+        submissions = self._submissions
+        while self.status == "complete" and submissions.has_room() and (chunk := self._next()) is not None:
+            self._open.setdefault(chunk.block, len(chunk.rows))
+            if not submissions.submit(chunk):
+                self._waiting[chunk.level].appendleft(chunk)
+                if not submissions.can_go_on():
+                    self._end("engine-lost", "The executor is broken. Pass executor=lambda: ..., which makes a new one.")
+
+    def _next(self) -> Chunk | None:
+        sound, suspects, alone = self._waiting
+        if sound:
+            return sound.popleft()
+        if (chunk := next(self._fresh, None)) is not None:
+            return chunk
+        levels = {chunk.level for chunk in self._submissions.out.values()}
+        if suspects and 0 not in levels:
+            return suspects.popleft()
+        return alone.popleft() if alone and not levels else None
+
+    # --- what comes back
+
+    def _settle(self, ended: EndedChunk) -> Steps[None]:
+        chunk, answer = ended.chunk, ended.answer
+        if ended.is_cancelled:
+            if self.status == "complete":
+                self._end("engine-lost", "The engine cancelled the chunks, as when its scheduler ends.")
+        elif answer is None:
+            yield from self._lose(ended)
+        else:
+            yield from self._keep(chunk, cast("list[JsonObject]", answer["records"]))
+            self._check_answer(chunk, cast("JsonObject | None", answer.get("refused")))
+        if len(self._finished) > _MOST_FINISHED:
+            self._close_blocks()
+
+    def _check_answer(self, chunk: Chunk, refused: JsonObject | None) -> None:
+        missing = self._missing(chunk)
+        if refused is not None:
+            self._end("budget" if refused["kind"] == "budget" else "refused", str(refused["message"]))
+        elif missing:
+            self._waiting[chunk.level].append(replace(chunk, rows=missing))
+
+    def _lose(self, ended: EndedChunk) -> Steps[None]:
+        chunk, state = ended.chunk, read_block(self._journal / ended.chunk.block)
+        self.lost += 1
+        yield from self._keep(chunk, [state.done[key_of(row)] for row in chunk.rows if key_of(row) in state.done])
+        missing = self._missing(chunk)
+        is_seen = self._journal.is_dir() and any(self._journal.iterdir())  # workers without the folder write elsewhere
+        began = [row for row in missing if key_of(row) in state.started or not is_seen]
+        self._idle = 0 if state.started else self._idle + 1
+        if self._idle > _IDLE_ROUNDS * self._submissions.in_flight:
+            self._end("engine-lost", f"Workers are lost before their first row; the last: {ended.error}")
+            return
+        if sound := tuple(row for row in missing if row not in began):
+            self._waiting[chunk.level].append(replace(chunk, rows=sound))
+        for row in began:
+            yield from self._suspect(chunk, row)
+
+    def _suspect(self, chunk: Chunk, row: JsonObject) -> Steps[None]:
+        """Send a row that was under way again, alone; after the last round give it up."""
+        if chunk.level == 2:
+            self._done.add(key_of(row))
+            yield from self._sink.give_up(row)
+        else:
+            # A block of its own: its journal has the starts of this level only.
+            self._waiting[chunk.level + 1].append(Chunk(chunk.job, _new_block(), (row,), chunk.level + 1))
+        self._count(chunk.block, 1)
+
+    def _keep(self, chunk: Chunk, records: Sequence[JsonObject]) -> Steps[None]:
+        for record in records:
+            if key_of(record) in self._done:
+                self.duplicates += 1
+                continue
+            self._done.add(key_of(record))
+            self._idle = 0
+            yield from self._sink.keep(record)
+            self._count(chunk.block, 1)
+
+    def _missing(self, chunk: Chunk) -> tuple[JsonObject, ...]:
+        return tuple(row for row in chunk.rows if key_of(row) not in self._done)
+
+    # --- blocks
+
+    def _count(self, block: str, rows: int) -> None:
+        self._open[block] -= rows
+        if self._open[block] == 0:
+            del self._open[block]
+            self._finished.append(block)
+
+    def _salvage(self) -> Steps[None]:
+        """Keep what the journals of chunks that did not come back have."""
+        for block in [*self._open]:
+            for key, record in read_block(self._journal / block).done.items():
+                if key not in self._done:
+                    self._done.add(key)
+                    yield from self._sink.keep(record)
+
+    def _close_blocks(self) -> None:
+        """Remove the journals of finished blocks; their records are on disk then."""
+        self._sink.sync()
+        for block in self._finished:
+            remove_block(self._journal / block)
+        self._finished.clear()
+
+    def _end(self, status: DriverStatus, detail: str) -> None:
+        if self.status == "complete":
+            self.status, self.detail = status, detail
+            self._submissions.cancel_waiting()
