@@ -330,6 +330,7 @@ LATER = (
     "core/cards/",
     "data/",
     "evaluate/",
+    "jobs/",
     "journal/",
     "lm/codecs/embeddings/",
     "lm/offline/vectors.py",

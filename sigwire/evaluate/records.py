@@ -228,8 +228,10 @@ def run_header(program: object, ids: Sequence[str], metrics: Sequence[str], repe
 def job_header(job: JsonObject, repeat: int) -> JsonObject:
     """Return the header of a run of a job, whose devset is drawn lazily. ``job``: that of ``Job.to_json``."""
     program, lm = job["program"], job["lm"]
-    model = {name: value for name, value in lm.items() if name not in _REACHING} if is_object(lm) else {"model": lm}
-    name = program.get("$program") if is_object(program) else str(program).replace(":", ".")
+    model: JsonObject = {"model": lm}
+    if is_object(lm):
+        model = {name: value for name, value in lm.items() if name not in _REACHING}
+    name: JsonValue = program.get("$program") if is_object(program) else str(program).replace(":", ".")
     return {
         "type": "run",
         "format": FORMAT,

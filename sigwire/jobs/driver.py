@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from sigwire.jobs.submissions import Chunk, EndedChunk, Submissions
 
 __all__ = ["Driver", "DriverStatus", "RecordSink", "chunks_of"]
 
-DriverStatus: TypeAlias = Literal["complete", "budget", "refused", "stalled", "engine-lost"]
+DriverStatus: TypeAlias = Literal["complete", "budget", "refused", "stalled", "engine-lost", "stopped"]
 _IDLE_ROUNDS = 3  # losses without a started row, in rounds of all chunks that are out
 _MOST_FINISHED = 8  # blocks whose records are not yet synced
 
@@ -43,6 +44,10 @@ class RecordSink(Protocol):
 
     def sync(self) -> None:
         """Return when the records are on disk."""
+        ...
+
+    def is_over(self) -> bool:
+        """Return True if no more records are wanted."""
         ...
 
 
@@ -70,7 +75,12 @@ class Driver:
     """
 
     def __init__(
-        self, chunks: Iterable[Chunk], submissions: Submissions, sink: RecordSink, journal: Path, known: Iterable[RowKey] = ()
+        self,
+        chunks: Iterable[Chunk],
+        submissions: Submissions,
+        sink: RecordSink,
+        journal: Path,
+        known: Iterable[RowKey] = (),
     ) -> None:
         self._fresh, self._submissions, self._sink, self._journal = iter(chunks), submissions, sink, journal
         self._waiting = (deque[Chunk](), deque[Chunk](), deque[Chunk]())  # by level
@@ -90,10 +100,12 @@ class Driver:
             while submissions.out:
                 ended = yield FunctionEffect(submissions.next_ended, partial(to_thread, submissions.next_ended))
                 if ended is None:
-                    self._end("stalled", "No chunk came back in time. See whether the engine has workers, or raise stall=.")
+                    self._end(
+                        "stalled", "No chunk came back in time. See whether the engine has workers, or raise stall=."
+                    )
                     break
                 yield from self._settle(ended)
-                if self.status == "engine-lost":
+                if self.status in ("engine-lost", "stopped"):
                     break
                 self._fill()
             yield from self._salvage()
@@ -112,7 +124,9 @@ class Driver:
             if not submissions.submit(chunk):
                 self._waiting[chunk.level].appendleft(chunk)
                 if not submissions.can_go_on():
-                    self._end("engine-lost", "The executor is broken. Pass executor=lambda: ..., which makes a new one.")
+                    self._end(
+                        "engine-lost", "The executor is broken. Pass executor=lambda: ..., which makes a new one."
+                    )
 
     def _next(self) -> Chunk | None:
         sound, suspects, alone = self._waiting
@@ -137,6 +151,8 @@ class Driver:
         else:
             yield from self._keep(chunk, cast("list[JsonObject]", answer["records"]))
             self._check_answer(chunk, cast("JsonObject | None", answer.get("refused")))
+        if self._sink.is_over():
+            self._end("stopped", "")
         if len(self._finished) > _MOST_FINISHED:
             self._close_blocks()
 
@@ -208,6 +224,9 @@ class Driver:
         for block in self._finished:
             remove_block(self._journal / block)
         self._finished.clear()
+        if not self._open:
+            with suppress(OSError):  # there is none, or a late worker writes to it
+                self._journal.rmdir()
 
     def _end(self, status: DriverStatus, detail: str) -> None:
         if self.status == "complete":

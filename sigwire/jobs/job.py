@@ -193,10 +193,10 @@ def _path_of_part(value: object, kind: str) -> str:
     return path_of(value.handler, "the tool")
 
 
-def _takes_nothing(cls: type) -> bool:
+def _takes_nothing(cls: Any) -> bool:
     import inspect
 
-    return cls.__init__ is Module.__init__ or len(inspect.signature(cls.__init__).parameters) == 1
+    return len(inspect.signature(cls).parameters) == 0
 
 
 def _is_library(value: object) -> bool:

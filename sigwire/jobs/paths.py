@@ -46,8 +46,8 @@ def check_path(path: str, role: str) -> None:
         )
     if not _PATH.fullmatch(path):
         raise ConfigurationError(
-            f"{role.capitalize()} {path!r:.80} is no name that a worker can import (making a job). Define it by def or class at "
-            'the top of a module, and pass it, or "module:name".'
+            f"{role.capitalize()} {path!r:.80} is no name that a worker can import (making a job). Define it by def or class "
+            'at the top of a module, and pass it, or "module:name".'
         )
 
 

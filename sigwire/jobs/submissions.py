@@ -52,13 +52,13 @@ class Submissions:
     """Sends chunks, and returns those that end. Used from one thread at a time."""
 
     def __init__(self, executor: ExecutorLike, in_flight: int | None, stall: float) -> None:
-        if not isinstance(getattr(executor, "submit", None), Callable) and not callable(executor):
+        if not isinstance(executor, Executor) and not callable(executor):
             raise ConfigurationError(
                 f"executor is a PEP 3148 executor or a function that makes one, not {executor!r:.80} (starting the run). Pass "
                 "executor=lambda: ProcessPoolExecutor(4)."
             )
-        self._make = None if hasattr(executor, "submit") else executor
-        self._executor: Executor | None = None if self._make is not None else executor  # type: ignore[assignment]
+        self._make: Callable[[], Executor] | None = None if isinstance(executor, Executor) else executor
+        self._executor: Executor | None = executor if isinstance(executor, Executor) else None
         self._ended: queue.SimpleQueue[Future[str] | None] = queue.SimpleQueue()
         self._stall = stall
         self._is_broken = False

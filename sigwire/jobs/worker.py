@@ -180,7 +180,9 @@ def _program_of(job: JsonObject) -> object:
     if isinstance(data, dict):
         named = [load_path(str(path)) for path in cast("dict[str, str]", data.get("names") or {}).values()]
         functions = [cast("Callable[..., object]", each) for each in named if not isinstance(each, type)]
-        program: object = ProgramRegistry([each for each in named if isinstance(each, type)], functions, True).decode(data)
+        program: object = ProgramRegistry([each for each in named if isinstance(each, type)], functions, True).decode(
+            data
+        )
     else:
         program = load_path(str(data))
         if isinstance(program, type) or (state is not None and not isinstance(program, Module)):

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +19,12 @@ from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.failures import Failure
-from sigwire.evaluate.mapping.rows import row_of
-from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header, utc_now
+from sigwire.evaluate.mapping.rows import record_of, row_of
+from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
 from sigwire.jobs.driver import Driver, DriverStatus, chunks_of
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job
-from sigwire.jobs.journal import key_of, read_block, remove_block
+from sigwire.jobs.journal import key_of, read_blocks, remove_block
 from sigwire.jobs.submissions import ExecutorLike, Submissions
 
 if TYPE_CHECKING:
@@ -132,8 +131,8 @@ _Limits = tuple["float | None", "int | None", "Budget | None"]
 
 
 def _steps(
-    job: Job, rows: RowsLike, out: Path, executor: ExecutorLike, chunk: int, in_flight: int | None, limits: _Limits, repeat: int,
-    stall: float,
+    job: Job, rows: RowsLike, out: Path, executor: ExecutorLike, chunk: int, in_flight: int | None, limits: _Limits,
+    repeat: int, stall: float,
 ) -> Steps[MapResult]:  # fmt: skip
     if min(chunk, repeat, in_flight or 1) < 1 or stall <= 0:
         raise ConfigurationError("chunk, in_flight, repeat and stall are numbers above 0 (starting map_rows).")
@@ -155,8 +154,6 @@ def _steps(
             result.status, result.detail = driver.status, driver.detail
             result.lost, result.duplicates = driver.lost, driver.duplicates
             result.seconds = time.monotonic() - started
-        if result.status == "complete":
-            remove_block(journal)
     return result
 
 
@@ -185,39 +182,38 @@ class _FileSink:
 
     def recover(self, journal: Path) -> None:
         """Write the records in the journals of a killed run, then remove the journals."""
-        blocks = sorted(journal.iterdir()) if journal.is_dir() else []
-        for block in blocks:
-            for key, record in read_block(block).done.items():
-                if key not in self.known:
-                    self.known.add(key)
-                    self._write(record)
+        for record in read_blocks(journal):
+            if (key := key_of(record)) not in self.known:
+                self.known.add(key)
+                self._write(record)
         self._file.sync()
-        for block in blocks:
-            remove_block(block)
+        remove_block(journal)
 
     def keep(self, record: JsonObject) -> Steps[None]:
         self._write(record)
         yield from ()
 
     def give_up(self, row: JsonObject) -> Steps[None]:
-        self._write(lost_record(row).to_json())
+        self._write(lost_record(row))
         yield from ()
 
     def sync(self) -> None:
         self._file.sync()
+
+    def is_over(self) -> bool:
+        return False
 
     def _write(self, record: JsonObject) -> None:
         self._file.append(record)
         self.result.add(Cell.from_json(record))
 
 
-def lost_record(row: JsonObject) -> ExampleRecord:
+def lost_record(row: JsonObject) -> JsonObject:
     """Return the record of a row that killed its worker."""
     failure = Failure(
         "worker", "WorkerLost", "The process ended while this row ran in it, with no other row in any worker."
     )
-    own, repeat = key_of(row)
-    return ExampleRecord(own, row["index"], repeat, row["inputs"], row["labels"], Cell(None, failure=failure), utc_now())
+    return record_of(row, Cell(None, failure=failure))
 
 
 @contextmanager

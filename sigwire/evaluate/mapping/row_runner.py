@@ -8,9 +8,9 @@ from typing import TypedDict
 from sigwire.core.json import JsonObject
 from sigwire.effects.steps import Steps
 from sigwire.evaluate.cell import cell_steps
-from sigwire.evaluate.mapping.rows import example_of
+from sigwire.evaluate.mapping.rows import example_of, record_of
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
-from sigwire.evaluate.records import ExampleRecord, utc_now
+from sigwire.evaluate.records import utc_now
 from sigwire.jobs.journal import key_of
 from sigwire.observe.place import enter
 
@@ -53,5 +53,4 @@ class RowRunner:
             raises=frozenset(options.get("raises", ("caller",))),
             explained=options.get("explained", False),
         )
-        index, inputs, labels = row["index"], row["inputs"], row["labels"]
-        return ExampleRecord(own, index, repeat, inputs, labels, cell, started).to_json()
+        return record_of(row, cell, started)

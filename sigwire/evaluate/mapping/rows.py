@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.errors import InputError
+from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.plain import plain_fields
+from sigwire.evaluate.records import ExampleRecord, utc_now
 from sigwire.modules.module import Module
 from sigwire.signatures.signature import SignatureMeta
 
-__all__ = ["example_of", "row_of"]
+__all__ = ["example_of", "record_of", "row_of"]
 
 
 def row_of(example: Example, own: str, index: int, repeat: int) -> JsonObject:
@@ -46,3 +49,9 @@ def example_of(row: JsonObject, program: object) -> Example:
         declared = signature if isinstance(signature, SignatureMeta) else None
         values |= Example.from_json(cast(JsonObject, row["typed"]), signature=declared).__dict__
     return Example(values).with_inputs(*inputs)
+
+
+def record_of(row: JsonObject, cell: Cell, started: str = "") -> JsonObject:
+    """Return the record of a row as JSON. ``started``: now, by default."""
+    record = ExampleRecord.from_json({**row, "score": None, "started": started or utc_now()}, kept=False)
+    return replace(record, cell=cell).to_json()
