@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from sigwire.errors import ConfigurationError
 from sigwire.jobs.lease_book import Ask, LeaseBook, LeaseReply, Settlement
@@ -22,9 +22,6 @@ from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.policy.money.opened import OpenBudget, open_budgets
 from sigwire.lm.policy.money.sums import Amounts, Sums
-
-if TYPE_CHECKING:
-    from socketserver import BaseRequestHandler
 
 __all__ = ["Coordinator"]
 
@@ -93,7 +90,9 @@ class Coordinator(ChecksKeywords):
             raise ConfigurationError(
                 f"Cannot listen on {host}:{port} (starting the coordinator): {error}. Use another host or port, or port 0."
             ) from error
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), name="sigwire-coordinator", daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), name="sigwire-coordinator", daemon=True
+        ).start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -121,7 +120,7 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         assert isinstance(request, socket.socket)
         self._connections.add(request)
-        super().process_request(request, client_address)  # type: ignore[arg-type]
+        super().process_request(request, client_address)
 
     def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
         assert isinstance(request, socket.socket)
@@ -141,7 +140,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = _FIRST_SECONDS
     disable_nagle_algorithm = True
-    server: _Server
+
+    @property
+    def _owner(self) -> _Server:
+        assert isinstance(self.server, _Server)
+        return self.server
 
     def setup(self) -> None:
         super().setup()
@@ -151,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.connection.setsockopt(level, option, seconds)
 
     def finish(self) -> None:
-        self.server.book.drop(self.client_address)
+        self._owner.book.drop(self.client_address)
         with suppress(OSError):  # the worker is gone
             super().finish()
 
@@ -162,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer one message."""
         length = self.headers.get("Content-Length", "")
-        if not hmac.compare_digest(self.path.encode(), self.server.path.encode()):
+        if not hmac.compare_digest(self.path.encode(), self._owner.path.encode()):
             return self._send(404, b"{}")
         if not length.isdecimal() or int(length) > _MOST_BYTES:
             return self._send(400, b"{}")
@@ -171,7 +174,7 @@ class _Handler(BaseHTTPRequestHandler):
             asks, settled = _read(self.rfile.read(int(length)))
         except (ValueError, TypeError, KeyError, AttributeError):
             return self._send(400, b"{}")
-        reply = self.server.book.answer(self.client_address, asks, settled)
+        reply = self._owner.book.answer(self.client_address, asks, settled)
         return self._send(200, _written(reply))
 
     def _send(self, status: int, body: bytes) -> None:
@@ -187,7 +190,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _read(body: bytes) -> tuple[list[Ask], list[Settlement]]:
     message: dict[str, list[list[object]]] = json.loads(body)
-    asks = [Ask(_sums(need), [_integer(number) for number in _list(own)], bool(waits)) for need, own, waits in message["asks"]]
+    asks = [
+        Ask(_sums(need), [_integer(number) for number in _list(own)], bool(waits))
+        for need, own, waits in message["asks"]
+    ]
     settled = [
         Settlement(_integer(number), _sums(charge), None if refused is None else float(str(refused)))
         for number, charge, refused in message["settled"]

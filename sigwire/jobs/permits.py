@@ -52,7 +52,9 @@ class Permits(LeaseSource):
         super().__init__()
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname or not parts.path.strip("/"):
-            raise ConfigurationError("The URL of a coordinator is http://HOST:PORT/TOKEN (joining it). Take Coordinator.url.")
+            raise ConfigurationError(
+                "The URL of a coordinator is http://HOST:PORT/TOKEN (joining it). Take Coordinator.url."
+            )
         self._place, self._path = (parts.hostname, parts.port or 80), parts.path
         self.strict, self.needs_price = ("strict" in parts.fragment, "needs_price" in parts.fragment)
         self._lock = threading.Lock()
@@ -142,8 +144,8 @@ class _Session:
             if now >= min(self._ask_at, self._flush_at) or not self._is_open:
                 self._exchange()
         self._connection.close()
-        for _, number, future in self._granted:
-            self._refuse(future, _lost("its `with` block has ended"))
+        for granted in self._granted:
+            self._refuse(granted[2], _lost("its `with` block has ended"))
 
     def _receive(self) -> None:
         """Wait until there is something to do, and take what has come until then."""

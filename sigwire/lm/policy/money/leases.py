@@ -36,7 +36,9 @@ class LeaseSource:
     strict = needs_price = False
 
     def __init__(self) -> None:
-        self.account = BudgetAccount(BudgetLimits(), MemoryLedger())  # the key of its leases; the coordinator has the amounts
+        self.account = BudgetAccount(
+            BudgetLimits(), MemoryLedger()
+        )  # the key of its leases; the coordinator has the amounts
 
     def __enter__(self) -> Self:
         open_budget(self)
