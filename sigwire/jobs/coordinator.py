@@ -1,6 +1,6 @@
 """``Coordinator``: an HTTP server in the driver that gives permits to the workers of a run.
 
-It listens on the loopback interface unless told otherwise, and its URL has a random token in the path. A worker keeps one
+It listens on the loopback interface by default, and its URL has a random token in the path. A worker keeps one
 connection (``permits``): its end frees nothing, the worker's permits then count as used. No key, row or answer is sent to it.
 """
 
@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar, Self
 
 from sigwire.errors import ConfigurationError
-from sigwire.jobs.lease_book import Ask, LeaseBook, LeaseReply, Settlement
+from sigwire.jobs.lease_book import LeaseAsk, LeaseBook, LeaseReply, Settlement
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.policy.money.opened import OpenBudget, open_budgets
@@ -66,7 +66,7 @@ class Coordinator(ChecksKeywords):
         accounts = [budget.account for budget in (*self._budgets, self._counter)]
         self.book = LeaseBook(rate=rate, accounts=tuple(dict.fromkeys(accounts)))
         self._place, self._address, self._token = (host, port), address or host, secrets.token_urlsafe(24)
-        self._server: _Server | None = None
+        self._server: _LeaseServer | None = None
 
     @property
     def url(self) -> str:
@@ -84,7 +84,7 @@ class Coordinator(ChecksKeywords):
 
     def __enter__(self) -> Self:
         try:
-            self._server = _Server(self._place, self.book, f"/{self._token}")
+            self._server = _LeaseServer(self._place, self.book, f"/{self._token}")
         except OSError as error:
             host, port = self._place
             raise ConfigurationError(
@@ -102,13 +102,13 @@ class Coordinator(ChecksKeywords):
             server.server_close()
 
 
-class _Server(ThreadingHTTPServer):
+class _LeaseServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, place: tuple[str, int], book: LeaseBook, path: str) -> None:
         self.address_family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
-        super().__init__(place, _Handler)
+        super().__init__(place, _LeaseHandler)
         self.book, self.path = book, path
         self._connections: set[socket.socket] = set()
 
@@ -134,7 +134,7 @@ class _Server(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _LeaseHandler(BaseHTTPRequestHandler):
     """One connection: that of a worker."""
 
     protocol_version = "HTTP/1.1"
@@ -142,8 +142,8 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     @property
-    def _owner(self) -> _Server:
-        assert isinstance(self.server, _Server)
+    def _owner(self) -> _LeaseServer:
+        assert isinstance(self.server, _LeaseServer)
         return self.server
 
     def setup(self) -> None:
@@ -188,10 +188,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Write nothing: the path has the token."""
 
 
-def _read(body: bytes) -> tuple[list[Ask], list[Settlement]]:
+def _read(body: bytes) -> tuple[list[LeaseAsk], list[Settlement]]:
     message: dict[str, list[list[object]]] = json.loads(body)
     asks = [
-        Ask(_sums(need), [_integer(number) for number in _list(own)], bool(waits))
+        LeaseAsk(_sums(need), [_integer(number) for number in _list(own)], bool(waits))
         for need, own, waits in message["asks"]
     ]
     settled = [

@@ -19,13 +19,13 @@ from sigwire.lm.policy.limits.pace import Pace, RefillBucket
 from sigwire.lm.policy.money.queue import BudgetAccount, Held, reserve
 from sigwire.lm.policy.money.sums import Refusal, Sums
 
-__all__ = ["Ask", "LeaseBook", "LeaseReply", "Settlement"]
+__all__ = ["LeaseAsk", "LeaseBook", "LeaseReply", "Settlement"]
 
 _AHEAD = 0.2  # seconds: the latest start of a permit
 _POLL_SECONDS = 0.1  # until a reservation of another exchange may have been settled
 
 
-class Ask(NamedTuple):
+class LeaseAsk(NamedTuple):
     """A permit that a worker asks for.
 
     ``own``: its permits that come back only after this exchange. Without ``waits`` the ask is refused if it does not fit now.
@@ -37,7 +37,7 @@ class Ask(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """What the exchange of a permit has used; all zero: it was not sent. ``refused``: the wait of a rate limit (429)."""
+    """The amounts that the exchange of a permit has used; all zero: it was not sent. ``refused``: the wait of a rate limit (429)."""
 
     number: int
     charge: Sums
@@ -65,7 +65,7 @@ class LeaseBook:
     """The permits of one run. ``rate``: exchanges a second, spread evenly. ``clock``: the time, in seconds.
 
     >>> book = LeaseBook(rate=10, clock=lambda: 0.0)
-    >>> reply = book.answer("worker", [Ask(Sums(1))] * 5, [])
+    >>> reply = book.answer("worker", [LeaseAsk(Sums(1))] * 5, [])
     >>> [round(delay, 3) for _, delay in reply.answers], round(reply.again, 3)
     ([0.0, 0.1, 0.2], 0.2)
     """
@@ -83,9 +83,9 @@ class LeaseBook:
         self._bucket = RefillBucket(max(1.0, rate / 20), max(1.0, rate / 20) / rate, self._last) if rate else None
         self._permits: dict[int, _Permit] = {}
         self._number = 0
-        self._waiting: dict[Hashable, None] = {}  # workers that were told to ask again
+        self._waiting: dict[Hashable, None] = {}  # workers whose asks had to wait
 
-    def answer(self, worker: Hashable, asks: Sequence[Ask], settled: Sequence[Settlement]) -> LeaseReply:
+    def answer(self, worker: Hashable, asks: Sequence[LeaseAsk], settled: Sequence[Settlement]) -> LeaseReply:
         """Settle permits, then answer the asks of a worker."""
         with self._lock:
             for each in settled:
@@ -110,7 +110,7 @@ class LeaseBook:
         elif settled.charge.calls:
             self._pace.accept(permit.start)
 
-    def _answer(self, worker: Hashable, asks: Sequence[Ask]) -> LeaseReply:
+    def _answer(self, worker: Hashable, asks: Sequence[LeaseAsk]) -> LeaseReply:
         reply = LeaseReply([], None)
         for ask in asks:
             now = self._clock()
@@ -138,7 +138,7 @@ class LeaseBook:
     def _rate_now(self) -> float:
         return min(self._rate, self._pace.rate)
 
-    def _reserve(self, ask: Ask) -> Held | Refusal | None:
+    def _reserve(self, ask: LeaseAsk) -> Held | Refusal | None:
         """Reserve the bound of an exchange; ``None`` if reservations of others may come back."""
         own = [permit.held for number in ask.own if (permit := self._permits.get(number)) is not None]
         outcome = reserve(self._accounts, ask.need, own, waits=False)
@@ -147,7 +147,7 @@ class LeaseBook:
         assert isinstance(outcome, Held | Refusal)
         return outcome
 
-    def _grant(self, worker: Hashable, ask: Ask, held: Held, start: float) -> tuple[int, float]:
+    def _grant(self, worker: Hashable, ask: LeaseAsk, held: Held, start: float) -> tuple[int, float]:
         self._number += 1
         self._permits[self._number] = _Permit(worker, start, ask.need, held)
         self._waiting.pop(worker, None)

@@ -21,7 +21,7 @@ from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
 from sigwire.errors import CallerError, ConfigurationError
-from sigwire.jobs.lease_book import Ask, LeaseReply, Settlement
+from sigwire.jobs.lease_book import LeaseAsk, LeaseReply, Settlement
 from sigwire.lm.policy.money.leases import Lease, LeaseSource
 from sigwire.lm.policy.money.sums import Refusal, Sums
 from sigwire.lm.policy.waiting import claim
@@ -37,7 +37,7 @@ class CoordinatorLost(CallerError):
 
 
 class _Waiting(NamedTuple):
-    ask: Ask
+    ask: LeaseAsk
     future: Future[Lease]
 
 
@@ -59,12 +59,12 @@ class Permits(LeaseSource):
         self.strict, self.needs_price = ("strict" in parts.fragment, "needs_price" in parts.fragment)
         self._lock = threading.Lock()
         self._blocks = 0
-        self._session: _Session | None = None
+        self._session: _PermitSession | None = None
 
     def __enter__(self) -> Self:
         with self._lock:
             if self._session is None:
-                self._session = _Session(self, self._place, self._path)
+                self._session = _PermitSession(self, self._place, self._path)
             self._blocks += 1
         return super().__enter__()
 
@@ -83,7 +83,7 @@ class Permits(LeaseSource):
             if self._session is None or self._session.pid != os.getpid():  # a forked child has no thread
                 future.set_exception(_lost("its `with` block has ended"))
             else:
-                self._session.inbox.put(_Waiting(Ask(need, own, waits), future))
+                self._session.inbox.put(_Waiting(LeaseAsk(need, own, waits), future))
         return future
 
     def settle(self, number: int, charge: Sums, refused: float | None) -> None:
@@ -116,7 +116,7 @@ def _lost(why: object) -> CoordinatorLost:
     )
 
 
-class _Session:
+class _PermitSession:
     """The thread of the open blocks, its connection, and what waits."""
 
     def __init__(self, source: Permits, place: tuple[str, int], path: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire import Budget
-from sigwire.jobs.lease_book import Ask, LeaseBook, Settlement
+from sigwire.jobs.lease_book import LeaseAsk, LeaseBook, Settlement
 from sigwire.lm.policy.money.sums import Refusal, Sums
 
 ONE = Sums(1, 100, 10)
@@ -49,7 +49,7 @@ def simulate(
                 is_refused = refuse_above is not None and crowd > refuse_above
                 worker.settled.append(Settlement(number, Sums(), 0.0) if is_refused else Settlement(number, ONE))
             if time.now >= worker.again and (worker.most > len(worker.open) or worker.settled):
-                asks = [Ask(ONE)] * (worker.most - len(worker.open))
+                asks = [LeaseAsk(ONE)] * (worker.most - len(worker.open))
                 reply = book.answer(worker.name, asks, worker.settled)
                 worker.settled, worker.again = [], time.now + (reply.again or 0.0)
                 for answer in reply.answers:
@@ -84,10 +84,10 @@ def test_rate_holds_for_any_workers(rate: int, most: list[int], seconds: float) 
 
 def test_permit_starts_at_most_a_fifth_of_a_second_ahead() -> None:
     book = LeaseBook(rate=1, clock=Time())
-    reply = book.answer("a", [Ask(ONE)] * 3, [])
+    reply = book.answer("a", [LeaseAsk(ONE)] * 3, [])
     assert reply.answers == [(1, 0.0)]
     assert reply.again == pytest.approx(0.9)
-    assert book.answer("b", [Ask(ONE)], []).again == pytest.approx(1.9)  # the turn after that of "a"
+    assert book.answer("b", [LeaseAsk(ONE)], []).again == pytest.approx(1.9)  # the turn after that of "a"
 
 
 def test_refusal_of_one_worker_slows_all_workers() -> None:
@@ -103,12 +103,12 @@ def test_refusal_of_one_worker_slows_all_workers() -> None:
 def test_budget_is_exact_over_workers() -> None:
     budget = Budget(calls=7)
     book = LeaseBook(accounts=(budget.account,), clock=Time())
-    first = book.answer("a", [Ask(ONE)] * 5, [])
-    second = book.answer("b", [Ask(ONE)] * 5, [])
+    first = book.answer("a", [LeaseAsk(ONE)] * 5, [])
+    second = book.answer("b", [LeaseAsk(ONE)] * 5, [])
     assert (len(first.answers), len(second.answers), second.again) == (5, 2, 0.1)
     book.answer("a", [], [Settlement(number, ONE) for number, _ in granted(first.answers)])
     book.answer("b", [], [Settlement(number, ONE) for number, _ in granted(second.answers)])
-    (refusal,) = book.answer("b", [Ask(ONE)], []).answers
+    (refusal,) = book.answer("b", [LeaseAsk(ONE)], []).answers
     assert isinstance(refusal, Refusal)
     assert refusal.final
     assert (budget.spent.calls, budget.spent.estimated) == (7, 0)
@@ -121,8 +121,8 @@ def granted(answers: list[tuple[int, float] | Refusal]) -> list[tuple[int, float
 def test_permits_of_a_lost_worker_stay_spent_at_their_bound() -> None:
     budget = Budget(calls=3, tokens=1_000)
     book = LeaseBook(accounts=(budget.account,), clock=Time())
-    lost = granted(book.answer("a", [Ask(ONE)] * 2, []).answers)
-    book.answer("b", [Ask(ONE)], [])
+    lost = granted(book.answer("a", [LeaseAsk(ONE)] * 2, []).answers)
+    book.answer("b", [LeaseAsk(ONE)], [])
     book.drop("a")
     assert (budget.spent.calls, budget.spent.tokens, budget.spent.estimated, budget.reserved.calls) == (2, 200, 2, 1)
     book.answer("a", [], [Settlement(lost[0][0], Sums())])  # too late: the permit counts as used
@@ -132,18 +132,18 @@ def test_permits_of_a_lost_worker_stay_spent_at_their_bound() -> None:
 def test_unused_permit_comes_back() -> None:
     budget = Budget(calls=1)
     book = LeaseBook(accounts=(budget.account,), clock=Time())
-    ((number, _),) = granted(book.answer("a", [Ask(ONE)], []).answers)
-    assert book.answer("b", [Ask(ONE)], []).answers == []
+    ((number, _),) = granted(book.answer("a", [LeaseAsk(ONE)], []).answers)
+    assert book.answer("b", [LeaseAsk(ONE)], []).answers == []
     reply = book.answer("a", [], [Settlement(number, Sums())])
     assert (reply.again, budget.spent.calls) == (None, 0)
-    assert len(granted(book.answer("b", [Ask(ONE)], []).answers)) == 1
+    assert len(granted(book.answer("b", [LeaseAsk(ONE)], []).answers)) == 1
 
 
 def test_ask_that_cannot_wait_is_refused() -> None:
     budget = Budget(calls=1)
     book = LeaseBook(accounts=(budget.account,), clock=Time())
-    ((number, _),) = granted(book.answer("a", [Ask(ONE)], []).answers)
-    (refusal,) = book.answer("a", [Ask(ONE, waits=False)], []).answers
+    ((number, _),) = granted(book.answer("a", [LeaseAsk(ONE)], []).answers)
+    (refusal,) = book.answer("a", [LeaseAsk(ONE, waits=False)], []).answers
     assert isinstance(refusal, Refusal)
-    (refusal,) = book.answer("a", [Ask(ONE, own=[number])], []).answers  # it waits for itself
+    (refusal,) = book.answer("a", [LeaseAsk(ONE, own=[number])], []).answers  # it waits for itself
     assert isinstance(refusal, Refusal)
