@@ -87,7 +87,7 @@ class Driver:
         self._done: set[RowKey] = {*known}
         self._open: dict[str, int] = {}  # rows without a record, by block
         self._finished: list[str] = []
-        self._idle = 0
+        self._idle, self._has_worked = 0, False
         self.status: DriverStatus = "complete"
         self.detail = ""
         self.lost = self.duplicates = 0
@@ -160,7 +160,7 @@ class Driver:
         missing = self._missing(chunk)
         if refused is not None:
             self._end("budget" if refused["kind"] == "budget" else "refused", str(refused["message"]))
-        elif missing:
+        elif missing and not self._is_idle("a worker returned a chunk without its records"):
             self._waiting[chunk.level].append(replace(chunk, rows=missing))
 
     def _lose(self, ended: EndedChunk) -> Steps[None]:
@@ -168,16 +168,26 @@ class Driver:
         self.lost += 1
         yield from self._keep(chunk, [state.done[key_of(row)] for row in chunk.rows if key_of(row) in state.done])
         missing = self._missing(chunk)
-        is_seen = self._journal.is_dir() and any(self._journal.iterdir())  # workers without the folder write elsewhere
-        began = [row for row in missing if key_of(row) in state.started or not is_seen]
-        self._idle = 0 if state.started else self._idle + 1
-        if self._idle > _IDLE_ROUNDS * self._submissions.in_flight:
-            self._end("engine-lost", f"Workers are lost before their first row; the last: {ended.error}")
+        began = [row for row in missing if key_of(row) in state.started or self._is_blind()]
+        if state.started:
+            self._idle = 0
+        elif self._is_idle(ended.error):
             return
         if sound := tuple(row for row in missing if row not in began):
             self._waiting[chunk.level].append(replace(chunk, rows=sound))
         for row in began:
             yield from self._suspect(chunk, row)
+
+    def _is_idle(self, error: str) -> bool:
+        """Count a chunk that brought nothing; return True, and end the run, after too many of them in a row."""
+        self._idle += 1
+        if self._idle > _IDLE_ROUNDS * self._submissions.in_flight:
+            self._end("engine-lost", f"Workers end before their first row; the last: {error}")
+        return self.status != "complete"
+
+    def _is_blind(self) -> bool:
+        """Return True if workers write their journals to a folder that is not this one."""
+        return self._has_worked and not (self._journal.is_dir() and any(self._journal.iterdir()))
 
     def _suspect(self, chunk: Chunk, row: JsonObject) -> Steps[None]:
         """Send a row that was under way again, alone; after the last round give it up."""
@@ -195,7 +205,7 @@ class Driver:
                 self.duplicates += 1
                 continue
             self._done.add(key_of(record))
-            self._idle = 0
+            self._idle, self._has_worked = 0, True
             yield from self._sink.keep(record)
             self._count(chunk.block, 1)
 

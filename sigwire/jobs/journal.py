@@ -99,6 +99,7 @@ class RowAttempt:
         """Close the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
+            self._descriptor = -1
 
     def _write(self, entry: JsonObject) -> None:
         if self._descriptor >= 0:

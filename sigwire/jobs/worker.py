@@ -86,8 +86,10 @@ class _Worker:
         current_run.set(Run())
         try:
             with context(**self._settings):
-                missing = [row for row in rows if key_of(row) not in done]
-                await asyncio.gather(*[self._one(row, attempt, records, answer) for row in missing])
+                async with asyncio.TaskGroup() as group:
+                    for row in rows:
+                        if key_of(row) not in done:
+                            group.create_task(self._one(row, attempt, records, answer))
         finally:
             attempt.close()
         return answer

@@ -1,4 +1,4 @@
-"""The program of the tests of jobs, which workers import."""
+"""Programs of the tests of jobs, which workers import."""
 
 from __future__ import annotations
 
@@ -8,28 +8,56 @@ from pathlib import Path
 
 from sigwire import Example, Module, Predict, Prediction
 
-__all__ = ["Answer", "double", "exact", "key"]
+__all__ = ["CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "key", "shout"]
+
+CANARY = "canary-key-of-the-worker"
+
+
+class Died(BaseException):
+    """Ends a chunk in a thread as the death of a process would."""
 
 
 class Answer(Module):
-    """Answers a question; a question with the word "poison" kills the process."""
+    """Answers a question; some words in it kill the process, or the chunk if it runs in a thread of the tests."""
 
     def __init__(self) -> None:
         super().__init__()
         self.answer = Predict("question -> answer")
 
     async def aforward(self, question: str) -> Prediction:
-        if "poison" in question:
+        words = question.split()
+        if "poison" in words:
             os.kill(os.getpid(), signal.SIGKILL)
-        if "victim" in question and not (mark := Path(question.split()[-1])).exists():
+        if "death" in words:
+            raise Died
+        if "victim" in words and not (mark := Path(words[-1])).exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        if "fault" in question:
+        if "fault" in words:
             raise ValueError(f"no answer to {question}")
         return await self.answer.acall(question=question)
 
 
+class Scaled(Module):
+    """A module whose argument a job cannot know."""
+
+    def __init__(self, factor: int) -> None:
+        super().__init__()
+        self.factors = [factor]
+
+
+def build() -> Module:
+    """Make the program of a job."""
+    return Answer()
+
+
+def shout(question: str) -> Prediction:
+    """Answer without a model."""
+    return Prediction(answer=question.upper())
+
+
 def exact(example: Example, prediction: Prediction) -> bool:
+    """Compare answers."""
     return bool(example.answer == prediction.answer)
 
 
@@ -39,5 +67,5 @@ def double(n: int) -> int:
 
 
 def key() -> str:
-    """Return the API key of the worker: it is in no job."""
-    return os.environ.get("TEST_KEY", "canary-key-of-the-worker")
+    """Return the API key of the worker, which is in no job."""
+    return CANARY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -45,9 +46,15 @@ def example_of(row: JsonObject, program: object) -> Example:
     inputs, labels = cast(JsonObject, row["inputs"]), cast(JsonObject, row["labels"])
     values: dict[str, Any] = {**inputs, **labels}
     if "typed" in row:
+        data = cast(JsonObject, row["typed"])
         signature: object = getattr(program, "signature", None) if isinstance(program, Module) else None
-        declared = signature if isinstance(signature, SignatureMeta) else None
-        values |= Example.from_json(cast(JsonObject, row["typed"]), signature=declared).__dict__
+        fields = signature.spec.by_name if isinstance(signature, SignatureMeta) else {}
+        has_type = cast(JsonObject, data.get("types") or {})  # tool calls and messages
+        for name, value in Example.from_json(data).__dict__.items():
+            values[name] = value
+            if name in inputs and name in fields and name not in has_type:
+                with suppress(ValueError):  # then the program gets the plain value
+                    values[name] = fields[name].load(value)
     return Example(values).with_inputs(*inputs)
 
 
