@@ -37,7 +37,10 @@ class LeaseAsk(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """The amounts that the exchange of a permit has used; all zero: it was not sent. ``refused``: the wait of a rate limit (429)."""
+    """The amounts that the exchange of a permit has used; all zero: it was not sent.
+
+    ``refused``: the wait that a rate limit (429) states, 0 if none.
+    """
 
     number: int
     charge: Sums

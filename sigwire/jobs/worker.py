@@ -16,6 +16,7 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -55,7 +56,8 @@ def run_chunk(job_text: str, chunk_text: str) -> str:
         worker = _worker_of(job_text)
     except Exception as error:  # code of the user is imported
         return json.dumps({"records": [], "refused": _refusal(error)})
-    return json.dumps(block_on(worker.run(chunk)))
+    with worker.permits():
+        return json.dumps(block_on(worker.run(chunk)))
 
 
 class _Worker:
@@ -74,6 +76,15 @@ class _Worker:
         self._runner = make(program, metrics, job["options"])
         self._concurrency = cast(int, job["concurrency"])
         self._journal = None if job["journal"] is None else Path(str(job["journal"]))
+        self._coordinator = cast("str | None", job["coordinator"])
+
+    def permits(self) -> AbstractContextManager[object]:
+        """Return the block in which calls of models need permits of the coordinator, if the job has one."""
+        if self._coordinator is None:
+            return nullcontext()
+        from sigwire.jobs.permits import permits_of  # needed for limits only
+
+        return permits_of(self._coordinator)
 
     async def run(self, chunk: JsonObject) -> JsonObject:
         """Return the answer for a chunk."""

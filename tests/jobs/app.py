@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sigwire import Example, Module, Predict, Prediction
 
-__all__ = ["CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "key", "shout"]
+__all__ = ["CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "key", "process_id", "shout"]
 
 CANARY = "canary-key-of-the-worker"
 
@@ -69,3 +69,8 @@ def double(n: int) -> int:
 def key() -> str:
     """Return the API key of the worker, which is in no job."""
     return CANARY
+
+
+def process_id() -> int:
+    """Return the process of the worker."""
+    return os.getpid()
