@@ -241,4 +241,5 @@ class Driver:
     def _end(self, status: DriverStatus, detail: str) -> None:
         if self.status == "complete":
             self.status, self.detail = status, detail
-            self._submissions.cancel_waiting()
+            if status != "budget":  # each chunk returns its paid rows, then ends; engines cancel also chunks that run
+                self._submissions.cancel_waiting()

@@ -32,7 +32,7 @@ _FLUSH_SECONDS = 0.2  # the longest time that a settlement waits for an ask
 _REPLY_SECONDS = 30.0
 
 
-class CoordinatorLost(CallerError):
+class CoordinatorLost(ConfigurationError):
     """The coordinator of a run does not answer, so no permit can be had; nothing was sent. Never retried."""
 
 

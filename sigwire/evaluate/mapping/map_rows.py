@@ -81,6 +81,7 @@ def map_rows(
     rate: float | None = None,
     calls: int | None = None,
     budget: Budget | None = None,
+    coordinator: str | None = None,
     repeat: int = 1,
     stall: float = 300,
 ) -> MapResult:
@@ -89,7 +90,8 @@ def map_rows(
     ``rows``: Examples, or mappings of inputs; drawn as they are needed. ``executor``: any PEP 3148 executor, or a function that
     makes one, so that a broken process pool is replaced. ``chunk``: rows sent together. ``in_flight``: chunks that are out,
     by default two for each process of a pool, else 64. ``rate``: requests a second, ``calls`` and ``budget``: limits over all
-    workers. ``repeat``: runs for each row. ``stall``: seconds without a chunk that comes back, after which the run ends.
+    workers, kept by a coordinator on this machine; ``coordinator``: the URL of one that listens elsewhere, with its limits.
+    ``repeat``: runs for each row. ``stall``: seconds without a chunk that comes back, after which the run ends.
 
     The folder ``<out>.journal`` has what workers began and finished; all of them must see it. Called again, the function runs
     the rows without a record, so a killed run goes on. A row that kills its worker, alone, has a failure of the kind "worker".
@@ -106,7 +108,7 @@ def map_rows(
     >>> result.status, result.rows
     ('complete', 1)
     """
-    return run(_steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget), repeat, stall))
+    return run(_steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall))
 
 
 async def amap_rows(
@@ -120,14 +122,15 @@ async def amap_rows(
     rate: float | None = None,
     calls: int | None = None,
     budget: Budget | None = None,
+    coordinator: str | None = None,
     repeat: int = 1,
     stall: float = 300,
 ) -> MapResult:
     """``map_rows``, awaited."""
-    return await arun(_steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget), repeat, stall))
+    return await arun(_steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall))
 
 
-_Limits = tuple["float | None", "int | None", "Budget | None"]
+_Limits = tuple["float | None", "int | None", "Budget | None", "str | None"]
 
 
 def _steps(
@@ -233,12 +236,16 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
 
 
 @contextmanager
-def coordinated(rate: float | None, calls: int | None, budget: Budget | None) -> Generator[str | None]:
-    """Yield the URL of a coordinator with these limits, ``None`` without limits."""
+def coordinated(
+    rate: float | None, calls: int | None, budget: Budget | None, coordinator: str | None = None
+) -> Generator[str | None]:
+    """Yield the URL of a coordinator with these limits, or the given one; ``None`` without limits."""
     if rate is None and calls is None and budget is None:
-        yield None
+        yield coordinator
         return
+    if coordinator is not None:
+        raise ConfigurationError("coordinator has its own limits (starting map_rows). Give it rate, calls and budget.")
     from sigwire.jobs.coordinator import Coordinator  # needed for limits only
 
-    with Coordinator(rate=rate, calls=calls, budget=budget) as coordinator:
-        yield coordinator.url
+    with Coordinator(rate=rate, calls=calls, budget=budget) as made:
+        yield made.url
