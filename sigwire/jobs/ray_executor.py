@@ -28,7 +28,7 @@ class RayExecutor(Executor):
 
     def __init__(self, *, num_cpus: float = 1) -> None:
         self.num_cpus = num_cpus
-        self._tasks: dict[object, Any] = {}  # Ray stores a function anew each time that it becomes a task
+        self._tasks: dict[object, Any] = {}  # each new task of a function costs an export
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Send a call to a worker; return its future."""

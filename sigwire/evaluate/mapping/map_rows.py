@@ -90,7 +90,7 @@ def map_rows(
     ``rows``: Examples, or mappings of inputs; drawn as they are needed. ``executor``: any PEP 3148 executor, or a function that
     makes one, so that a broken process pool is replaced. ``chunk``: rows sent together. ``in_flight``: chunks that are out,
     by default two for each process of a pool, else 64. ``rate``: requests a second, ``calls`` and ``budget``: limits over all
-    workers, kept by a coordinator on this machine; ``coordinator``: the URL of one that listens elsewhere, with its limits.
+    workers, kept by a coordinator on this machine; ``coordinator``: the URL of one that runs already, with its own limits.
     ``repeat``: runs for each row. ``stall``: seconds without a chunk that comes back, after which the run ends.
 
     The folder ``<out>.journal`` has what workers began and finished; all of them must see it. Called again, the function runs
@@ -108,7 +108,9 @@ def map_rows(
     >>> result.status, result.rows
     ('complete', 1)
     """
-    return run(_steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall))
+    return run(
+        _steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall)
+    )
 
 
 async def amap_rows(
@@ -127,7 +129,9 @@ async def amap_rows(
     stall: float = 300,
 ) -> MapResult:
     """``map_rows``, awaited."""
-    return await arun(_steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall))
+    return await arun(
+        _steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall)
+    )
 
 
 _Limits = tuple["float | None", "int | None", "Budget | None", "str | None"]
