@@ -7,6 +7,32 @@ job      Job: what a worker needs, as JSON          paths    names of importable
 worker   run_chunk                                  engine   the executor and its futures
 driver   Driver: chunks, losses, quarantine         journal  files of rows that started, and of their records
 errors   JobRefused
+coordinator  Coordinator: an HTTP server that gives permits within limits    lease_book  its permits, without a network
+permits  the worker's side of a coordinator         ray_executor  RayExecutor
 
 The room knows nothing of evaluation: a job names the runner of its rows (``sigwire.evaluate.mapping.row_runner``).
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sigwire.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sigwire.jobs.coordinator import Coordinator
+    from sigwire.jobs.job import Job
+    from sigwire.jobs.permits import CoordinatorLost, permits_of
+    from sigwire.jobs.ray_executor import RayExecutor
+    from sigwire.jobs.worker import run_chunk
+
+__all__ = ["Coordinator", "CoordinatorLost", "Job", "RayExecutor", "permits_of", "run_chunk"]
+
+__getattr__ = lazy_names(
+    __name__,
+    coordinator="Coordinator",
+    job="Job",
+    permits="CoordinatorLost permits_of",
+    ray_executor="RayExecutor",
+    worker="run_chunk",
+)
