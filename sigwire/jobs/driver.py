@@ -21,7 +21,7 @@ from sigwire.core.json import JsonObject
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.jobs.errors import JobRefused
-from sigwire.jobs.journal import RowKey, key_of, read_block, remove_block
+from sigwire.jobs.journal import RowKey, key_of, read_block, remove_block, size_of
 from sigwire.jobs.submissions import Chunk, EndedChunk, Submissions
 
 __all__ = ["Driver", "DriverStatus", "RecordSink", "chunks_of"]
@@ -87,7 +87,7 @@ class Driver:
         self._done: set[RowKey] = {*known}
         self._open: dict[str, int] = {}  # rows without a record, by block
         self._finished: list[str] = []
-        self._idle, self._has_worked = 0, False
+        self._idle, self._has_worked, self._written = 0, False, 0
         self.status: DriverStatus = "complete"
         self.detail = ""
         self.lost = self.duplicates = 0
@@ -100,9 +100,9 @@ class Driver:
             while submissions.out:
                 ended = yield FunctionEffect(submissions.next_ended, partial(to_thread, submissions.next_ended))
                 if ended is None:
-                    self._end(
-                        "stalled", "No chunk came back in time. See whether the engine has workers, or raise stall=."
-                    )
+                    if self._is_written():
+                        continue
+                    self._end("stalled", "No row ended in time. See whether the engine has workers, or raise stall=.")
                     break
                 yield from self._settle(ended)
                 if self.status in ("engine-lost", "stopped"):
@@ -114,6 +114,11 @@ class Driver:
             self._close_blocks()
         if self.status == "refused":
             raise JobRefused(self.detail)
+
+    def _is_written(self) -> bool:
+        """Return True if a worker wrote to the journal since the last call: a slow rate may hold a chunk for long."""
+        before, self._written = self._written, size_of(self._journal)
+        return self._written != before
 
     # --- sending
 

@@ -22,7 +22,7 @@ from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["BlockState", "RowAttempt", "RowKey", "key_of", "read_block", "read_blocks", "remove_block"]
+__all__ = ["BlockState", "RowAttempt", "RowKey", "key_of", "read_block", "read_blocks", "remove_block", "size_of"]
 
 RowKey: TypeAlias = tuple[str, int]
 """The id of a row, and its repeat."""
@@ -60,6 +60,11 @@ def read_blocks(folder: Path) -> Iterator[JsonObject]:
     """Yield the records of all blocks in a folder: those that a killed driver did not write."""
     for block in sorted(folder.iterdir()) if folder.is_dir() else ():
         yield from read_block(block).done.values()
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes in all blocks of a folder."""
+    return sum(file.stat().st_size for file in folder.glob("*/*.jsonl"))
 
 
 def _lines(block: Path) -> Iterator[bytes]:

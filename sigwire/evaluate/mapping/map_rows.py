@@ -39,7 +39,7 @@ RowsLike = Iterable[Example | Mapping[str, object]]
 class MapResult:
     """The totals of ``map_rows``; ``load_records(result.path)`` has the records.
 
-    ``status``: "complete", "budget", "stalled" (no chunk came back in time) or "engine-lost"; ``detail``: why. ``rows``: the
+    ``status``: "complete", "budget", "stalled" (no row ended in time) or "engine-lost"; ``detail``: why. ``rows``: the
     records in the file, ``kept`` of which an earlier run wrote. ``failures``: by class. ``lost``: chunks whose worker was lost;
     ``duplicates``: records that came twice and were dropped. ``usage`` by model and ``cost`` in US dollars (``None``: unknown)
     are those of the program, in this run.
@@ -91,7 +91,7 @@ def map_rows(
     makes one, so that a broken process pool is replaced. ``chunk``: rows sent together. ``in_flight``: chunks that are out,
     by default two for each process of a pool, else 64. ``rate``: requests a second, ``calls`` and ``budget``: limits over all
     workers, kept by a coordinator on this machine; ``coordinator``: the URL of one that runs already, with its own limits.
-    ``repeat``: runs for each row. ``stall``: seconds without a chunk that comes back, after which the run ends.
+    ``repeat``: runs for each row. ``stall``: seconds in which no chunk comes back and no row ends, after which the run ends.
 
     The folder ``<out>.journal`` has what workers began and finished; all of them must see it. Called again, the function runs
     the rows without a record, so a killed run goes on. A row that kills its worker, alone, has a failure of the kind "worker".
