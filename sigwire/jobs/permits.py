@@ -30,6 +30,7 @@ __all__ = ["CoordinatorLost", "Permits", "permits_of"]
 
 _FLUSH_SECONDS = 0.2  # the longest time that a settlement waits for an ask
 _REPLY_SECONDS = 30.0
+_MOST_KNOWN = 64  # an optimizer makes a coordinator for each evaluation with a budget
 
 
 class CoordinatorLost(ConfigurationError):
@@ -106,7 +107,10 @@ def permits_of(url: str) -> Permits:
     >>> coordinator.spent.calls
     1
     """
-    return _known.setdefault((os.getpid(), url), Permits(url))
+    found = _known.setdefault((os.getpid(), url), Permits(url))
+    if len(_known) > _MOST_KNOWN:
+        _known.pop(next(iter(_known)), None)
+    return found
 
 
 def _lost(why: object) -> CoordinatorLost:

@@ -21,7 +21,9 @@ import pytest
 import sigwire
 from sigwire import Budget, BudgetSpent, Price
 from sigwire.errors import ConfigurationError, LMRateLimitError
+from sigwire.evaluate.mapping.map_rows import map_rows
 from sigwire.jobs.coordinator import Coordinator
+from sigwire.jobs.job import Job
 from sigwire.jobs.permits import CoordinatorLost, permits_of
 from sigwire.lm.policy.money.sums import Sums
 from sigwire.testing import FakeProvider
@@ -106,15 +108,31 @@ def test_model_without_a_price_is_refused_by_a_budget_of_money() -> None:
 
 
 def test_open_budget_of_the_driver_is_charged() -> None:
-    with Budget(calls=1) as budget, Coordinator() as coordinator:
-        url = coordinator.url
-    with Coordinator(budget=budget) as coordinator:
-        url = coordinator.url
-        with permits_of(url):
+    with Budget(calls=1) as budget:
+        coordinator = Coordinator()
+    with coordinator, permits_of(coordinator.url):
+        lm()("Hi")
+        with pytest.raises(BudgetSpent):
             lm()("Hi")
-            with pytest.raises(BudgetSpent):
-                lm()("Hi")
     assert budget.spent.calls == 1
+
+
+def test_open_budget_of_the_driver_limits_its_rows(tmp_path: Path) -> None:
+    job = Job(program="tests.jobs.app:Answer", lm="offline/lexical", concurrency=1)
+    rows = [{"question": f"Question {number}?"} for number in range(5)]
+    with Budget(calls=3) as budget, ThreadPoolExecutor(1) as pool:
+        result = map_rows(job, rows, tmp_path / "out.jsonl", executor=pool)
+    assert (result.status, result.rows, budget.spent.calls) == ("budget", 3, 3)
+
+
+def test_coordinator_of_the_caller_has_the_limits(tmp_path: Path) -> None:
+    job = Job(program="tests.jobs.app:Answer", lm="offline/lexical", concurrency=1)
+    with Coordinator(calls=2) as coordinator, ThreadPoolExecutor(1) as pool:
+        rows = [{"question": f"Question {number}?"} for number in range(5)]
+        result = map_rows(job, rows, tmp_path / "out.jsonl", executor=pool, coordinator=coordinator.url)
+        assert (result.status, result.rows, coordinator.spent.calls) == ("budget", 2, 2)
+        with pytest.raises(ConfigurationError, match="own limits"):
+            map_rows(job, rows, tmp_path / "other.jsonl", executor=pool, coordinator=coordinator.url, calls=3)
 
 
 def test_failed_call_that_was_not_billed_gives_its_permit_back() -> None:

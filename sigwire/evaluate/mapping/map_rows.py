@@ -26,6 +26,7 @@ from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job
 from sigwire.jobs.journal import key_of, read_blocks, remove_block
 from sigwire.jobs.submissions import ExecutorLike, Submissions
+from sigwire.lm.policy.money.opened import open_budgets
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
@@ -243,8 +244,8 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
 def coordinated(
     rate: float | None, calls: int | None, budget: Budget | None, coordinator: str | None = None
 ) -> Generator[str | None]:
-    """Yield the URL of a coordinator with these limits, or the given one; ``None`` without limits."""
-    if rate is None and calls is None and budget is None:
+    """Yield the URL of a coordinator with these limits and the open budgets, or the given one; ``None`` without limits."""
+    if rate is None and calls is None and budget is None and (coordinator is not None or not open_budgets()):
         yield coordinator
         return
     if coordinator is not None:
