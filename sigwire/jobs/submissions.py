@@ -49,9 +49,9 @@ class EndedChunk(NamedTuple):
 
 
 class Submissions:
-    """Sends chunks, and returns those that end. Used from one thread at a time."""
+    """Sends chunks, and returns those that end. Used from one thread at a time. ``keeps``: ``close`` keeps the executor."""
 
-    def __init__(self, executor: ExecutorLike, in_flight: int | None, stall: float) -> None:
+    def __init__(self, executor: ExecutorLike, in_flight: int | None, stall: float, *, keeps: bool = False) -> None:
         if not isinstance(executor, Executor) and not callable(executor):
             raise ConfigurationError(
                 f"executor is a PEP 3148 executor or a function that makes one, not {executor!r:.80} (starting the run). Pass "
@@ -60,7 +60,7 @@ class Submissions:
         self._make: Callable[[], Executor] | None = None if isinstance(executor, Executor) else executor
         self._executor: Executor | None = executor if isinstance(executor, Executor) else None
         self._ended: queue.SimpleQueue[Future[str] | None] = queue.SimpleQueue()
-        self._stall = stall
+        self._stall, self._keeps = stall, keeps
         self._is_broken = False
         self.out: dict[Future[str], Chunk] = {}
         self.in_flight = in_flight or self._usual()
@@ -114,8 +114,13 @@ class Submissions:
             future.cancel()
 
     def close(self) -> None:
-        """Cancel what waits; end the processes of an executor that was made here, without waiting for rows under way."""
+        """Cancel what waits, and shut the executor down."""
         self.cancel_waiting()
+        if not self._keeps:
+            self.shut_down()
+
+    def shut_down(self) -> None:
+        """End the processes of an executor that was made here, without waiting for rows under way."""
         if self._make is not None and self._executor is not None:
             self._executor.shutdown(wait=not self.out, cancel_futures=True)
 

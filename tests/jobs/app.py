@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sigwire import Example, Module, Predict, Prediction
 
-__all__ = ["CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "key", "process_id", "shout"]
+__all__ = ["CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "shout"]
 
 CANARY = "canary-key-of-the-worker"
 
@@ -59,6 +59,11 @@ def shout(question: str) -> Prediction:
 def exact(example: Example, prediction: Prediction) -> bool:
     """Compare answers."""
     return bool(example.answer == prediction.answer)
+
+
+def faulty(example: Example, prediction: Prediction) -> bool:
+    """Fail as a metric with a bug does."""
+    raise KeyError("weight")
 
 
 def double(n: int) -> int:

@@ -121,6 +121,7 @@ def test_killed_driver_goes_on_when_it_is_started_again(provider: FakeProvider, 
 
 LAZY = """
 import json, resource, sys
+from concurrent.futures import Executor, Future
 from sigwire.evaluate.mapping.map_rows import map_rows
 from sigwire.jobs.job import Job
 
@@ -146,6 +147,7 @@ def test_memory_of_the_driver_does_not_grow_with_the_rows(tmp_path: Path) -> Non
     command = [sys.executable, "-c", LAZY, str(tmp_path / "out.jsonl")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
     first, last, rows = map(int, done.stdout.split())
     unit = 1 if sys.platform == "darwin" else 1024
     assert rows == 20_000
