@@ -108,7 +108,8 @@ class Driver:
                 if self.status in ("engine-lost", "stopped"):
                     break
                 self._fill()
-            yield from self._salvage()
+            if self.status != "stopped":
+                yield from self._salvage()
         finally:
             submissions.close()
             self._close_blocks()
