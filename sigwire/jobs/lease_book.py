@@ -88,6 +88,11 @@ class LeaseBook:
         self._number = 0
         self._waiting: dict[Hashable, None] = {}  # workers whose asks had to wait
 
+    @property
+    def rate(self) -> float:
+        """The present exchanges a second: the stated ones, or fewer after a rate limit (429); infinity without either."""
+        return min(self._rate, self._pace.rate)
+
     def answer(self, worker: Hashable, asks: Sequence[LeaseAsk], settled: Sequence[Settlement]) -> LeaseReply:
         """Settle permits, then answer the asks of a worker."""
         with self._lock:
@@ -119,7 +124,7 @@ class LeaseBook:
             now = self._clock()
             start = self._next_start(now)
             if start > now + _AHEAD + 1e-9:
-                return reply._replace(again=start - now - _AHEAD / 2 + self._queued(worker) / self._rate_now())
+                return reply._replace(again=start - now - _AHEAD / 2 + self._queued(worker) / self.rate)
             outcome = self._reserve(ask)
             if outcome is None:
                 return reply._replace(again=_POLL_SECONDS)
@@ -137,9 +142,6 @@ class LeaseBook:
         """Return how many other workers wait before this one: each comes again in its turn, and not all at once."""
         self._waiting.setdefault(worker)
         return next(place for place, each in enumerate(self._waiting) if each == worker)
-
-    def _rate_now(self) -> float:
-        return min(self._rate, self._pace.rate)
 
     def _reserve(self, ask: LeaseAsk) -> Held | Refusal | None:
         """Reserve the bound of an exchange; ``None`` if reservations of others may come back."""

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import http.client
 import json
+import math
 import os
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from sigwire.jobs.coordinator import Coordinator
 from sigwire.jobs.job import Job
 from sigwire.jobs.permits import CoordinatorLost, permits_of
 from sigwire.lm.policy.money.sums import Sums
-from sigwire.testing import FakeProvider
+from sigwire.testing import FakeProvider, RateLimit
 
 ASK = sigwire.Request((sigwire.Message.user("Hi"),))
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,6 +144,18 @@ def test_failed_call_that_was_not_billed_gives_its_permit_back() -> None:
         with pytest.raises(LMRateLimitError):
             sigwire.FakeLM(refuse)("Hi")
         assert lm()("Hi") == ["Hello"]
+
+
+@pytest.mark.long
+async def test_rate_limit_of_the_provider_slows_the_permits_of_all_workers() -> None:
+    limit = RateLimit(requests=40, per=1.0, burst=3)
+    with FakeProvider(lambda request: "Hello", limit=limit) as provider, Coordinator() as coordinator:
+        assert coordinator.book.rate == math.inf
+        with permits_of(coordinator.url):
+            model = served(provider).copy(limit=False)
+            answers = await asyncio.gather(*(model.acall(f"Question {number}") for number in range(6)))
+        assert answers == [["Hello"]] * 6
+        assert coordinator.book.rate < math.inf
 
 
 def test_deadline_ends_the_wait_for_a_permit() -> None:
