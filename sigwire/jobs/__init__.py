@@ -21,16 +21,18 @@ from sigwire.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from sigwire.jobs.coordinator import Coordinator
+    from sigwire.jobs.errors import JobRefused
     from sigwire.jobs.job import Job
     from sigwire.jobs.permits import CoordinatorLost, permits_of
     from sigwire.jobs.ray_executor import RayExecutor
     from sigwire.jobs.worker import run_chunk
 
-__all__ = ["Coordinator", "CoordinatorLost", "Job", "RayExecutor", "permits_of", "run_chunk"]
+__all__ = ["Coordinator", "CoordinatorLost", "Job", "JobRefused", "RayExecutor", "permits_of", "run_chunk"]
 
 __getattr__ = lazy_names(
     __name__,
     coordinator="Coordinator",
+    errors="JobRefused",
     job="Job",
     permits="CoordinatorLost permits_of",
     ray_executor="RayExecutor",

@@ -202,6 +202,8 @@ def _program_of(job: JsonObject) -> object:
             program = cast("Callable[[], object]", program)()
     if state is not None and isinstance(program, Module):
         program = program.deepcopy().load_state(state, allow_unsafe_lm_state=True)  # the driver's own
+        for predictor in program.predictors():
+            predictor.lm = _with_key(predictor.lm, job["key"])
     return program
 
 
@@ -213,6 +215,10 @@ def _lm_of(job: JsonObject) -> object:
     elif given is not None:
         path = str(given)
         lm = LM(path) if "/" in path else cast("Callable[[], object]", load_path(path))()
+    return _with_key(lm, key)
+
+
+def _with_key(lm: Any, key: JsonValue) -> Any:
     return lm if key is None or lm is None else lm.copy(api_key=load_path(str(key)))
 
 

@@ -329,14 +329,15 @@ def test_predictors_and_agents_without_a_module_travel_as_json(out: Path) -> Non
 
 def test_state_adapter_and_settings_travel(provider: FakeProvider, out: Path) -> None:
     program = Predict("question -> answer")
+    program.lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), temperature=0.5)
     program.demos = [Example(question="number 1", answer="one").with_inputs("question")]
-    lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), limit=False)
-    with sigwire.context(lm=lm, adapter=sigwire.XMLAdapter(), rollout_id="second"):
+    with sigwire.context(lm=LM("offline/lexical"), adapter=sigwire.XMLAdapter(), rollout_id="second"):
         job = Job.of(program, key="tests.jobs.app:key")
     assert job.settings == {"rollout_id": "second"}
     map_rows(job, questions(1), out, executor=InlineExecutor())
     request = provider.requests[0].request
     assert request is not None
+    assert request.options["temperature"] == 0.5
     assert "<answer>\none\n</answer>" in "".join(message.text for message in request.messages)
 
 
