@@ -14,6 +14,7 @@ from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
 from sigwire.modules.module import Module
+from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["example_of", "record_of", "row_of"]
@@ -48,7 +49,7 @@ def example_of(row: JsonObject, program: object) -> Example:
     if "typed" in row:
         data = cast(JsonObject, row["typed"])
         signature: object = getattr(program, "signature", None) if isinstance(program, Module) else None
-        fields = signature.spec.by_name if isinstance(signature, SignatureMeta) else {}
+        fields = signature.spec.by_name if isinstance(signature, SignatureMeta) else dict[str, FieldSpec]()
         has_type = cast(JsonObject, data.get("types") or {})  # tool calls and messages
         for name, value in Example.from_json(data).__dict__.items():
             values[name] = value
