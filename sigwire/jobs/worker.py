@@ -77,6 +77,10 @@ class _Worker:
         self._concurrency = cast(int, job["concurrency"])
         self._journal = None if job["journal"] is None else Path(str(job["journal"]))
         self._coordinator = cast("str | None", job["coordinator"])
+        if self._coordinator is not None:
+            self._settings["budget"] = (
+                None  # of the driver's process, in a thread of it: the coordinator charges that budget
+            )
 
     def permits(self) -> AbstractContextManager[object]:
         """Return the block in which calls of models need permits of the coordinator, if the job has one."""

@@ -126,6 +126,18 @@ def test_open_budget_of_the_driver_limits_its_rows(tmp_path: Path) -> None:
     assert (result.status, result.rows, budget.spent.calls) == ("budget", 3, 3)
 
 
+def test_budget_of_the_settings_is_charged_once_when_workers_are_threads(tmp_path: Path) -> None:
+    job = Job(program="tests.jobs.app:Answer", lm="offline/lexical", concurrency=1)
+    before = sigwire.settings["budget"]
+    sigwire.configure(budget=(budget := Budget(calls=10)))
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            result = map_rows(job, [{"question": f"{n}?"} for n in range(3)], tmp_path / "out.jsonl", executor=pool)
+    finally:
+        sigwire.configure(budget=before)
+    assert (result.rows, budget.spent.calls) == (3, 3)
+
+
 def test_coordinator_of_the_caller_has_the_limits(tmp_path: Path) -> None:
     job = Job(program="tests.jobs.app:Answer", lm="offline/lexical", concurrency=1)
     with Coordinator(calls=2) as coordinator, ThreadPoolExecutor(1) as pool:
