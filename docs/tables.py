@@ -184,7 +184,7 @@ def meaning_of(name: str) -> str:
     return NO_DOCSTRINGS.get(name, sentence).replace("``", "`").replace("|", "\\|")
 
 
-ROOMS: Mapping[str, str] = {"effects": "settings", "durable": "journal", "mcp": "core"}
+ROOMS: Mapping[str, str] = {"effects": "settings", "durable": "journal", "mcp": "core", "jobs": "evaluate"}
 """The API pages of rooms without a page of their own."""
 API_ROOMS = tuple(
     sorted(path.stem for path in (ROOT / "docs" / "api").glob("*.md") if path.stem not in ("index", "testing", "dspy"))

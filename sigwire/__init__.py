@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sigwire.effects.cancellation import StreamCancelled
     from sigwire.evaluate.comparison import Comparison, ProgramDifference, compare
     from sigwire.evaluate.evaluation import Evaluate, load_records
+    from sigwire.evaluate.mapping.map_rows import MapResult, amap_rows, map_rows
     from sigwire.evaluate.progress import EvaluationProgress
     from sigwire.evaluate.result import EvaluationResult
     from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from sigwire.data.reading import load_examples
     from sigwire.data.splitting import DataSplit, split_examples
+    from sigwire.jobs import Job, JobRefused
     from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, RunIsLive, ToolInterrupted
     from sigwire.journal.journal import Journal
     from sigwire.lm.base import BaseLM, LanguageModel
@@ -124,25 +126,26 @@ __all__ = [
     "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
     "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd",
     "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
-    "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
-    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
-    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
-    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "McpServerError",
-    "Message", "MetricError", "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted",
-    "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict",
-    "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned",
-    "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat",
-    "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError",
-    "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
-    "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
-    "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
-    "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "answer_exact_match",
-    "answer_passage_match", "bfcl_match", "cache", "check", "compare", "configure", "configure_cache", "contains",
-    "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "history", "hotpot_f1_score",
-    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program",
-    "load_records", "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools",
-    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "preview_all", "prices", "save_program",
-    "settings", "split_examples", "tool_call_match", "track_usage", "within",
+    "JSONAdapter", "Job", "JobRefused", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot",
+    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
+    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2",
+    "MalformedToolCall", "MapResult", "McpServerError", "Message", "MetricError", "ModelCall", "ModelError", "Module",
+    "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
+    "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview", "Price", "ProgramDifference",
+    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair",
+    "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused",
+    "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta",
+    "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice",
+    "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
+    "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter",
+    "__version__", "agreement", "amap_rows", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache",
+    "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline", "em_score",
+    "ensure_signature", "f1_score", "history", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error",
+    "json_match", "limits", "load_bfcl", "load_examples", "load_program", "load_records", "log_to_stderr", "majority",
+    "majority_judge", "make_signature", "map_rows", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
+    "pairwise_judge", "precision_score", "preview_all", "prices", "save_program", "settings", "split_examples",
+    "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -181,10 +184,12 @@ _NAMES_BY_MODULE = {
     ),
     "sigwire.evaluate.evaluation": "Evaluate load_records",
     "sigwire.evaluate.comparison": "Comparison ProgramDifference compare",
+    "sigwire.evaluate.mapping.map_rows": "MapResult amap_rows map_rows",
     "sigwire.evaluate.progress": "EvaluationProgress",
     "sigwire.evaluate.result": "EvaluationResult",
     "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",
     "sigwire.evaluate.scores": "MetricError Score",
+    "sigwire.jobs": "Job JobRefused",
     "sigwire.journal.errors": "ApprovalNeeded JournalDivergence PendingCall RunIsLive ToolInterrupted",
     "sigwire.journal.journal": "Journal",
     "sigwire.lm.base": "BaseLM LanguageModel",

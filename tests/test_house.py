@@ -155,11 +155,10 @@ NO_OPTIONS = {
     "keywords are options of the user's own model": "BaseLM",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
-        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Message "
-        "ModelCall OptimizationReport PendingCall Preview ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta "
-        "Repair Request Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone "
-        "ToolResult Usage "
-        "UsageUpdate Where"
+        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState MapResult "
+        "Message ModelCall OptimizationReport PendingCall Preview ProgramDifference ReActStep Reasoned Reasoning "
+        "ReasoningDelta Repair Request Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls "
+        "ToolDone ToolResult Usage UsageUpdate Where"
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {
@@ -330,6 +329,7 @@ LATER = (
     "core/cards/",
     "data/",
     "evaluate/",
+    "jobs/",
     "journal/",
     "lm/codecs/embeddings/",
     "lm/offline/vectors.py",

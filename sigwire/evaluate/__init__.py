@@ -9,4 +9,5 @@ result      EvaluationResult                          comparison   Comparison of
 figures     numbers of a run, its exports             reports      the pages of results, the log of Inspect
 progress    terminal, log and notebook                plain        any value as JSON
 metrics     the metrics and judges of the library     git          the commit, for records
+mapping     evaluations on many processes
 """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import chain
 from operator import add, attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, Value
@@ -35,7 +35,7 @@ from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import context
 
-__all__ = ["Cell", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps"]
+__all__ = ["Cell", "CellOptions", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,17 @@ class Cell(Value):
 
 _PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair, "steps": ReActStep}
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
+
+
+class CellOptions(TypedDict, total=False):
+    """Options of ``cell_steps`` that are JSON."""
+
+    traced: bool
+    strict: bool
+    timeout: float | None
+    failure_score: float
+    raises: list[str]
+    explained: bool
 
 
 def cell_steps(

@@ -6,6 +6,7 @@ The class of the error decides the kind; the table has the rows, and the nearest
     provider   the provider did not answer: not scored, and run again by a resumed evaluation
     metric     the metric raised, or returned no score: not scored
     caller     nothing else can succeed: authentication, billing, configuration
+    worker     the process of the run ended: not scored
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from sigwire.modules.agents.tool_results import SECRET_TEXT
 
 __all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label"]
 
-FailureKind: TypeAlias = Literal["program", "provider", "metric", "caller"]
+FailureKind: TypeAlias = Literal["program", "provider", "metric", "caller", "worker"]
 
 _KINDS: dict[type[BaseException], FailureKind] = {
     BudgetSpent: "caller",

@@ -31,7 +31,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.tree.walk import Predictor
 from sigwire.settings import current
 
-__all__ = ["ExampleRecord", "RecordFile", "finished_records", "last_run", "run_header", "utc_now"]
+__all__ = ["ExampleRecord", "RecordFile", "finished_records", "job_header", "last_run", "run_header", "utc_now"]
 
 FORMAT = 1
 _RETRIED = frozenset({"provider", "metric", "caller"})  # kinds of failures that a resumed run runs again
@@ -133,6 +133,13 @@ class RecordFile:
                 os.fsync(self._descriptor)
                 self._synced = time.monotonic()
 
+    def sync(self) -> None:
+        """Return when all rows are on disk."""
+        with self._lock:
+            if self._descriptor >= 0:
+                os.fsync(self._descriptor)
+                self._synced = time.monotonic()
+
     def _write(self, line: bytes) -> None:
         """Write a whole line, or, if the disk is full, nothing of it."""
         rest = line
@@ -215,6 +222,27 @@ def run_header(program: object, ids: Sequence[str], metrics: Sequence[str], repe
         "metrics": list(metrics),
         "repeat": repeat,
         "reduce": reduce,
+    }
+
+
+def job_header(job: JsonObject, repeat: int) -> JsonObject:
+    """Return the header of a run of a job, whose devset is drawn lazily. ``job``: that of ``Job.to_json``."""
+    program, lm = job["program"], job["lm"]
+    model: JsonObject = {"model": lm}
+    if is_object(lm):
+        model = {name: value for name, value in lm.items() if name not in _REACHING}
+    name: JsonValue = program.get("$program") if is_object(program) else str(program).replace(":", ".")
+    return {
+        "type": "run",
+        "format": FORMAT,
+        "sigwire": version(),
+        "started": utc_now(),
+        "program": {"class": name, "state": _digest([program, job["state"], job["adapter"], job["settings"]])},
+        "lm": {"model": model.pop("model", None), "options": model},
+        "devset": {"n": None, "ids": None},
+        "metrics": [str(path).rpartition(":")[2] for path in cast("list[str]", job["metrics"])],
+        "repeat": repeat,
+        "reduce": "mean",
     }
 
 

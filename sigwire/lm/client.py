@@ -164,10 +164,9 @@ class LM(BaseLM):
         policy, limiter, budgets = self._policy(), self._limiter, open_budgets()
         if not budgets and self._price is None:
             return (policy,) if limiter is None else (policy, limiter)
-        from sigwire.lm.policy.money.reserve import money_layer  # only budgets and prices need it
+        from sigwire.lm.policy.money.leases import money_layers  # only budgets and prices need it
 
-        money = money_layer(budgets, self._price, self.capabilities.max_output_tokens)
-        return (policy, money) if limiter is None else (policy, money, limiter)
+        return policy, *money_layers(budgets, self._price, self.capabilities.max_output_tokens, limiter)
 
     def _with_options(self, request: Request) -> Request:
         if self._removed:

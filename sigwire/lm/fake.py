@@ -115,10 +115,10 @@ class FakeLM(BaseLM):
         budgets = open_budgets()
         if not budgets:
             return self._scripted_steps(request, streamed)
-        from sigwire.lm.policy.money.reserve import money_layer  # only budgets need it
+        from sigwire.lm.policy.money.leases import money_layers  # only budgets need it
 
         call = Call(request, TargetKey("fake", None, None, self.model), streamed=streamed)
-        layers = (money_layer(budgets, None, self.capabilities.max_output_tokens),)
+        layers = money_layers(budgets, None, self.capabilities.max_output_tokens, None)
         return through(layers, call, partial(self._scripted_steps, request, streamed, call))
 
     def _scripted_steps(self, request: Request, streamed: bool, call: Call | None = None) -> Steps[Response]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, Never, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -41,6 +41,9 @@ from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
+if TYPE_CHECKING:
+    from sigwire.jobs.submissions import ExecutorLike
+
 __all__ = ["Optimizer", "SearchOptions"]
 
 M = TypeVar("M", bound=Module)
@@ -59,7 +62,8 @@ class SearchOptions(TypedDict, total=False):
     to be kept; ``strategy="greedy"`` keeps the highest mean. ``if_worse``: "keep_student" (default) or "return", for a winner
     that is not shown to be better. ``errors``: "raise" (default) or "score", for exceptions of the metric and the program.
     ``tune``: what may change, of "instructions", "demos", "fields", "tools" and "tool_names". ``timeout``: seconds of a run.
-    ``on_event``: called with each event of the search.
+    ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
+    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``.
     """
 
     seed: int
@@ -72,6 +76,7 @@ class SearchOptions(TypedDict, total=False):
     tune: Collection[str]
     timeout: float | None
     on_event: Callable[[SearchEvent], object] | None
+    executor: ExecutorLike | None
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -288,6 +293,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 with suppress(Exception):  # a user's exception class may refuse attributes
                     vars(error).update(program=program, report=report)
                 raise
+            finally:
+                engine.close()
             report = self._report(task, rows, verdict, engine, store, events)
             store.note({"type": "end", "report": report.to_json()})
             return self._program(student, report)
@@ -348,6 +355,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             failure_score=self.failure_score,
             raises=frozenset(stops),
             explains=self._explains,
+            executor=self.search.get("executor"),
+            metric=self.metric,
         )
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:

@@ -32,7 +32,7 @@ def load_run(path: str | os.PathLike[str]) -> ScoredRun:
         tuple(records),
         tuple(Example({**record.inputs, **record.labels}).with_inputs(*record.inputs) for record in records),
         tuple(map(stored_prediction, records)),
-        header["devset"]["n"],
+        header["devset"]["n"] or len({record.index for record in records}),  # rows of a job are drawn lazily
         header=header,
         status=str(end.get("status", "cancelled")),
         metric_names=tuple(header["metrics"]),

@@ -43,6 +43,7 @@ class EvaluationOptions(ChecksKeywords):
     errors: _ErrorsMode = "score"
     timeout: float | None = None
     budget: Budget | None = None
+    executor: Any = None
     log: FilePath | bool | None = None
     resume: bool | Literal["append"] = True
     cluster: str | None = None

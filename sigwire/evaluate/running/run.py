@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from sigwire.evaluate.progress import progress_reporter
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, run_header, utc_now
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.options import EvaluationOptions
+from sigwire.jobs.errors import JobRefused
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
@@ -147,7 +148,9 @@ class EvaluationRun:
             self._reporter.update(record.cell)
         try:
             with on_cancel(self._scope.cancel):
-                if pending:
+                if pending and options.executor is not None:
+                    yield from self._remote(pending)
+                elif pending:
                     yield Gather([self._one(*each) for each in pending], limit=self._limit())
         except KeyboardInterrupt as error:
             raise self._interrupted() from error
@@ -167,6 +170,29 @@ class EvaluationRun:
             lm = self._program.get_lm() if isinstance(self._program, Module) else None
         limiter: Limiter | None = getattr(lm or current().lm, "_limiter", None)
         return configured if limiter is None else limiter.suggested()
+
+    def _remote(self, pending: Sequence[tuple[int, int]]) -> Steps[None]:
+        """Run examples on the executor. Loaded late: other evaluations need no jobs."""
+        from sigwire.evaluate.running.remote import RemoteRuns
+
+        rows = [(self._examples[index], self._ids[index], index, repeat) for index, repeat in pending]
+        raises = sorted(_RAISED[self._options.errors])
+        remote = RemoteRuns(self._program, self._options, raises, self._limit(), self._log)
+        try:
+            status, detail = yield from remote.steps(rows, self._keep_remote, self._is_over)
+        except JobRefused as error:
+            self._end_by(error, "")
+            return
+        if status != "complete":
+            self._end(status, None, detail)
+
+    def _keep_remote(self, record: ExampleRecord) -> Steps[None]:
+        done = self._keep(record, stored_prediction(record))
+        if done is not None:
+            yield Emit(ExampleDone(record, done, self._total))
+
+    def _is_over(self) -> bool:
+        return self._stop is not None or self._is_out_of_time()
 
     def _one(self, index: int, repeat: int) -> Steps[None]:
         """Run one example, in a context of its own, unless the evaluation has stopped."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import ItemsView, Mapping
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -35,6 +35,11 @@ class ProgramEncoder:
         self._modules[id(module)] = module
         arguments = {key: self._value(f"{name}({key}=)", value) for key, value in arguments_of(module).items()}
         return {"$program": name, "arguments": arguments}
+
+    @property
+    def named(self) -> ItemsView[tuple[str, str], object]:
+        """The classes and functions by kind ("class", "function") and name."""
+        return self._named.items()
 
     def _value(self, where: str, value: object) -> JsonValue:
         if value is None or type(value) in (bool, int, float, str):

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
@@ -27,7 +27,7 @@ from sigwire.core.response import Usage
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
-from sigwire.evaluate.cell import Cell, cell_steps, counted
+from sigwire.evaluate.cell import Cell, CellOptions, cell_steps, counted
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.calling import called_steps
@@ -44,6 +44,9 @@ from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.settings import context
 from sigwire.signatures.signature import SignatureMeta
 
+if TYPE_CHECKING:
+    from sigwire.optimizers.engine.remote import RemoteCells, RemoteRun
+
 __all__ = ["Engine", "EngineSetup"]
 
 _MAX_ROUNDS = 8  # of runs that a provider failed
@@ -58,7 +61,8 @@ class EngineSetup:
 
     ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
     settings; ``task_model`` for the program; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of
-    failures that stop the search; ``explains``: traced runs have feedback for each predictor.
+    failures that stop the search; ``explains``: traced runs have feedback for each predictor; ``executor`` and ``metric``: for
+    runs on other processes.
     """
 
     student: Module
@@ -74,6 +78,8 @@ class EngineSetup:
     failure_score: float = 0.0
     raises: frozenset[str] = frozenset()
     explains: bool = False
+    executor: Any = None
+    metric: Any = None
 
 
 class Engine:
@@ -96,6 +102,7 @@ class Engine:
         self._failed: Counter[str] = Counter()  # runs of candidates, by the class of the error
         self._unusable: Counter[str] = Counter()  # answers of the writing model, likewise
         self._answers = 0
+        self._remote: tuple[RemoteCells, type[RemoteRun]] | None = None
 
     def steps(self, rule: Rule) -> Steps[Candidate]:
         """Run a rule to its end; return its candidate."""
@@ -197,6 +204,9 @@ class Engine:
         failures: list[str],
     ) -> Steps[None]:
         """Make runs at once; each is stored as it ends, and added to ``done``."""
+        if self._setup.executor is not None:
+            yield from self._run_remotely(runs, keys, effect, done, failures)
+            return
         spent: list[BudgetSpent] = []
 
         def one(run: RunKey) -> Steps[None]:
@@ -209,35 +219,78 @@ class Engine:
             except BudgetSpent as error:
                 spent.append(error)
                 return
-            if cell.failure is not None and cell.failure.kind == "provider":
-                failures.append(f"{cell.failure.type}: {cell.failure.message}")
-                return
-            self._store.put_cell(keys[run], run, cell if effect.traced else replace(cell, outputs=None))
-            done[run] = cell
+            self._end_run(run, keys[run], cell, effect, done, failures)
 
         with self._spending.rest():
             yield Gather([one(run) for run in runs], limit=self._setup.limit)
         if spent:
             raise spent[0]
 
+    def _run_remotely(
+        self,
+        runs: Sequence[RunKey],
+        keys: Mapping[RunKey, bytes],
+        effect: Measure,
+        done: dict[RunKey, Cell],
+        failures: list[str],
+    ) -> Steps[None]:
+        """``_run_all`` on the executor."""
+        setup = self._setup
+        if self._remote is None:
+            from sigwire.optimizers.engine.remote import RemoteCells, RemoteRun  # other searches need no jobs
+
+            self._remote = RemoteCells(setup.executor, setup.metric, setup.limit), RemoteRun
+        remote, make = self._remote
+
+        def keep(index: int, cell: Cell) -> None:
+            if cell.failure is not None and cell.failure.kind == "worker":
+                cell = replace(cell, score=setup.failure_score)
+            self._end_run(runs[index], keys[runs[index]], cell, effect, done, failures)
+
+        self._spending.check_time()
+        with self._settings_of(effect):
+            made = [make(self._program_of(run, effect), setup.examples[run.row], run.repeat) for run in runs]
+            yield from remote.steps(made, self._cell_options(effect), self._spending.rest(), keep)
+
+    def _end_run(
+        self, run: RunKey, key: bytes, cell: Cell, effect: Measure, done: dict[RunKey, Cell], failures: list[str]
+    ) -> None:
+        """Store a run that ended, unless the provider failed: then it is made again."""
+        if cell.failure is not None and cell.failure.kind == "provider":
+            failures.append(f"{cell.failure.type}: {cell.failure.message}")
+            return
+        self._store.put_cell(key, run, cell if effect.traced else replace(cell, outputs=None))
+        done[run] = cell
+
+    def close(self) -> None:
+        """End the processes of an executor that was made here."""
+        if self._remote is not None:
+            self._remote[0].close()
+
+    def _settings_of(self, effect: Measure) -> AbstractContextManager[None]:
+        settings = self._setup.teacher_settings if effect.by == "teacher" else None
+        return context(**settings) if settings else nullcontext()
+
+    def _program_of(self, run: RunKey, effect: Measure) -> Module:
+        return self._program(effect.by, run.candidate.without_row(run.row))  # no row is its own demo
+
+    def _cell_options(self, effect: Measure) -> CellOptions:
+        setup = self._setup
+        return {
+            "traced": effect.traced,
+            "strict": effect.traced and effect.by == "teacher",
+            "timeout": setup.timeout,
+            "failure_score": setup.failure_score,
+            "raises": sorted(setup.raises),
+            "explained": effect.traced and setup.explains,
+        }
+
     def _cell(self, run: RunKey, effect: Measure) -> Steps[Cell]:
         setup = self._setup
-        settings = setup.teacher_settings if effect.by == "teacher" else None
-        with context(**settings) if settings else nullcontext():
-            return (
-                yield from cell_steps(
-                    self._program(effect.by, run.candidate.without_row(run.row)),  # no row is its own demo
-                    setup.examples[run.row],
-                    setup.plan,
-                    traced=effect.traced,
-                    strict=effect.traced and effect.by == "teacher",
-                    timeout=setup.timeout,
-                    failure_score=setup.failure_score,
-                    rollout_id=run.repeat or None,
-                    raises=setup.raises,
-                    explained=effect.traced and setup.explains,
-                )
-            )
+        program, example = self._program_of(run, effect), setup.examples[run.row]
+        options, sample = self._cell_options(effect), run.repeat or None
+        with self._settings_of(effect):
+            return (yield from cell_steps(program, example, setup.plan, rollout_id=sample, **options))
 
     def _program(self, by: str, candidate: Candidate) -> Module:
         """Return the program with a candidate applied; the latest ones are kept. Threads may make the same one twice."""

@@ -9,4 +9,5 @@ queue      reservations in all open budgets at once, and the queue of calls that
 budget     Budget
 opened     the budgets that are open in a context; loads none of the others
 reserve    the layers: reserve before an exchange and settle after it; price an exchange
+leases     the layer that takes a permit of a coordinator for each exchange; which layers a call has
 """

@@ -51,6 +51,13 @@ class Held:
         tickets, self.tickets = self.tickets, ()
         _state.guard.release(_settle, tickets, charge)
 
+    def note(self, error: BaseException) -> None:
+        """Note how the exchange failed, before ``settle``. Budgets of this process do not need it."""
+
+    def numbers(self, account: BudgetAccount) -> list[Reserved]:
+        """Return the reservations in one account."""
+        return [ticket for place, ticket in self.tickets if place is account]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
@@ -181,4 +188,4 @@ def _refusal(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held])
 
 
 def _tickets(own: Sequence[Held], account: BudgetAccount) -> list[Reserved]:
-    return [ticket for held in own for place, ticket in held.tickets if place is account]
+    return [ticket for held in own for ticket in held.numbers(account)]

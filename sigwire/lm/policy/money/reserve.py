@@ -15,7 +15,7 @@ from sigwire.core.response import Response, Usage
 from sigwire.effects.loops import blocked_threads, has_running_loop, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import BudgetSpent, CallerError, ConfigurationError, LMError, LMTransportError
-from sigwire.lm.policy.call import Call, Exchange, Layer
+from sigwire.lm.policy.call import Call, Exchange
 from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.policy.money import catalogs
 from sigwire.lm.policy.money.estimates import input_bound, output_bound, usage_of_partial
@@ -26,16 +26,11 @@ from sigwire.lm.policy.money.sums import Refusal, Sums, units
 from sigwire.lm.policy.retry import Sleep
 from sigwire.lm.policy.waiting import Wait
 
-__all__ = ["Priced", "Reserve", "money_layer"]
+__all__ = ["Priced", "Reserve", "blocks_a_loop", "still_held"]
 
 T = TypeVar("T")
 _POLL_SECONDS = 0.05  # another process cannot wake this one
 _largest: dict[str, int] = {}  # by model: the most output tokens of an answer; a forked child has a copy
-
-
-def money_layer(budgets: tuple[OpenBudget, ...], price: Price | None, output_limit: int | None = None) -> Layer:
-    """Return the layer for the open budgets and for ``LM(price=)``. ``output_limit``: the model's, if it is known."""
-    return Reserve(budgets, price, output_limit) if budgets else Priced(price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +68,27 @@ class Reserve:
             yield FunctionEffect(catalogs.load, lambda: to_thread(catalogs.load))
         bound = self._bound(call)
         try:
-            held = yield from _reserved(call, tuple(budget.account for budget in self.budgets), bound.sums)
+            held = yield from self.hold(call, bound.sums)
         except BudgetSpent as error:
             error.attempts = tuple(call.log)
             raise
-        _holding.set((*_still_held(), held))
+        _holding.set((*still_held(), held))
         charge = bound.sums
         try:
             result = yield from inner()
             charge = self._charge_of_answer(call, _response_of(result), bound)
         except BaseException as error:
             charge = self._charge_of_failure(call, error, bound)
+            held.note(error)
             raise
         finally:
             held.settle(charge)
-            _holding.set(_still_held())
+            _holding.set(still_held())
         return result
+
+    def hold(self, call: Call, need: Sums) -> Steps[Held]:
+        """Return the reservation of ``need``, after a wait if reservations of others may come back."""
+        return _reserved(call, tuple(budget.account for budget in self.budgets), need)
 
     def _set_deadline(self, call: Call) -> None:
         for budget in self.budgets:
@@ -174,7 +174,7 @@ def _response_of(result: object) -> Response:
 def _reserved(call: Call, accounts: tuple[BudgetAccount, ...], need: Sums) -> Steps[Held]:
     """Return the reservation, after a wait if reservations of others may come back."""
     while True:
-        outcome = reserve(accounts, need, _still_held())
+        outcome = reserve(accounts, need, still_held())
         if isinstance(outcome, Held):
             return outcome
         if isinstance(outcome, Future):
@@ -186,7 +186,7 @@ def _reserved(call: Call, accounts: tuple[BudgetAccount, ...], need: Sums) -> St
         yield _PollEffect(outcome)
 
 
-def _still_held() -> tuple[Held, ...]:
+def still_held() -> tuple[Held, ...]:
     """Return the reservations of calls that wait for the running code: streams that it reads, here or in an outer task."""
     return tuple(held for held in _holding.get() if held.tickets)
 
@@ -201,7 +201,7 @@ class _PollEffect:
     refusal: Refusal
 
     def run(self) -> None:
-        if _blocks_a_loop():
+        if blocks_a_loop():
             raise self.refusal.error()
         Sleep(_POLL_SECONDS).run()
 
@@ -219,9 +219,9 @@ class _QueueEffect:
     need: Sums
 
     def run(self) -> Held:
-        if _blocks_a_loop():  # calls on the blocked event loop cannot end while this thread waits for them
+        if blocks_a_loop():  # calls on the blocked event loop cannot end while this thread waits for them
             withdraw(self.future)
-            outcome = reserve(self.accounts, self.need, _still_held(), waits=False)
+            outcome = reserve(self.accounts, self.need, still_held(), waits=False)
             if isinstance(outcome, Refusal):
                 raise outcome.error()
             assert isinstance(outcome, Held)
@@ -240,6 +240,6 @@ class _QueueEffect:
             raise
 
 
-def _blocks_a_loop() -> bool:
+def blocks_a_loop() -> bool:
     """Return True if an event loop is blocked until the running code ends: work on that loop must not be waited for."""
     return bool(blocked_threads()) or has_running_loop()

@@ -1,0 +1,256 @@
+"""``map_rows``: a job over rows that are drawn lazily; records are appended to a file as they come."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.core.response import Usage
+from sigwire.effects.steps import Steps, arun, run
+from sigwire.errors import ConfigurationError, InputError
+from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.examples import content_digest
+from sigwire.evaluate.failures import Failure
+from sigwire.evaluate.mapping.rows import record_of, row_of
+from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
+from sigwire.jobs.driver import Driver, DriverStatus, chunks_of
+from sigwire.jobs.errors import JobRefused
+from sigwire.jobs.job import Job
+from sigwire.jobs.journal import key_of, read_blocks, remove_block
+from sigwire.jobs.submissions import ExecutorLike, Submissions
+from sigwire.lm.policy.money.opened import open_budgets
+
+if TYPE_CHECKING:
+    from sigwire.lm.policy.money.budget import Budget
+
+__all__ = ["MapResult", "amap_rows", "lost_record", "map_rows"]
+
+RowsLike = Iterable[Example | Mapping[str, object]]
+
+
+@dataclass(slots=True)
+class MapResult:
+    """The totals of ``map_rows``; ``load_records(result.path)`` has the records.
+
+    ``status``: "complete", "budget", "stalled" (no row ended in time) or "engine-lost"; ``detail``: why. ``rows``: the
+    records in the file, ``kept`` of which an earlier run wrote. ``failures``: by class. ``lost``: chunks whose worker was lost;
+    ``duplicates``: records that came twice and were dropped. ``usage`` by model and ``cost`` in US dollars (``None``: unknown)
+    are those of the program, in this run.
+
+    >>> MapResult("out.jsonl", status="stalled").status
+    'stalled'
+    """
+
+    path: str
+    status: DriverStatus = "complete"
+    detail: str = ""
+    rows: int = 0
+    kept: int = 0
+    failures: Counter[str] = field(default_factory=Counter[str])
+    lost: int = 0
+    duplicates: int = 0
+    usage: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    cost: float | None = 0.0
+    seconds: float = 0.0
+
+    def add(self, cell: Cell) -> None:
+        """Count a record."""
+        self.rows += 1
+        if cell.failure is not None:
+            self.failures[cell.failure.type] += 1
+        for model, counts in cell.usage.items():
+            self.usage[model] = self.usage.get(model, Usage()) + Usage.from_json(counts)
+        self.cost = None if self.cost is None or cell.cost is None else self.cost + cell.cost
+
+
+def map_rows(
+    job: Job,
+    rows: RowsLike,
+    out: str | os.PathLike[str],
+    *,
+    executor: ExecutorLike,
+    chunk: int = 250,
+    in_flight: int | None = None,
+    rate: float | None = None,
+    calls: int | None = None,
+    budget: Budget | None = None,
+    coordinator: str | None = None,
+    repeat: int = 1,
+    stall: float = 300,
+) -> MapResult:
+    """Run a job on each row on the processes of an executor; append the records of ``Evaluate`` to the file ``out``.
+
+    ``rows``: Examples, or mappings of inputs; drawn as they are needed. ``executor``: any PEP 3148 executor, or a function that
+    makes one, so that a broken process pool is replaced. ``chunk``: rows sent together. ``in_flight``: chunks that are out,
+    by default two for each process of a pool, else 64. ``rate``: requests a second, ``calls`` and ``budget``: limits over all
+    workers, kept by a coordinator on this machine; ``coordinator``: the URL of one that runs already, with its own limits.
+    ``repeat``: runs for each row. ``stall``: seconds in which no chunk comes back and no row ends, after which the run ends.
+
+    The folder ``<out>.journal`` has what workers began and finished; all of them must see it. Called again, the function runs
+    the rows without a record, so a killed run goes on. A row that kills its worker, alone, has a failure of the kind "worker".
+    Raises ``JobRefused`` if a worker cannot build the job, or no row can succeed, and ``ConfigurationError`` if ``out`` has
+    the records of another job.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from tempfile import TemporaryDirectory
+    >>> from sigwire.lm.client import LM
+    >>> from sigwire.modules.predict import Predict
+    >>> job = Job.of(Predict("question -> answer"), lm=LM("offline/lexical"))
+    >>> with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+    ...     result = map_rows(job, [{"question": "2+2?"}], f"{folder}/out.jsonl", executor=pool)
+    >>> result.status, result.rows
+    ('complete', 1)
+    """
+    return run(
+        _steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall)
+    )
+
+
+async def amap_rows(
+    job: Job,
+    rows: RowsLike,
+    out: str | os.PathLike[str],
+    *,
+    executor: ExecutorLike,
+    chunk: int = 250,
+    in_flight: int | None = None,
+    rate: float | None = None,
+    calls: int | None = None,
+    budget: Budget | None = None,
+    coordinator: str | None = None,
+    repeat: int = 1,
+    stall: float = 300,
+) -> MapResult:
+    """``map_rows``, awaited."""
+    return await arun(
+        _steps(job, rows, Path(out), executor, chunk, in_flight, (rate, calls, budget, coordinator), repeat, stall)
+    )
+
+
+_Limits = tuple["float | None", "int | None", "Budget | None", "str | None"]
+
+
+def _steps(
+    job: Job, rows: RowsLike, out: Path, executor: ExecutorLike, chunk: int, in_flight: int | None, limits: _Limits,
+    repeat: int, stall: float,
+) -> Steps[MapResult]:  # fmt: skip
+    if min(chunk, repeat, in_flight or 1) < 1 or stall <= 0:
+        raise ConfigurationError("chunk, in_flight, repeat and stall are numbers above 0 (starting map_rows).")
+    started = time.monotonic()
+    journal = out.with_name(f"{out.name}.journal")
+    with coordinated(*limits) as coordinator, _open(job, out, repeat) as sink:
+        sink.recover(journal)
+        known = sink.known
+        pending = (row for row in _drawn(rows, repeat) if key_of(row) not in known)
+        chunks = chunks_of(job.text(journal=journal, coordinator=coordinator), pending, chunk)
+        driver = Driver(chunks, Submissions(executor, in_flight, stall), sink, journal, known)
+        result = sink.result
+        try:
+            yield from driver.steps()
+        except JobRefused as refused:
+            refused.result = result
+            raise
+        finally:
+            result.status, result.detail = driver.status, driver.detail
+            result.lost, result.duplicates = driver.lost, driver.duplicates
+            result.seconds = time.monotonic() - started
+    return result
+
+
+def _drawn(rows: RowsLike, repeat: int) -> Iterator[JsonObject]:
+    """Yield the rows with ids as in ``Evaluate``: the field ``id``, else a digest of the content. Repeats follow each other."""
+    seen = Counter[str]()
+    for index, given in enumerate(rows):
+        example = given if isinstance(given, Example) else Example(given).with_inputs(*given)
+        has_id = "id" in example
+        own = str(example["id"]) if has_id else content_digest(example)[:10]
+        seen[own] += 1
+        if seen[own] > 1:
+            if has_id:
+                raise InputError(f"Two rows have the id {own!r} (drawing row {index}). Records need ids of their own.")
+            own = f"{own}-{seen[own]}"
+        for number in range(1, repeat + 1):
+            yield row_of(example, own, index, number)
+
+
+class _FileSink:
+    """Appends records to the file, and counts them. ``known``: the rows with records."""
+
+    def __init__(self, file: RecordFile, result: MapResult, known: Mapping[tuple[str, int], ExampleRecord]) -> None:
+        self._file, self.result, self.known = file, result, {*known}
+        result.rows = result.kept = len(known)
+
+    def recover(self, journal: Path) -> None:
+        """Write the records in the journals of a killed run, then remove the journals."""
+        for record in read_blocks(journal):
+            if (key := key_of(record)) not in self.known:
+                self.known.add(key)
+                self._write(record)
+        self._file.sync()
+        remove_block(journal)
+
+    def keep(self, record: JsonObject) -> Steps[None]:
+        self._write(record)
+        yield from ()
+
+    def give_up(self, row: JsonObject) -> Steps[None]:
+        self._write(lost_record(row))
+        yield from ()
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def is_over(self) -> bool:
+        return False
+
+    def _write(self, record: JsonObject) -> None:
+        self._file.append(record)
+        self.result.add(Cell.from_json(record))
+
+
+def lost_record(row: JsonObject) -> JsonObject:
+    """Return the record of a row that killed its worker."""
+    failure = Failure(
+        "worker", "WorkerLost", "The process ended while this row ran in it, with no other row in any worker."
+    )
+    return record_of(row, Cell(None, failure=failure))
+
+
+@contextmanager
+def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
+    """Open the file of records: its header, and what an earlier run finished."""
+    header, file = job_header(job.to_json(), repeat), RecordFile(out)
+    result = MapResult(str(out))
+    try:
+        rows, file.rows = file.rows, []
+        kept = finished_records(rows, header, out, resume=True)
+        if kept is None:
+            file.append(header)
+        yield _FileSink(file, result, kept or {})
+        file.append({"type": "end", "status": result.status, "records": result.rows, "seconds": result.seconds})
+    finally:
+        file.close()
+
+
+@contextmanager
+def coordinated(
+    rate: float | None, calls: int | None, budget: Budget | None, coordinator: str | None = None
+) -> Generator[str | None]:
+    """Yield the URL of a coordinator with these limits and the open budgets, or the given one; ``None`` without limits."""
+    if rate is None and calls is None and budget is None and (coordinator is not None or not open_budgets()):
+        yield coordinator
+        return
+    if coordinator is not None:
+        raise ConfigurationError("coordinator has its own limits (starting map_rows). Give it rate, calls and budget.")
+    from sigwire.jobs.coordinator import Coordinator  # needed for limits only
+
+    with Coordinator(rate=rate, calls=calls, budget=budget) as made:
+        yield made.url

@@ -1,0 +1,65 @@
+"""Rows: examples as JSON for a worker, with what their records show."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, cast
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.core.record import to_plain
+from sigwire.errors import InputError
+from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.plain import plain_fields
+from sigwire.evaluate.records import ExampleRecord, utc_now
+from sigwire.modules.module import Module
+from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.signature import SignatureMeta
+
+__all__ = ["example_of", "record_of", "row_of"]
+
+
+def row_of(example: Example, own: str, index: int, repeat: int) -> JsonObject:
+    """Return the row of an example. ``own``: its id. Raises ``InputError`` for a value without a JSON form.
+
+    ``typed`` has the fields that are not JSON, such as an image, whose record is a reference.
+
+    >>> row_of(Example(question="2+2?", tags=("a",)).with_inputs("question"), "7", 0, 1)["typed"]
+    {'fields': {'tags': ['a']}}
+    """
+    inputs, labels = plain_fields(example.inputs().__dict__), plain_fields(example.labels().__dict__)
+    shown = {**inputs, **labels}
+    try:
+        typed = {name: value for name, value in example.__dict__.items() if not _is_json(value, shown.get(name))}
+        row: JsonObject = {"id": own, "index": index, "repeat": repeat, "inputs": inputs, "labels": labels}
+        return {**row, "typed": Example(typed).to_json()} if typed else row
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"The row {own} has a value without a JSON form (sending it to a worker): {error}") from error
+
+
+def _is_json(value: object, shown: object) -> bool:
+    return value is shown or (type(value) is type(shown) and to_plain(value) == shown == value)
+
+
+def example_of(row: JsonObject, program: object) -> Example:
+    """Return the example of a row. Typed inputs get the types that the signature of the program declares."""
+    inputs, labels = cast(JsonObject, row["inputs"]), cast(JsonObject, row["labels"])
+    values: dict[str, Any] = {**inputs, **labels}
+    if "typed" in row:
+        data = cast(JsonObject, row["typed"])
+        signature: object = getattr(program, "signature", None) if isinstance(program, Module) else None
+        fields = signature.spec.by_name if isinstance(signature, SignatureMeta) else dict[str, FieldSpec]()
+        has_type = cast(JsonObject, data.get("types") or {})  # tool calls and messages
+        for name, value in Example.from_json(data).__dict__.items():
+            values[name] = value
+            if name in inputs and name in fields and name not in has_type:
+                with suppress(ValueError):  # then the program gets the plain value
+                    values[name] = fields[name].load(value)
+    return Example(values).with_inputs(*inputs)
+
+
+def record_of(row: JsonObject, cell: Cell, started: str = "") -> JsonObject:
+    """Return the record of a row as JSON. ``started``: now, by default."""
+    record = ExampleRecord.from_json({**row, "score": None, "started": started or utc_now()}, kept=False)
+    return replace(record, cell=cell).to_json()

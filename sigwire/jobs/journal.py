@@ -1,0 +1,111 @@
+"""The journal of rows: what a worker started and finished, for the chunk that runs again after a worker was lost.
+
+A block is a folder with one file for each attempt, ``<host>-<pid>-<ns>.jsonl``; a chunk and its parts share the block:
+
+    {"start": ["row 7", 1]}                                        before the first call of a row
+    {"done": ["row 7", 1], "record": {...}}                        after its last
+
+Each line is one write, so a killed process leaves whole lines. Files are 0600 in folders of 0700: they hold users' data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+
+__all__ = ["BlockState", "RowAttempt", "RowKey", "key_of", "read_block", "read_blocks", "remove_block", "size_of"]
+
+RowKey: TypeAlias = tuple[str, int]
+"""The id of a row, and its repeat."""
+
+
+def key_of(row: JsonObject) -> RowKey:
+    """Return the key of a row or of its record."""
+    return str(row["id"]), cast(int, row["repeat"])
+
+
+@dataclass(slots=True)
+class BlockState:
+    """What the files of a block say: ``done`` has the records of finished rows, ``started`` the rows that began."""
+
+    done: dict[RowKey, JsonObject] = field(default_factory=dict[RowKey, JsonObject])
+    started: set[RowKey] = field(default_factory=set[RowKey])
+
+
+def read_block(block: Path) -> BlockState:
+    """Return the state of a block. Torn lines count as not written; a folder that is missing is an empty block."""
+    state = BlockState()
+    for line in _lines(block):
+        try:
+            entry: JsonObject = json.loads(line)
+        except ValueError:  # the process was killed while it wrote
+            continue
+        if "start" in entry:
+            state.started.add(_key(entry["start"]))
+        elif "done" in entry:
+            state.done.setdefault(_key(entry["done"]), cast(JsonObject, entry["record"]))
+    return state
+
+
+def read_blocks(folder: Path) -> Iterator[JsonObject]:
+    """Yield the records of all blocks in a folder: those that a killed driver did not write."""
+    for block in sorted(folder.iterdir()) if folder.is_dir() else ():
+        yield from read_block(block).done.values()
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes in all blocks of a folder."""
+    return sum(file.stat().st_size for file in folder.glob("*/*.jsonl"))
+
+
+def _lines(block: Path) -> Iterator[bytes]:
+    for file in sorted(block.glob("*.jsonl")):
+        yield from file.read_bytes().splitlines()
+
+
+def _key(value: JsonValue) -> RowKey:
+    name, repeat = cast("list[JsonValue]", value)
+    return str(name), cast(int, repeat)
+
+
+def remove_block(block: Path) -> None:
+    """Remove a block whose records are on disk."""
+    shutil.rmtree(block, ignore_errors=True)
+
+
+class RowAttempt:
+    """The file of one attempt at a chunk. Without a block nothing is written."""
+
+    def __init__(self, block: Path | None) -> None:
+        self._descriptor = -1
+        if block is not None:
+            block.mkdir(mode=0o700, parents=True, exist_ok=True)
+            name = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.jsonl"
+            self._descriptor = os.open(block / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def start(self, row: JsonObject) -> None:
+        """Write that a row begins."""
+        self._write({"start": [*key_of(row)]})
+
+    def done(self, record: JsonObject) -> None:
+        """Write the record of a row."""
+        self._write({"done": [*key_of(record)], "record": record})
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _write(self, entry: JsonObject) -> None:
+        if self._descriptor >= 0:
+            os.write(self._descriptor, (json.dumps(entry) + "\n").encode())

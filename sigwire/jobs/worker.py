@@ -1,0 +1,232 @@
+"""``run_chunk``: the rows of a chunk, in a worker. Two texts go in, one comes out.
+
+    {"records": [...]}                                             one for each row
+    {"records": [...], "refused": {"kind", "message"}}             why this worker, and each other, runs no more of them
+
+Nothing is raised on purpose: an engine reads an exception as a lost worker and runs the chunk again. A process has one event
+loop and, for each number of rows at once, one semaphore, which all chunks share; a job is built once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.lazy import version
+from sigwire.effects.loops import block_on
+from sigwire.effects.steps import Steps, arun
+from sigwire.errors import BudgetSpent, ConfigurationError
+from sigwire.jobs.journal import RowAttempt, key_of, read_block
+from sigwire.jobs.paths import digests_of, load_path
+from sigwire.lm.base import BaseLM
+from sigwire.lm.client import LM
+from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.modules.module import Module
+from sigwire.modules.programs.decoding import ProgramRegistry
+from sigwire.settings import context
+
+__all__ = ["RowSteps", "run_chunk"]
+
+_KEPT_JOBS = 64
+
+
+class RowSteps(Protocol):
+    """The runner of rows that a job names: called with program, metrics and options, it has the steps of a row."""
+
+    def steps(self, row: JsonObject) -> Steps[JsonObject]: ...
+
+
+def run_chunk(job_text: str, chunk_text: str) -> str:
+    """Run the rows of a chunk that its journal does not have; return their records as JSON. Blocks.
+
+    ``job_text`` is that of ``Job.text``. Called again with the same texts, it makes no second call for a finished row.
+    """
+    chunk: JsonObject = json.loads(chunk_text)
+    try:
+        worker = _worker_of(job_text)
+    except Exception as error:  # code of the user is imported
+        return json.dumps({"records": [], "refused": _refusal(error)})
+    with worker.permits():
+        return json.dumps(block_on(worker.run(chunk)))
+
+
+class _Worker:
+    """A job that is built: its runner, and the settings of its rows."""
+
+    def __init__(self, job: JsonObject) -> None:
+        _check_versions(cast("Mapping[str, str]", job["versions"]))
+        settings = dict(cast(JsonObject, job["settings"]))
+        program = _program_of(job)
+        metrics = [load_path(str(path)) for path in cast("list[JsonValue]", job["metrics"])]
+        self._settings: dict[str, object] = {
+            **settings,
+            **{name: made for name, made in (("lm", _lm_of(job)), ("adapter", _adapter_of(job["adapter"]))) if made},
+        }
+        make = cast("Callable[..., RowSteps]", load_path(str(job["runner"])))
+        self._runner = make(program, metrics, job["options"])
+        self._concurrency = cast(int, job["concurrency"])
+        self._journal = None if job["journal"] is None else Path(str(job["journal"]))
+        self._coordinator = cast("str | None", job["coordinator"])
+        if self._coordinator is not None:
+            self._settings["budget"] = (
+                None  # of the driver's process, in a thread of it: the coordinator charges that budget
+            )
+
+    def permits(self) -> AbstractContextManager[object]:
+        """Return the block in which calls of models need permits of the coordinator, if the job has one."""
+        if self._coordinator is None:
+            return nullcontext()
+        from sigwire.jobs.permits import permits_of  # needed for limits only
+
+        return permits_of(self._coordinator)
+
+    async def run(self, chunk: JsonObject) -> JsonObject:
+        """Return the answer for a chunk."""
+        rows = cast("list[JsonObject]", chunk["rows"])
+        block = None if self._journal is None else self._journal / str(chunk["block"])
+        done = {} if block is None else read_block(block).done
+        records = [done[key_of(row)] for row in rows if key_of(row) in done]
+        answer: JsonObject = {"records": cast("list[JsonValue]", records)}
+        attempt = RowAttempt(block)
+        current_run.set(Run())
+        try:
+            with context(**self._settings):
+                async with asyncio.TaskGroup() as group:
+                    for row in rows:
+                        if key_of(row) not in done:
+                            group.create_task(self._one(row, attempt, records, answer))
+        finally:
+            attempt.close()
+        return answer
+
+    async def _one(self, row: JsonObject, attempt: RowAttempt, records: list[JsonObject], answer: JsonObject) -> None:
+        async with _slots(self._concurrency):
+            if "refused" in answer or _is_orphan():
+                return
+            attempt.start(row)
+            try:
+                record = await arun(self._runner.steps(row))
+            except Exception as error:  # of a kind that ends the run
+                answer.setdefault("refused", _refusal(error))
+                return
+            attempt.done(record)
+            records.append(record)
+
+
+def _refusal(error: Exception) -> JsonObject:
+    kind = "budget" if isinstance(error, BudgetSpent) else "versions" if isinstance(error, _OtherVersions) else "job"
+    return {"kind": kind, "message": f"{type(error).__name__}: {error}"[:4_000]}
+
+
+def _is_orphan() -> bool:
+    """Return True if the driver's process was the parent of this one, and is gone: no record would reach it."""
+    parent = sys.modules["multiprocessing"].parent_process() if "multiprocessing" in sys.modules else None
+    return parent is not None and not parent.is_alive()
+
+
+# --- one of each for a process -----------------------------------------------------------------------
+
+_lock = threading.Lock()
+_workers: OrderedDict[str, _Worker] = OrderedDict()
+_semaphores: dict[int, asyncio.Semaphore] = {}
+
+
+def _worker_of(job_text: str) -> _Worker:
+    """Return the worker of a job, built once. A job that is refused is read again each time."""
+    digest = sha256(job_text.encode()).hexdigest()
+    with _lock:
+        worker = _workers.get(digest)
+        if worker is None:
+            worker = _workers[digest] = _Worker(json.loads(job_text))
+            if len(_workers) > _KEPT_JOBS:
+                _workers.popitem(last=False)
+        return worker
+
+
+def _slots(concurrency: int) -> asyncio.Semaphore:
+    """Return the semaphore of all jobs with this concurrency. Called on the one loop, so without a lock."""
+    return _semaphores.setdefault(concurrency, asyncio.Semaphore(concurrency))
+
+
+def _forget() -> None:
+    """Forget what belongs to the loop and the threads of the parent of a fork."""
+    global _lock
+    _lock = threading.Lock()
+    _workers.clear()
+    _semaphores.clear()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_forget)
+
+
+# --- building a job ----------------------------------------------------------------------------------
+
+
+class _OtherVersions(ConfigurationError):
+    """The worker has another version of something that decides the records."""
+
+
+def _check_versions(wanted: Mapping[str, str]) -> None:
+    if not wanted:
+        return
+    found = {"python": ".".join(map(str, sys.version_info[:2])), "sigwire": version()}
+    found |= digests_of(name for name in wanted if name not in found)
+    for name, value in wanted.items():
+        if found.get(name, value) != value:
+            other = f"{name} {found[name]}" if name in ("python", "sigwire") else f"another file of {name}"
+            mine = f"{name} {value}" if name in ("python", "sigwire") else "the driver's"
+            raise _OtherVersions(
+                f"A worker has {other}, and the job was made with {mine} (building the job). Install the same, or pass "
+                "allow_versions=True."
+            )
+
+
+def _program_of(job: JsonObject) -> object:
+    data, state = job["program"], cast("JsonObject | None", job["state"])
+    if isinstance(data, dict):
+        named = [load_path(str(path)) for path in cast("dict[str, str]", data.get("names") or {}).values()]
+        functions = [cast("Callable[..., object]", each) for each in named if not isinstance(each, type)]
+        program: object = ProgramRegistry([each for each in named if isinstance(each, type)], functions, True).decode(
+            data
+        )
+    else:
+        program = load_path(str(data))
+        if isinstance(program, type) or (state is not None and not isinstance(program, Module)):
+            program = cast("Callable[[], object]", program)()
+    if state is not None and isinstance(program, Module):
+        program = program.deepcopy().load_state(state, allow_unsafe_lm_state=True)  # the driver's own
+        for predictor in program.predictors():
+            predictor.lm = _with_key(predictor.lm, job["key"])
+    return program
+
+
+def _lm_of(job: JsonObject) -> object:
+    given, key = job["lm"], job["key"]
+    lm: Any = None
+    if isinstance(given, dict):
+        lm = BaseLM.load_state(given, allow_unsafe_lm_state=True)
+    elif given is not None:
+        path = str(given)
+        lm = LM(path) if "/" in path else cast("Callable[[], object]", load_path(path))()
+    return _with_key(lm, key)
+
+
+def _with_key(lm: Any, key: JsonValue) -> Any:
+    return lm if key is None or lm is None else lm.copy(api_key=load_path(str(key)))
+
+
+def _adapter_of(data: JsonValue) -> object:
+    if isinstance(data, dict):
+        return cast("Callable[..., object]", load_path(str(data["class"])))(**cast(JsonObject, data["options"]))
+    return None if data is None else cast("Callable[[], object]", load_path(str(data)))()

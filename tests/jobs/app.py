@@ -1,0 +1,81 @@
+"""Programs of the tests of jobs, which workers import."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from sigwire import Example, Module, Predict, Prediction
+
+__all__ = ["CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "shout"]
+
+CANARY = "canary-key-of-the-worker"
+
+
+class Died(BaseException):
+    """Ends a chunk in a thread as the death of a process would."""
+
+
+class Answer(Module):
+    """Answers a question; some words in it kill the process, or the chunk if it runs in a thread of the tests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = Predict("question -> answer")
+
+    async def aforward(self, question: str) -> Prediction:
+        words = question.split()
+        if "poison" in words:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "death" in words:
+            raise Died
+        if "victim" in words and not (mark := Path(words[-1])).exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "fault" in words:
+            raise ValueError(f"no answer to {question}")
+        return await self.answer.acall(question=question)
+
+
+class Scaled(Module):
+    """A module whose argument a job cannot know."""
+
+    def __init__(self, factor: int) -> None:
+        super().__init__()
+        self.factors = [factor]
+
+
+def build() -> Module:
+    """Make the program of a job."""
+    return Answer()
+
+
+def shout(question: str) -> Prediction:
+    """Answer without a model."""
+    return Prediction(answer=question.upper())
+
+
+def exact(example: Example, prediction: Prediction) -> bool:
+    """Compare answers."""
+    return bool(example.answer == prediction.answer)
+
+
+def faulty(example: Example, prediction: Prediction) -> bool:
+    """Fail as a metric with a bug does."""
+    raise KeyError("weight")
+
+
+def double(n: int) -> int:
+    """Double a number."""
+    return 2 * n
+
+
+def key() -> str:
+    """Return the API key of the worker, which is in no job."""
+    return CANARY
+
+
+def process_id() -> int:
+    """Return the process of the worker."""
+    return os.getpid()

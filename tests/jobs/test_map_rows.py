@@ -1,0 +1,369 @@
+"""Rows on executors of this process: what is sent, kept, lost, repeated and refused."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sigwire
+from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool
+from sigwire.evaluate.evaluation import load_records
+from sigwire.evaluate.mapping.map_rows import amap_rows, map_rows
+from sigwire.evaluate.mapping.rows import example_of, row_of
+from sigwire.jobs import worker
+from sigwire.jobs.driver import chunks_of
+from sigwire.jobs.errors import JobRefused
+from sigwire.jobs.job import Job
+from sigwire.jobs.worker import run_chunk
+from sigwire.testing import FakeProvider
+from tests.jobs import app
+from tests.jobs.engines import InlineExecutor, answer_text, job_of, questions
+
+SHOUT = Job(program="tests.jobs.app:shout")
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider(answer_text) as found:
+        yield found
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out.jsonl"
+
+
+def texts_below(folder: Path) -> str:
+    return "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
+
+
+# --- records ---------------------------------------------------------------------------------------
+
+
+def test_records_equal_those_of_one_process(provider: FakeProvider, out: Path) -> None:
+    devset = questions(12)
+    with ThreadPoolExecutor(2) as executor:
+        result = map_rows(job_of(provider), devset, out, executor=executor, chunk=5)
+    lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k")
+    with sigwire.context(lm=lm):
+        whole = Evaluate(devset=devset, metric=app.exact, progress=False)(app.Answer())
+    found = load_records(out)
+    assert (result.status, result.rows, found.score) == ("complete", 12, whole.score)
+    for one, other in zip(found.records, whole.records, strict=True):
+        assert (one.id, one.index, one.inputs, one.labels) == (other.id, other.index, other.inputs, other.labels)
+        assert (one.score, one.outputs, one.cell.usage) == (other.score, other.outputs, other.cell.usage)
+    assert result.usage["openai/gpt-4o-mini"] == whole.usage["openai/gpt-4o-mini"]
+    assert not out.with_name("out.jsonl.journal").exists()
+
+
+async def test_awaited_run_has_the_same_records(provider: FakeProvider, out: Path) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        result = await amap_rows(job_of(provider), questions(4), out, executor=executor, chunk=2)
+    assert (result.rows, len(provider.requests)) == (4, 4)
+
+
+async def test_cancelled_run_keeps_what_is_finished(out: Path) -> None:
+    task = asyncio.ensure_future(amap_rows(SHOUT, [{"question": "a"}], out, executor=NoWorkers()))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert map_rows(SHOUT, [{"question": "a"}], out, executor=InlineExecutor()).rows == 1
+
+
+def test_program_faults_are_records(provider: FakeProvider, out: Path) -> None:
+    result = map_rows(job_of(provider), questions(4, {1: "fault"}), out, executor=InlineExecutor())
+    assert (result.rows, result.failures) == (4, {"ValueError": 1})
+    assert [record.score for record in load_records(out).records] == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_repeats_of_a_row_are_records_of_their_own(provider: FakeProvider, out: Path) -> None:
+    map_rows(job_of(provider), questions(2), out, executor=InlineExecutor(), repeat=2)
+    assert [(record.index, record.repeat) for record in load_records(out).records] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+
+
+def test_rows_are_drawn_as_chunks_go_out(out: Path) -> None:
+    drawn: list[int] = []
+    ahead: list[int] = []
+
+    def rows() -> Iterator[dict[str, str]]:
+        for number in range(100):
+            drawn.append(number)
+            yield {"question": str(number)}
+
+    def note(count: int, answer: dict[str, Any]) -> dict[str, Any]:
+        ahead.append(len(drawn) - 5 * (count - 1))
+        return answer
+
+    assert map_rows(SHOUT, rows(), out, executor=InlineExecutor(note), chunk=5, in_flight=3).rows == 100
+    assert max(ahead) <= 5 * 3
+
+
+def test_values_that_are_not_json_reach_the_program_with_their_types() -> None:
+    image = sigwire.Image(url="https://images.example/a.png")
+    program = Predict("picture: Image, on: datetime.date -> answer", custom_types={"datetime": datetime})
+    example = Example(picture=image, on=datetime.date(2026, 1, 2), answer=("a",)).with_inputs("picture", "on")
+    row = json.loads(json.dumps(row_of(example, "7", 0, 1)))
+    found = example_of(row, program)
+    assert (found.picture, found.on, found.answer) == (image, datetime.date(2026, 1, 2), ["a"])
+    assert row["inputs"]["picture"]["media"] == "image"
+
+
+def test_two_rows_of_one_id_are_refused(out: Path) -> None:
+    with pytest.raises(InputError, match="'a'"):
+        map_rows(SHOUT, [{"id": "a", "question": "1"}, {"id": "a", "question": "2"}], out, executor=InlineExecutor())
+
+
+# --- losses ----------------------------------------------------------------------------------------
+
+
+def test_run_chunk_called_again_makes_no_second_call(provider: FakeProvider, tmp_path: Path) -> None:
+    rows = [row_of(example, str(n), n, 1) for n, example in enumerate(questions(3))]
+    text = job_of(provider).text(journal=tmp_path)
+    (chunk,) = chunks_of(text, rows, 10)
+    first, again = (json.loads(run_chunk(text, chunk.text())) for _ in range(2))
+    assert sorted(map(str, first["records"])) == sorted(map(str, again["records"]))
+    assert len(provider.requests) == 3
+
+
+def test_row_that_kills_its_worker_is_one_record(provider: FakeProvider, out: Path) -> None:
+    job = job_of(provider, concurrency=2)
+    result = map_rows(job, questions(12, {4: "death"}), out, executor=InlineExecutor(), chunk=5)
+    assert (result.status, result.rows, result.failures, result.lost) == ("complete", 12, {"WorkerLost": 1}, 3)
+    (failed,) = load_records(out).not_scored
+    assert failed.cell.failure is not None
+    assert (failed.index, failed.cell.failure.kind, failed.score) == (4, "worker", None)
+    assert len(provider.requests) <= 11 + 2 * 2
+
+
+def test_lost_chunk_runs_again_without_its_finished_rows(provider: FakeProvider, out: Path) -> None:
+    def lose_first(count: int, answer: dict[str, Any]) -> dict[str, Any]:
+        if count == 1:
+            raise RuntimeError("the worker is gone")
+        return answer
+
+    result = map_rows(job_of(provider), questions(10), out, executor=InlineExecutor(lose_first), chunk=5)
+    assert (result.rows, result.lost, len(provider.requests)) == (10, 1, 10)
+
+
+def test_record_that_comes_twice_is_counted(out: Path) -> None:
+    def twice(count: int, answer: dict[str, Any]) -> dict[str, Any]:
+        return {"records": answer["records"] * 2}
+
+    result = map_rows(SHOUT, [{"question": "a"}, {"question": "b"}], out, executor=InlineExecutor(twice))
+    assert (result.rows, result.duplicates) == (2, 2)
+
+
+def test_engine_that_runs_equal_calls_once_runs_a_lost_chunk_again(out: Path) -> None:
+    class Pure(InlineExecutor):
+        """Returns the old future for equal arguments, as Dask does by default."""
+
+        futures: dict[tuple[Any, ...], Future[Any]]
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            return self.futures.setdefault(args, super().submit(fn, *args))
+
+    def lose_first(count: int, answer: dict[str, Any]) -> dict[str, Any]:
+        if count == 1:
+            raise RuntimeError("the worker is gone")
+        return {"records": []} if count == 2 else answer
+
+    executor = Pure(lose_first)
+    executor.futures = {}
+    job = Job(program="tests.jobs.app:shout")
+    assert map_rows(job, [{"question": "a"}], out, executor=executor).rows == 1
+    texts = [chunk.text() for chunk in [*chunks_of("", [{"id": "1"}], 1)] * 2]
+    assert texts[0] != texts[1]
+
+
+class NoWorkers(Executor):
+    """An engine whose futures never end."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return Future()
+
+
+def test_engine_without_workers_ends_as_stalled(out: Path) -> None:
+    result = map_rows(SHOUT, [{"question": "a"}], out, executor=NoWorkers(), stall=0.02)
+    assert (result.status, result.rows) == ("stalled", 0)
+    assert "workers" in result.detail
+    assert load_records(out).status == "stalled"
+
+
+def test_cancelled_chunks_end_the_run_as_a_lost_engine(out: Path) -> None:
+    def cancel(count: int, answer: dict[str, Any]) -> dict[str, Any]:
+        raise CancelledError
+
+    class Gone(NoWorkers):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future = super().submit(fn)
+            future.cancel()
+            return future
+
+    assert map_rows(SHOUT, [{"question": "a"}], out, executor=Gone()).status == "engine-lost"
+
+
+def test_broken_executor_ends_the_run_unless_it_can_be_replaced(out: Path) -> None:
+    class Broken(InlineExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            raise BrokenExecutor
+
+    assert map_rows(SHOUT, [{"question": "a"}], out, executor=Broken()).status == "engine-lost"
+    executors = iter([Broken(), InlineExecutor()])
+    result = map_rows(SHOUT, [{"question": "a"}], out, executor=lambda: next(executors), in_flight=1)
+    assert (result.status, result.rows) == ("complete", 1)
+
+
+def test_workers_that_die_before_their_first_row_end_the_run(out: Path) -> None:
+    class Dying(NoWorkers):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future = super().submit(fn)
+            future.set_exception(RuntimeError("out of memory"))
+            return future
+
+    result = map_rows(SHOUT, [{"question": "a"}], out, executor=Dying(), in_flight=2)
+    assert result.status == "engine-lost"
+    assert "out of memory" in result.detail
+
+
+# --- resuming --------------------------------------------------------------------------------------
+
+
+def test_second_run_makes_no_call_for_rows_with_records(provider: FakeProvider, out: Path) -> None:
+    map_rows(job_of(provider), questions(4), out, executor=InlineExecutor())
+    result = map_rows(job_of(provider), questions(6), out, executor=InlineExecutor())
+    assert (result.rows, result.kept, len(provider.requests)) == (6, 4, 6)
+
+
+def test_records_of_another_job_are_refused(provider: FakeProvider, out: Path) -> None:
+    map_rows(SHOUT, [{"question": "a"}], out, executor=InlineExecutor())
+    with pytest.raises(ConfigurationError, match=r"program\.class"):
+        map_rows(job_of(provider), questions(1), out, executor=InlineExecutor())
+
+
+# --- refusals --------------------------------------------------------------------------------------
+
+
+def test_worker_of_another_version_refuses_once(monkeypatch: pytest.MonkeyPatch, out: Path) -> None:
+    monkeypatch.setattr(worker, "version", lambda: "9.9.9")
+    executor = InlineExecutor()
+    rows = [{"question": str(n)} for n in range(50)]
+    with pytest.raises(JobRefused, match=r"sigwire 9\.9\.9.*sigwire 0\.1\.0.*allow_versions"):
+        map_rows(SHOUT, rows, out, executor=executor, chunk=1, in_flight=1)
+    assert len(executor.submitted) == 1
+    allowed = Job(program="tests.jobs.app:shout", allow_versions=True)
+    assert map_rows(allowed, rows, out, executor=executor).rows == 50
+
+
+def test_worker_with_another_file_of_the_program_refuses() -> None:
+    text = json.loads(SHOUT.text())
+    assert set(text["versions"]) == {"python", "sigwire", "tests.jobs.app"}
+    text["versions"]["tests.jobs.app"] = "0" * 16
+    refused = json.loads(run_chunk(json.dumps(text), '{"block": "b", "rows": []}'))["refused"]
+    assert refused["kind"] == "versions"
+    assert "another file of tests.jobs.app" in refused["message"]
+
+
+def test_program_that_no_worker_can_import_is_refused_before_any_chunk(out: Path) -> None:
+    job = Job(program="tests.jobs.missing:build")
+    with pytest.raises(JobRefused, match=r"No module named 'tests\.jobs\.missing'"):
+        map_rows(job, [{"question": "a"}], out, executor=InlineExecutor())
+
+
+def test_fault_of_the_caller_ends_the_run_with_what_is_finished(out: Path) -> None:
+    with FakeProvider(answer_text, key="another key") as provider, pytest.raises(JobRefused) as refused:
+        map_rows(job_of(provider), questions(20), out, executor=InlineExecutor(), chunk=2)
+    assert "LMAuthenticationError" in str(refused.value)
+    assert app.CANARY not in str(refused.value)
+
+
+def test_function_without_a_name_is_refused() -> None:
+    def local(example: Example, prediction: object) -> float:
+        return 1.0
+
+    for metric in (lambda example, prediction: 1.0, local):
+        with pytest.raises(ConfigurationError, match="making a job"):
+            Job(program="tests.jobs.app:shout", metric=metric)
+
+
+def test_names_of_main_are_refused_with_the_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app.exact, "__module__", "__main__")
+    with pytest.raises(ConfigurationError, match=r"__main__.*%%writefile.*Predict or ReAct"):
+        Job(program="tests.jobs.app:shout", metric=app.exact)
+    with pytest.raises(ConfigurationError, match="__main__"):
+        Job(program="__main__:program")
+
+
+def test_module_whose_arguments_are_unknown_asks_for_a_factory() -> None:
+    with pytest.raises(ConfigurationError, match="factory='app:build'"):
+        Job.of(app.Scaled(2))
+    assert Job.of(app.Scaled(2), factory="tests.jobs.app:build").program == "tests.jobs.app:build"
+
+
+def test_settings_that_do_not_travel_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="The setting callbacks does not travel"):
+        Job(program="tests.jobs.app:shout", settings={"callbacks": []})
+
+
+# --- jobs ------------------------------------------------------------------------------------------
+
+
+def test_predictors_and_agents_without_a_module_travel_as_json(out: Path) -> None:
+    lm = LM("offline/lexical")
+    agent = ReAct("question -> answer: int", tools=[app.double, Tool(app.shout)], max_iters=3)
+    job = Job.of(agent, lm=lm)
+    assert isinstance(job.program, dict)
+    assert job.program["names"] == {"double": "tests.jobs.app:double", "shout": "tests.jobs.app:shout"}
+    result = map_rows(job, [{"question": "Double 21."}], out, executor=InlineExecutor())
+    with sigwire.context(lm=lm):
+        assert load_records(out).records[0].outputs is not None
+    assert result.failures == {}
+
+
+def test_state_adapter_and_settings_travel(provider: FakeProvider, out: Path) -> None:
+    program = Predict("question -> answer")
+    program.lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), temperature=0.5)
+    program.demos = [Example(question="number 1", answer="one").with_inputs("question")]
+    with sigwire.context(lm=LM("offline/lexical"), adapter=sigwire.XMLAdapter(), rollout_id="second"):
+        job = Job.of(program, key="tests.jobs.app:key")
+    assert job.settings == {"rollout_id": "second"}
+    map_rows(job, questions(1), out, executor=InlineExecutor())
+    request = provider.requests[0].request
+    assert request is not None
+    assert request.options["temperature"] == 0.5
+    assert "<answer>\none\n</answer>" in "".join(message.text for message in request.messages)
+
+
+def test_model_of_a_worker_may_be_a_name_or_a_function(out: Path) -> None:
+    job = Job(program={"$program": "Predict", "arguments": {"signature": "question -> answer"}}, lm="offline/lexical")
+    assert map_rows(job, [{"question": "2+2?"}], out, executor=InlineExecutor()).failures == {}
+
+
+def test_key_is_in_no_job_journal_or_record(provider: FakeProvider, out: Path) -> None:
+    seen: list[str] = []
+
+    class Watched(InlineExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future = super().submit(fn, *args)
+            seen.extend((*args, str(future.exception() or future.result()), texts_below(out.parent)))
+            return future
+
+    secret = LM(
+        "openai/gpt-4o-mini", base_url=provider.url("openai"), api_key=app.CANARY, headers={"x-key": app.CANARY}
+    )
+    job = Job.of(app.Answer(), app.exact, lm=secret, key="tests.jobs.app:key")
+    map_rows(job, questions(4, {2: "death"}), out, executor=Watched())
+    assert len(provider.requests) >= 3
+    assert app.CANARY not in "".join((*seen, texts_below(out.parent), repr(job)))
+
+
+def test_executor_is_checked_before_any_row_is_drawn(out: Path) -> None:
+    with pytest.raises(ConfigurationError, match="executor is a PEP 3148 executor"):
+        map_rows(SHOUT, [], out, executor=4)  # type: ignore[arg-type]
