@@ -1,0 +1,81 @@
+"""The code of a reply is the body of its one fenced block of Python, whatever stands around the block."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.example import Prediction
+from sigwire.core.response import Choice
+from sigwire.errors import AdapterParseError
+from sigwire.modules.code.code_text import code_of, fenced_code
+from sigwire.signatures import Signature
+from sigwire.signatures.types import Code
+from tests.strategies import texts
+
+lines = st.text(st.characters(exclude_characters="\r\n", exclude_categories=("Cs",)), max_size=20)
+prose = st.lists(lines.filter(lambda line: "```" not in line), max_size=3).map("\n".join)
+sources = st.lists(lines, max_size=5).map("\n".join)
+tags = st.sampled_from(["python", "py", "Python", "python3"])
+
+
+@given(prose, sources, prose)
+def test_fenced_code_returns_the_code_that_fenced_wrote(before: str, source: str, after: str) -> None:
+    code = Code(source)
+    assert fenced_code(f"{before}\n{code.fenced()}\n{after}") == code.code
+
+
+@given(prose, tags, sources.filter(lambda source: "```" not in source))
+def test_fenced_code_ignores_blocks_of_other_languages_beside_python(before: str, tag: str, source: str) -> None:
+    text = f"{before}\n```sh\nrm -r /\n```\n```{tag}\n{source}\n```\n```\nthe output\n```"
+    assert fenced_code(text) == source
+
+
+@given(prose)
+def test_fenced_code_refuses_text_outside_a_block(text: str) -> None:
+    with pytest.raises(ValueError, match="no closed block"):
+        fenced_code(text)
+
+
+@given(texts)
+def test_fenced_code_returns_a_part_of_any_text_or_refuses_it(text: str) -> None:
+    try:
+        assert fenced_code(text) in text
+    except ValueError as error:
+        assert "Write one block" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no closed block"),
+        ("```python\nprint(1)", "no closed block"),
+        ("```sh\nls\n```", "no closed block"),
+        ("```python\na = 1\n```\n```python\nb = 2\n```", "2 blocks"),
+        ("```\na = 1\n```\n```\nb = 2\n```", "2 blocks"),
+    ],
+)
+def test_fenced_code_refuses(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        fenced_code(text)
+
+
+def failed_reply(text: str) -> AdapterParseError:
+    return AdapterParseError("ChatAdapter", Signature("q -> code"), text, choice=Choice(text))
+
+
+def test_code_of_reads_the_field_of_a_reply() -> None:
+    assert code_of(Prediction(code="```python\nprint(1)\n```"), "code") == "print(1)"
+    assert code_of(Prediction(code=Code("print(1)")), "code") == "print(1)"
+
+
+def test_code_of_reads_the_block_of_a_reply_without_fields() -> None:
+    assert code_of(failed_reply("Here:\n```python\nprint(1)\n```"), "code") == "print(1)"
+
+
+def test_code_of_raises_the_error_of_a_reply_without_fields_and_block() -> None:
+    error = failed_reply("print(1)")
+    with pytest.raises(AdapterParseError) as raised:
+        code_of(error, "code")
+    assert raised.value is error
