@@ -16,6 +16,7 @@ class CodeResult(Value):
     ``value`` of the last expression, or the one of ``EndCode``: JSON; an object without a JSON form is its ``repr``.
     ``output``: the printed text. ``error``: the traceback as Python shows it, with lines of the code only; "" if there is none.
     ``calls``: host calls that were made. ``seconds`` of execution, without the time of host calls.
+    ``is_lost``: whether the variables of the session are lost.
 
     >>> CodeResult(value=42, output="n = 42\\n").to_json()
     {'value': 42, 'output': 'n = 42\\n'}
@@ -26,3 +27,4 @@ class CodeResult(Value):
     error: str = ""
     calls: int = 0
     seconds: float = field(default=0.0, compare=False)
+    is_lost: bool = False

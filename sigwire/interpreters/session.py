@@ -102,7 +102,7 @@ class WorkerSession:
         if end.is_lost:
             self.close()
             error = f"{error[-_LONGEST_ERROR + len(_LOST) + 1 :]}\n{_LOST}"
-        return CodeResult(_shown(end.value), output.text, error[-_LONGEST_ERROR:], calls, seconds)
+        return CodeResult(_shown(end.value), output.text, error[-_LONGEST_ERROR:], calls, seconds, end.is_lost)
 
 
 def _shown(value: object) -> JsonValue:
