@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sigwire.core.example import Prediction
-from sigwire.errors import AdapterParseError
-from sigwire.signatures.types.text import Code, fenced_blocks
+from sigwire.signatures.types.text import fenced_blocks
 
-__all__ = ["code_of", "fenced_code"]
+__all__ = ["fenced_code"]
 
 _PYTHON = frozenset({"python", "py", "python3", "py3"})
 
@@ -29,16 +27,3 @@ def fenced_code(text: str) -> str:
         return found[0]
     count = f"are {len(found)} blocks" if found else "is no closed block"
     raise ValueError(f"there {count} of Python. Write one block: ```python, the code, and ``` on a line of its own.")
-
-
-def code_of(reply: Prediction | AdapterParseError, field: str) -> str:
-    """Return the code of a reply: its field of the type ``Code``, or the one fenced block of a reply without fields.
-
-    Raises the error of the reply if it has no such block.
-    """
-    if isinstance(reply, Prediction):
-        return Code.read(reply[field]).code
-    try:
-        return fenced_code(reply.text)
-    except ValueError:
-        raise reply from None

@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.example import Prediction
-from sigwire.core.response import Choice
-from sigwire.errors import AdapterParseError
-from sigwire.modules.code.code_text import code_of, fenced_code
-from sigwire.signatures import Signature
+from sigwire.modules.code.code_text import fenced_code
 from sigwire.signatures.types import Code
 from tests.strategies import texts
 
@@ -59,23 +55,3 @@ def test_fenced_code_returns_a_part_of_any_text_or_refuses_it(text: str) -> None
 def test_fenced_code_refuses(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         fenced_code(text)
-
-
-def failed_reply(text: str) -> AdapterParseError:
-    return AdapterParseError("ChatAdapter", Signature("q -> code"), text, choice=Choice(text))
-
-
-def test_code_of_reads_the_field_of_a_reply() -> None:
-    assert code_of(Prediction(code="```python\nprint(1)\n```"), "code") == "print(1)"
-    assert code_of(Prediction(code=Code("print(1)")), "code") == "print(1)"
-
-
-def test_code_of_reads_the_block_of_a_reply_without_fields() -> None:
-    assert code_of(failed_reply("Here:\n```python\nprint(1)\n```"), "code") == "print(1)"
-
-
-def test_code_of_raises_the_error_of_a_reply_without_fields_and_block() -> None:
-    error = failed_reply("print(1)")
-    with pytest.raises(AdapterParseError) as raised:
-        code_of(error, "code")
-    assert raised.value is error

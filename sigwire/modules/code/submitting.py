@@ -1,0 +1,51 @@
+"""``submit`` as a function of code: it ends the code and the task with the output fields."""
+
+from __future__ import annotations
+
+from sigwire.adapters.values.type_text import field_type_text
+from sigwire.core.json import JsonValue
+from sigwire.core.tools.calls import ToolCall
+from sigwire.effects.steps import Steps
+from sigwire.interpreters.host_calls import EndCode, HostCallError
+from sigwire.modules.agents.submit import Submit
+from sigwire.signatures.fields import FieldSpec, SignatureSpec
+
+__all__ = ["SubmitFunction", "describe_submit"]
+
+
+class SubmitFunction:
+    """The host function ``submit`` of one run. ``outputs`` are the valid outputs that code submitted."""
+
+    def __init__(self, submit: Submit) -> None:
+        self._submit = submit
+        self.outputs: dict[str, object] | None = None
+
+    def __call__(self, *args: JsonValue, **kwargs: JsonValue) -> Steps[JsonValue]:
+        """End the code. Raises ``HostCallError`` with the problem of each field if the outputs are invalid."""
+        if len(args) > len(self._submit.codecs):
+            raise HostCallError("TypeError", f"{self._submit.name}() takes {len(self._submit.codecs)} values at most.")
+        arguments = {**dict(zip(self._submit.codecs, args, strict=False)), **kwargs}
+        submission = self._submit.read(ToolCall("", self._submit.name, arguments))
+        if submission.outputs is None:
+            raise HostCallError("ValueError", submission.problem)
+        self.outputs = submission.outputs
+        raise EndCode(arguments)
+        yield
+
+
+def describe_submit(submit: str, spec: SignatureSpec) -> str:
+    """Return the call of ``submit`` and a line for each output: its type, its limits, its description.
+
+    >>> from sigwire.signatures import Signature
+    >>> print(describe_submit("submit", Signature("question -> answer: int, sure: bool").spec))
+    submit(answer=..., sure=...)
+    - answer: int
+    - sure: bool
+    """
+    call = ", ".join(f"{field.name}=..." for field in spec.outputs)
+    return "\n".join([f"{submit}({call})", *map(_line, spec.outputs)])
+
+
+def _line(field: FieldSpec) -> str:
+    facts = "; ".join(text for text in (field.constraints, field.description) if text)
+    return f"- {field.name}: {field_type_text(field)}{f' ({facts})' if facts else ''}"
