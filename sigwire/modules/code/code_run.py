@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Attempt, Choice, Usage
@@ -16,9 +15,11 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, BudgetSpent, LMError, ModelError
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.interpreter import CodeSession, HostNames
-from sigwire.modules.agents.run import ReActStep
+from sigwire.modules.agents.run import EmittingRecorder, ReActStep, tool_done
+from sigwire.modules.agents.toolbox import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.code.code_text import fenced_code
+from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.signatures.signature import SignatureMeta
@@ -52,10 +53,12 @@ class CodeRun:
         submit: SubmitFunction,
         names: HostNames,
         variables: Mapping[str, JsonValue],
+        *,
+        tools: HostTools | None = None,
         most: int = 10_000,
     ) -> None:
         self._module, self._session, self._submit, self._names = module, session, submit, names
-        self._variables, self._most, self._has_variables = variables, most, False
+        self._variables, self._tools, self._most, self._has_variables = variables, tools, most, False
         self.steps: list[ReActStep] = []
         self.attempts: list[Attempt] = []
         self.prediction: Prediction | None = None
@@ -68,16 +71,21 @@ class CodeRun:
 
     def execute(self, code: str, thought: str) -> Steps[CodeResult]:
         """Run code, add its step, and emit the result in a stream."""
-        given = self._names if self._has_variables else {**self._names, **self._variables}
-        result: CodeResult = yield from self._session.steps(code, given)
-        self._has_variables = not result.is_lost
         call = ToolCall(f"code_{len(self.steps)}", "python", {"code": code})
+        place = event_path_of(self._module) if is_streamed() else None
+        done: list[ToolRun] = []
+        recorder = done if place is None else EmittingRecorder(done, place)
+        functions = {} if self._tools is None else self._tools.functions(recorder, call.id)
+        variables = {} if self._has_variables else self._variables
+        result: CodeResult = yield from self._session.steps(code, {**self._names, **functions, **variables})
+        self._has_variables = not result.is_lost
         text = "Submitted." if self.outputs is not None else result_text(result, self._most)
         shown = ToolResult(call.id, call.name, text, bool(result.error))
-        self.steps.append(ReActStep(thought, (call,), (shown,), self._new_usage(), result.seconds))
-        if is_streamed():
-            place = event_path_of(self._module)
-            yield Emit(ToolDone(shown, path=place.path, turn=place.turn))
+        done.insert(0, ToolRun(call, shown, shown, result.seconds))
+        calls, results = tuple(each.call for each in done), tuple(each.result for each in done)
+        self.steps.append(ReActStep(thought, calls, results, self._new_usage(), result.seconds))
+        if place is not None:
+            yield Emit(tool_done(done[0], place))
         return result
 
     def ask(self, asked: Steps[Prediction], field: str) -> Steps[CodeReply]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sigwire.errors import SignatureError
-from sigwire.modules.code.submitting import describe_submit
+from sigwire.modules.agents.submit import Submit
+from sigwire.modules.code.tool_signatures import tool_signature
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureClass, SignatureMeta, make_signature
@@ -15,7 +16,7 @@ __all__ = ["SessionSignatures", "ThoughtSignatures"]
 class ThoughtSignatures:
     """The signatures of ``ProgramOfThought``, and names for its fields that no field of the task has."""
 
-    def __init__(self, signature: SignatureMeta, submit: str, capabilities: str) -> None:
+    def __init__(self, signature: SignatureMeta, submit: Submit, capabilities: str) -> None:
         spec = signature.spec
         _check(spec)
         names = ("generated_code", "previous_code", "error", "final_generated_code", "code_output")
@@ -26,8 +27,8 @@ class ThoughtSignatures:
         inputs = ", ".join(f"`{field.name}`" for field in spec.inputs)
         self._instructions = (
             f"{spec.instructions}\n\n"
-            f"Do not write the result yourself. Write Python code (`{self.code}`) that computes it and ends with this call:\n"
-            f"{describe_submit(submit, spec)}\n"
+            f"Do not write the result yourself. Write Python code (`{self.code}`) that computes it and ends with a call of:\n"
+            f"{tool_signature(submit.name, submit.tool)}\n"
             f"The inputs ({inputs}) are variables of the code. The code runs in {capabilities}"
         )
 

@@ -70,7 +70,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
         self.interpreter: Interpreter = interpreter or MontyInterpreter()
         self._reader = InputReader(self.signature.spec)
         self._submit = Submit(self.signature.spec, taken=self._reader.names)
-        self._names = made = ThoughtSignatures(self.signature, self._submit.name, self.interpreter.capabilities)
+        self._names = made = ThoughtSignatures(self.signature, self._submit, self.interpreter.capabilities)
         self.code_generate: ChainOfThought[..., Any] = self._thinker_class(made.generation(), **config)
         self.code_regenerate: ChainOfThought[..., Any] = self._thinker_class(made.regeneration(), **config)
         self.generate_output: ChainOfThought[..., Any] = self._thinker_class(made.answer(), **config)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.steps import Steps
 from sigwire.interpreters.host_calls import EndCode, HostCallError
 from sigwire.modules.agents.submit import Submit
-from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
-__all__ = ["SubmitFunction", "describe_submit"]
+__all__ = ["SubmitFunction"]
 
 
 class SubmitFunction:
@@ -31,21 +29,3 @@ class SubmitFunction:
         self.outputs = submission.outputs
         raise EndCode(arguments)
         yield
-
-
-def describe_submit(submit: str, spec: SignatureSpec) -> str:
-    """Return the call of ``submit`` and a line for each output: its type, its limits, its description.
-
-    >>> from sigwire.signatures import Signature
-    >>> print(describe_submit("submit", Signature("question -> answer: int, sure: bool").spec))
-    submit(answer=..., sure=...)
-    - answer: int
-    - sure: bool
-    """
-    call = ", ".join(f"{field.name}=..." for field in spec.outputs)
-    return "\n".join([f"{submit}({call})", *map(_line, spec.outputs)])
-
-
-def _line(field: FieldSpec) -> str:
-    facts = "; ".join(text for text in (field.constraints, field.description) if text)
-    return f"- {field.name}: {field_type_text(field)}{f' ({facts})' if facts else ''}"
