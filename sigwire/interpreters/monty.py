@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, get_args
+from weakref import finalize
 
 from sigwire.core.json import JsonValue
 from sigwire.errors import ConfigurationError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession
     from pydantic_monty import SyncSnapshot as Snapshot
 
-__all__ = ["MontyInterpreter"]
+__all__ = ["MontyInterpreter", "default_interpreter"]
 
 _MOST_WORKERS = 64
 _WAIT_SECONDS = 60.0  # for a free worker
@@ -57,9 +57,9 @@ class MontyInterpreter(ChecksKeywords):
                 'Run pip install "sigwire[code]", or pass another interpreter.'
             )
         self.limits = limits or CodeLimits()
-        self._lock = threading.Lock()
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._pool: Monty | None = None
-        self._process = os.getpid()
+        self._end: finalize[[Monty, int], MontyInterpreter] | None = None
 
     def open(self) -> None:
         """Open the pool."""
@@ -68,10 +68,9 @@ class MontyInterpreter(ChecksKeywords):
     def close(self) -> None:
         """End all processes. The next session starts new ones."""
         with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None and self._process == os.getpid():
-            atexit.unregister(self.close)
-            pool.__exit__(None, None, None)
+            self._pool = None
+            if self._end is not None:
+                self._end()
 
     def session(self, limits: CodeLimits | None = None) -> CodeSession:
         """Return a new session, with the interpreter's limits or with these."""
@@ -92,18 +91,13 @@ class MontyInterpreter(ChecksKeywords):
 
     def _open_pool(self) -> Monty:
         with self._lock:
-            if self._pool is not None and self._process != os.getpid():
-                _INHERITED.append(self._pool)  # the processes of a forked parent: to close the pool would end them
-                self._pool = None
-            if self._pool is None:
+            if self._pool is None or self._process != os.getpid():
                 from pydantic_monty import Monty
 
-                self._pool, self._process = (
-                    Monty(min_processes=0, max_processes=_MOST_WORKERS, checkout_timeout=_WAIT_SECONDS),
-                    os.getpid(),
-                )
-                self._pool.__enter__()
-                atexit.register(self.close)
+                pool = Monty(min_processes=0, max_processes=_MOST_WORKERS, checkout_timeout=_WAIT_SECONDS)
+                pool.__enter__()
+                self._pool, self._process = pool, os.getpid()
+                self._end = finalize(self, _close_pool, pool, self._process)  # also at the end of the program
             return self._pool
 
     def _start_worker(self, limits: CodeLimits, now: datetime) -> CodeWorker:
@@ -125,7 +119,15 @@ class MontyInterpreter(ChecksKeywords):
         return _MontyWorker(session, limits)
 
 
-_INHERITED: list[Monty] = []
+@cache
+def default_interpreter() -> MontyInterpreter:
+    """Return the interpreter that modules share. Raises ``ConfigurationError`` without the extra ``code``."""
+    return MontyInterpreter()
+
+
+def _close_pool(pool: Monty, process: int) -> None:
+    if process == os.getpid():  # a forked child must not end the processes of its parent
+        pool.__exit__(None, None, None)
 
 
 class _MontyWorker:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
 
 from sigwire import durable
-from sigwire.core.json import JsonValue
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.interpreters.code_limits import CodeLimits
@@ -93,7 +93,7 @@ class WorkerSession:
             if number > self._limits.calls:
                 raise HostCallError("RuntimeError", f"the limit of {self._limits.calls} calls of functions is used up")
             args, kwargs = call.arguments()
-            return HostReply((yield from functions[call.name](*args, **kwargs)))
+            return HostReply((yield from _bound(functions[call.name], args, kwargs)))
         except HostCallError as error:
             return HostReply(None, error.kind, error.message)
 
@@ -103,6 +103,13 @@ class WorkerSession:
             self.close()
             error = f"{error[-_LONGEST_ERROR + len(_LOST) + 1 :]}\n{_LOST}"
         return CodeResult(_shown(end.value), output.text, error[-_LONGEST_ERROR:], calls, seconds, end.is_lost)
+
+
+def _bound(function: HostFunction, args: Sequence[JsonValue], kwargs: JsonObject) -> Steps[JsonValue]:
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:  # a generator function has only bound its arguments
+        raise HostCallError("TypeError", str(error)) from error
 
 
 def _shown(value: object) -> JsonValue:

@@ -43,10 +43,15 @@ class HostTools:
                     f"The tools {other.name!r} and {tool.name!r} are both {name!r} in code. Rename one: Tool(f, name=...)."
                 )
 
-    def functions(self, record: RunRecorder | None = None, prefix: str = "code") -> Mapping[str, HostFunction]:
-        """Return the functions of one run of code. ``record`` receives each finished call; ``prefix`` starts the ids."""
-        ids = (f"{prefix}_{number}" for number in count())
-        return {name: _function(self._toolbox, name, tool, record, ids) for name, tool in self.by_name.items()}
+    def functions(
+        self, record: RunRecorder | None = None, prefix: str = "code", most: int | None = None
+    ) -> Mapping[str, HostFunction]:
+        """Return the functions of one run of code: at most ``most`` calls, whose ids start with ``prefix``.
+
+        ``record`` receives each finished call.
+        """
+        ids = iter([f"{prefix}_{number}" for number in range(most)]) if most else map(f"{prefix}_{{}}".format, count())
+        return {name: _function(self._toolbox, name, tool, record, ids, most) for name, tool in self.by_name.items()}
 
 
 def python_name(name: str) -> str:
@@ -60,9 +65,13 @@ def python_name(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) or hasattr(builtins, name) else name
 
 
-def _function(toolbox: Toolbox, name: str, tool: Tool, record: RunRecorder | None, ids: Iterator[str]) -> HostFunction:
+def _function(
+    toolbox: Toolbox, name: str, tool: Tool, record: RunRecorder | None, ids: Iterator[str], most: int | None
+) -> HostFunction:
     def call(*args: JsonValue, **kwargs: JsonValue) -> Steps[JsonValue]:
-        call = ToolCall(next(ids), tool.name, {**_by_name(name, tool, args, kwargs), **kwargs})
+        if (number := next(ids, None)) is None:
+            raise HostCallError("RuntimeError", f"the limit of {most} calls of functions is used up")
+        call = ToolCall(number, tool.name, {**_by_name(name, tool, args, kwargs), **kwargs})
         (done,) = yield from toolbox.run([call], record=record)
         if done.result.is_error:
             raise _exception(done.result.text)
@@ -88,4 +97,7 @@ def _by_name(
 def _exception(text: str) -> HostCallError:
     """Return the error of a tool for the code. Its text is all that a journal keeps: class and first line of the exception."""
     found = _FAILED.fullmatch(text)
-    return HostCallError("RuntimeError", text) if found is None else HostCallError(found[1], found[2])
+    if found is None:
+        return HostCallError("RuntimeError", text)
+    # The text of a KeyError is the repr of its key, and the code makes a KeyError of this message.
+    return HostCallError(found[1], found[2].strip("'") if found[1] == "KeyError" else found[2])
