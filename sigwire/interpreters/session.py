@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from time import perf_counter
-from typing import TypeVar
+from typing import TypeAlias
 
 from sigwire import durable
 from sigwire.core.json import JsonObject, JsonValue
@@ -21,7 +22,7 @@ from sigwire.interpreters.worker import CodeEnd, CodeWorker, Output, WorkerStart
 
 __all__ = ["WorkerSession"]
 
-T = TypeVar("T")
+_Move: TypeAlias = "Callable[[CodeWorker], HostCall | CodeEnd]"
 
 _LONGEST_ERROR = 2_000  # characters
 _LOST = "All variables of earlier code are lost."
@@ -41,19 +42,18 @@ class WorkerSession:
         functions = {name: value for name, value in names.items() if callable(value)}
         variables = {name: value for name, value in names.items() if not callable(value)}
         output, calls, seconds = Output(self._limits.output), 0, 0.0
-        if self._worker is None:
-            # A journal gives the recorded time again, so that repeated code makes the calls that are recorded.
-            self._worker = self._start(durable.now())
-        move = partial(self._worker.start, code, list(functions), variables, output)
+        # A journal gives the recorded time again, so that repeated code makes the calls that are recorded.
+        now = durable.now() if self._worker is None else None
+        move: _Move = partial(_start_code, code, functions, variables, output)
         try:
             while True:
-                stop, spent = yield self._run_worker(move)
+                stop, spent = yield self._run_worker(move, now)
                 seconds += spent
                 if isinstance(stop, CodeEnd):
                     return self._result(stop, output, calls, seconds)
                 calls += 1
                 reply = yield from self._reply(stop, functions, calls)
-                move = partial(self._worker.resume, reply)
+                move, now = _resume(reply), None
         except EndCode as end:
             self.close()
             return CodeResult(end.value, output.text, "", calls, seconds)
@@ -70,12 +70,17 @@ class WorkerSession:
             finally:
                 self._in_use.release()
 
-    def _run_worker(self, move: Callable[[], T]) -> FunctionEffect[tuple[T, float]]:
-        def run() -> tuple[T, float]:
-            started = perf_counter()
+    def _run_worker(self, move: _Move, now: datetime | None) -> FunctionEffect[tuple[HostCall | CodeEnd, float]]:
+        """Return the effect of a run up to the next stop. With a time, it starts the worker first, which may wait."""
+
+        def run() -> tuple[HostCall | CodeEnd, float]:
             try:
                 with self._in_use:
-                    return move(), perf_counter() - started
+                    if now is not None:
+                        self._worker = self._start(now)
+                    assert self._worker is not None
+                    started = perf_counter()
+                    return move(self._worker), perf_counter() - started
             finally:
                 if self._is_closed:
                     self.close()
@@ -103,6 +108,16 @@ class WorkerSession:
             self.close()
             error = f"{error[-_LONGEST_ERROR + len(_LOST) + 1 :]}\n{_LOST}"
         return CodeResult(_shown(end.value), output.text, error[-_LONGEST_ERROR:], calls, seconds, end.is_lost)
+
+
+def _start_code(
+    code: str, functions: HostNames, variables: Mapping[str, JsonValue], output: Output, worker: CodeWorker
+) -> HostCall | CodeEnd:
+    return worker.start(code, list(functions), variables, output)
+
+
+def _resume(reply: HostReply) -> _Move:
+    return lambda worker: worker.resume(reply)
 
 
 def _bound(function: HostFunction, args: Sequence[JsonValue], kwargs: JsonObject) -> Steps[JsonValue]:

@@ -29,21 +29,23 @@ class Output:
     >>> output.write("hello"), output.write(" world")
     (None, None)
     >>> output.text
-    'hello\\n... (6 more characters)'
+    'hello\\n... (the output ends after 5 characters)'
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept, self._length = most, [""], 0
+        self._most, self._left, self._kept, self._is_cut = most, most, [""], False
 
     def write(self, text: str) -> None:
-        if (room := self._most - self._length) > 0:
-            self._kept.append(text[:room])
-        self._length += len(text)
+        self._is_cut = self._is_cut or len(text) > self._left
+        if self._left:
+            self._kept.append(text[: self._left])
+            self._left -= len(self._kept[-1])
 
     @property
     def text(self) -> str:
-        dropped = self._length - self._most
-        return "".join(self._kept) + (f"\n... ({dropped} more characters)" if dropped > 0 else "")
+        # No count of the rest: code that is stopped by the clock prints another number in each repetition.
+        end = f"\n... (the output ends after {self._most} characters)" if self._is_cut else ""
+        return "".join(self._kept) + end
 
 
 class CodeWorker(Protocol):
