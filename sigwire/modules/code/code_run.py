@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from sigwire.core.response import Attempt, Choice, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
-from sigwire.errors import AdapterParseError, BudgetSpent, LMError, ModelError
+from sigwire.errors import AdapterParseError, BudgetSpent, EmptyResponse, LMError, ModelError, OutputTruncated
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.interpreter import CodeSession, HostNames
 from sigwire.modules.agents.run import EmittingRecorder, ReActStep, tool_done
@@ -27,6 +28,8 @@ from sigwire.signatures.types.text import Code
 
 __all__ = ["CodeReply", "CodeRun", "result_text"]
 
+_UNREADABLE = (AdapterParseError, EmptyResponse, OutputTruncated)
+_INTERRUPTED = "The code was interrupted. Its calls may or may not have taken effect."
 _NO_OUTPUT = "(The code printed nothing. Print what you need to see.)"
 _CUT = "... ({} more characters)"
 
@@ -57,12 +60,16 @@ class CodeRun:
         tools: HostTools | None = None,
         most: int = 10_000,
     ) -> None:
-        self._module, self._session, self._submit, self._names = module, session, submit, names
+        self._module, self._session, self._submit, self._names = module, session, submit, dict(names)
         self._variables, self._tools, self._most, self._has_variables = variables, tools, most, False
         self.steps: list[ReActStep] = []
         self.attempts: list[Attempt] = []
         self.prediction: Prediction | None = None
         self._counted = 0
+
+    def add_names(self, names: HostNames) -> None:
+        """Add names that every later run of code has."""
+        self._names.update(names)
 
     @property
     def outputs(self) -> dict[str, object] | None:
@@ -77,16 +84,25 @@ class CodeRun:
         recorder = done if place is None else EmittingRecorder(done, place)
         functions = {} if self._tools is None else self._tools.functions(recorder, call.id)
         variables = {} if self._has_variables else self._variables
-        result: CodeResult = yield from self._session.steps(code, {**self._names, **functions, **variables})
+        started = time.perf_counter()
+        try:
+            result: CodeResult = yield from self._session.steps(code, {**self._names, **functions, **variables})
+        except BaseException:
+            self._add_step(thought, call, done, ToolResult(call.id, call.name, _INTERRUPTED, True), started)
+            raise
         self._has_variables = not result.is_lost
         text = "Submitted." if self.outputs is not None else result_text(result, self._most)
         shown = ToolResult(call.id, call.name, text, bool(result.error))
-        done.insert(0, ToolRun(call, shown, shown, result.seconds))
-        calls, results = tuple(each.call for each in done), tuple(each.result for each in done)
-        self.steps.append(ReActStep(thought, calls, results, self._new_usage(), result.seconds))
+        self._add_step(thought, call, done, shown, started)
         if place is not None:
-            yield Emit(tool_done(done[0], place))
+            yield Emit(tool_done(ToolRun(call, shown, shown), place))
         return result
+
+    def _add_step(self, thought: str, call: ToolCall, done: list[ToolRun], shown: ToolResult, started: float) -> None:
+        calls, results = (call, *(each.call for each in done)), (shown, *(each.result for each in done))
+        warnings = tuple(each.warning for each in done if each.warning is not None)
+        seconds = time.perf_counter() - started
+        self.steps.append(ReActStep(thought, calls, results, self._new_usage(), seconds, warnings=warnings))
 
     def ask(self, asked: Steps[Prediction], field: str) -> Steps[CodeReply]:
         """Run the steps of a predictor; return the code of its reply, or add a step with the problem of the reply."""
@@ -94,21 +110,24 @@ class CodeRun:
             prediction = yield from asked
         except ModelError as error:
             self.attempts.extend(error.attempts)
-            if not isinstance(error, AdapterParseError):
+            if not isinstance(error, _UNREADABLE):
                 raise
             return self._reply_without_fields(error)
         self.prediction, meta = prediction, meta_of(prediction)
         self.attempts.extend(meta.attempts)
-        return CodeReply(
-            Code.read(prediction[field]).code, str(prediction.get("reasoning") or ""), meta.choice or Choice()
-        )
+        code = Code.read(prediction[field]).code
+        return CodeReply(code, str(prediction.get("reasoning") or ""), meta.choice or Choice())
 
-    def _reply_without_fields(self, error: AdapterParseError) -> CodeReply:
+    def _reply_without_fields(self, error: ModelError) -> CodeReply:
+        choice = error.choice or Choice()
         try:
-            return CodeReply(fenced_code(error.text), error.text, error.choice)
-        except ValueError as problem:
-            self.steps.append(ReActStep(error.text, usage=self._new_usage(), error=str(problem)))
-            return CodeReply(None, str(problem), error.choice)
+            if isinstance(error, AdapterParseError):
+                return CodeReply(fenced_code(error.text), error.text, choice)
+            problem = error.message.splitlines()[0]
+        except ValueError as found:
+            problem = str(found)
+        self.steps.append(ReActStep(error.text, usage=self._new_usage(), error=problem))
+        return CodeReply(None, problem, choice)
 
     def _new_usage(self) -> Usage:
         """Return the usage of the attempts since the last step."""

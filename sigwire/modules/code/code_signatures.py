@@ -10,7 +10,7 @@ from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureClass, SignatureMeta, make_signature
 from sigwire.signatures.types import Code, History
 
-__all__ = ["SessionSignatures", "ThoughtSignatures"]
+__all__ = ["SESSION_INSTRUCTIONS", "SessionSignatures", "ThoughtSignatures"]
 
 
 class ThoughtSignatures:
@@ -54,39 +54,34 @@ class ThoughtSignatures:
 
 
 class SessionSignatures:
-    """The signatures of ``RLM``: a turn of code, and the extraction of the outputs. No field of the task is an input."""
+    """The signatures of ``RLM``: a turn of code, and the extraction of the outputs. They have no input of the task."""
 
     def __init__(self, signature: SignatureMeta) -> None:
         _check(signature.spec)
         self._task = signature
+        self.variables, self.log = (_free_name(name, signature.spec) for name in ("variables", "session"))
 
     def turn(self, instructions: str) -> SignatureClass:
         """Return the signature of a turn: the descriptions of the variables and the conversation to code."""
-        return make_signature(
-            {
-                "variables": (str, InputField()),
-                "history": (History, InputField()),
-                "reasoning": (str, OutputField(desc="what is known, and the next step")),
-                "code": (Code, OutputField()),
-            },
-            instructions,
-        )
+        fields = {
+            "variables": (str, InputField()),
+            "history": (History, InputField()),
+            "reasoning": (str, OutputField(desc="what is known, and the next step")),
+            "code": (Code, OutputField()),
+        }
+        return make_signature(fields, instructions)
 
     def extraction(self) -> SignatureClass:
-        """Return the signature of the extraction: variables and the log of a session to the outputs of the task."""
+        """Return the signature of the extraction: the variables and the log of a session to the outputs of the task."""
         spec = self._task.spec
         made: SignatureMeta = self._task
         for field in spec.inputs:
             made = made.delete(field.name)
-        log = _free_name("session", spec)
-        described = InputField(desc="the code that was run and its results")
-        return (
-            made.prepend(log, described, str)
-            .prepend(_free_name("variables", spec), InputField(), str)
-            .with_instructions(
-                f"{spec.instructions}\n\nThe inputs are described in `variables`. `{log}` has the code that was run for this "
-                "task. Write the output fields from its results. If they are incomplete, give the best value you can."
-            )
+        made = made.append(self.variables, InputField(), str).append(self.log, InputField(), str)
+        return made.with_instructions(
+            f"{spec.instructions}\n\nThe inputs are described in `{self.variables}`. `{self.log}` has the code that was run "
+            "for this task and its results. Write the output fields from the results. If they are incomplete, give the best "
+            "value you can."
         )
 
 
@@ -99,3 +94,18 @@ def _free_name(name: str, spec: SignatureSpec) -> str:
     while name in spec.by_name:
         name += "_"
     return name
+
+
+SESSION_INSTRUCTIONS = """{task}
+
+Work in a Python session that keeps its variables. The inputs ({names}) are variables of the session. `variables` describes \
+them and shows their beginning only. In each turn, write `code`. You get what it printed, at most {most:,} characters, and the \
+value of its last expression.
+
+Functions of the session:
+{functions}
+
+Look at the data first, in small parts. Search, count and compute in Python. Use llm_query for the meaning of a text, with the \
+question and the part of the data in one text; at most {calls:,} texts in all. Keep results in variables, and submit variables \
+instead of long values. Call {submit} after you have seen and checked the results.
+The code runs in {capabilities}"""
