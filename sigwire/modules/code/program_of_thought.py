@@ -116,7 +116,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
             )
         raise AgentStopped(
             f"No program of {self.max_iters} submitted the outputs ({', '.join(self._submit.codecs)}). The last problem: "
-            f"{problem[-500:]} error.steps has every program; a larger max_iters allows more.",
+            f"{problem.splitlines()[-1]}. error.steps has every program; a larger max_iters allows more.",
             reason="limit",
             steps=tuple(run.steps),
         )
