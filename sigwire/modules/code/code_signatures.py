@@ -10,7 +10,7 @@ from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureClass, SignatureMeta, make_signature
 from sigwire.signatures.types import Code, History
 
-__all__ = ["SESSION_INSTRUCTIONS", "SessionSignatures", "ThoughtSignatures"]
+__all__ = ["SessionSignatures", "ThoughtSignatures"]
 
 
 class ThoughtSignatures:
@@ -25,22 +25,23 @@ class ThoughtSignatures:
         for field in spec.outputs:
             self._asked = self._asked.delete(field.name)
         inputs = ", ".join(f"`{field.name}`" for field in spec.inputs)
+        ending = " ".join(tool_signature(submit.name, submit.tool).split())
+        self._desc = f"ends with a call of {ending} Runs in {capabilities}"
         self._instructions = (
             f"{spec.instructions}\n\n"
-            f"Do not write the result yourself. Write Python code (`{self.code}`) that computes it and ends with a call of:\n"
-            f"{tool_signature(submit.name, submit.tool)}\n"
-            f"The inputs ({inputs}) are variables of the code. The code runs in {capabilities}"
+            f"Do not write the result yourself. Write Python code (`{self.code}`) that computes it and ends with a call of "
+            f"`{submit.name}`. The inputs ({inputs}) are variables of the code."
         )
 
     def generation(self) -> SignatureClass:
         """Return the signature of the first code: inputs to code."""
-        made = self._asked.append(self.code, OutputField(), Code)
+        made = self._asked.append(self.code, OutputField(desc=self._desc), Code)
         return made.with_instructions(self._instructions)
 
     def regeneration(self) -> SignatureClass:
         """Return the signature of a repair: inputs, the code that failed and its error to code."""
         made = self._asked.append(self.previous, InputField(), Code).append(self.error, InputField(), str)
-        return made.append(self.code, OutputField(), Code).with_instructions(
+        return made.append(self.code, OutputField(desc=self._desc), Code).with_instructions(
             f"{self._instructions}\n\n`{self.previous}` failed with `{self.error}`. Write the whole code again, corrected."
         )
 
@@ -61,15 +62,27 @@ class SessionSignatures:
         self._task = signature
         self.variables, self.log = (_free_name(name, signature.spec) for name in ("variables", "session"))
 
-    def turn(self, instructions: str) -> SignatureClass:
-        """Return the signature of a turn: the descriptions of the variables and the conversation to code."""
+    def turn(self, submit: str, most: int, place: str) -> SignatureClass:
+        """Return the signature of a turn: functions, descriptions of the variables and the conversation to code."""
+        spec = self._task.spec
         fields = {
-            "variables": (str, InputField()),
+            "functions": (str, InputField(desc="functions that the code can call")),
+            "variables": (str, InputField(desc="variables that the code can read, and their beginning")),
             "history": (History, InputField()),
             "reasoning": (str, OutputField(desc="what is known, and the next step")),
-            "code": (Code, OutputField()),
+            "code": (Code, OutputField(desc=f"runs in {place}")),
         }
-        return make_signature(fields, instructions)
+        names = ", ".join(f"`{field.name}`" for field in spec.inputs)
+        return make_signature(
+            fields,
+            f"{spec.instructions}\n\n"
+            f"The inputs ({names}) are `variables` of a Python session. Work in turns. In each turn, write `code`. It runs, "
+            f"and you get what it printed, at most {most:,} characters, the value of its last expression and its error. "
+            "Variables stay.\nLook at the data first, in small parts. Search, count and compute in Python. Ask about the "
+            "meaning of a text with `llm_query`: put the question and the part of the data in one text. Keep results in "
+            "variables.\n"
+            f"When you have seen and checked the results, call `{submit}` with variables instead of long values.",
+        )
 
     def extraction(self) -> SignatureClass:
         """Return the signature of the extraction: the variables and the log of a session to the outputs of the task."""
@@ -94,18 +107,3 @@ def _free_name(name: str, spec: SignatureSpec) -> str:
     while name in spec.by_name:
         name += "_"
     return name
-
-
-SESSION_INSTRUCTIONS = """{task}
-
-Work in a Python session that keeps its variables. The inputs ({names}) are variables of the session. `variables` describes \
-them and shows their beginning only. In each turn, write `code`. You get what it printed, at most {most:,} characters, and the \
-value of its last expression.
-
-Functions of the session:
-{functions}
-
-Look at the data first, in small parts. Search, count and compute in Python. Use llm_query for the meaning of a text, with the \
-question and the part of the data in one text; at most {calls:,} texts in all. Keep results in variables, and submit variables \
-instead of long values. Call {submit} after you have seen and checked the results.
-The code runs in {capabilities}"""

@@ -17,7 +17,16 @@ from sigwire.lm.base import LanguageModel
 from sigwire.modules.agents.tool_results import short_message
 from sigwire.modules.ask import Ask
 
-__all__ = ["LanguageCalls"]
+__all__ = ["LANGUAGE_FUNCTIONS", "LanguageCalls"]
+
+LANGUAGE_FUNCTIONS: Mapping[str, str] = {
+    "llm_query": (
+        "def llm_query(text: str) -> str\n    Ask a language model about the meaning of a text. It sees this text and nothing "
+        "else. At most {most} texts in all."
+    ),
+    "llm_query_batched": "def llm_query_batched(texts: list[str]) -> list[str]\n    Ask about several texts at once.",
+}
+"""The functions as a model reads them. ``most``: the limit of texts."""
 
 _FOR_THE_CODE = (ContextWindowExceededError, LMContentFilteredError, LMInvalidRequestError)
 """Errors of one text. The others (keys, budgets, a provider that is down) end the program."""

@@ -16,7 +16,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.interpreter import Interpreter
-from sigwire.interpreters.monty import MontyInterpreter
+from sigwire.interpreters.monty import default_interpreter
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.run import Termination
@@ -25,9 +25,9 @@ from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.code.code_run import CodeReply
-from sigwire.modules.code.code_signatures import SESSION_INSTRUCTIONS, SessionSignatures
+from sigwire.modules.code.code_signatures import SessionSignatures
 from sigwire.modules.code.host_tools import HostTools
-from sigwire.modules.code.language_calls import LanguageCalls
+from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCalls
 from sigwire.modules.code.session_run import SessionRun
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.code.tool_signatures import tool_signature
@@ -67,7 +67,7 @@ class RLM(PredictorCalls[P, S]):
     >>> rlm = RLM("log -> cause", sub_lm=FakeLM(["disk"]))
     >>> rlm.set_lm(turns)
     >>> result = rlm(log="ok\\n" * 100_000 + "ERROR no space left on device")
-    >>> result.cause, result.steps[0].results[0].content, max(len(r.messages[-1].text) for r in turns.requests) < 400
+    >>> result.cause, result.steps[0].results[0].content, max(len(r.messages[-1].text) for r in turns.requests) < 1000
     ('disk', '100001 ok', True)
     """
 
@@ -96,28 +96,23 @@ class RLM(PredictorCalls[P, S]):
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
         self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract
-        self.interpreter: Interpreter = interpreter or MontyInterpreter()
+        self.interpreter: Interpreter = interpreter or default_interpreter()
         self.toolbox = Toolbox(tools, max_output=None)
         self._tools = HostTools(self.toolbox)
         self._reader = InputReader(self.signature.spec)
         self._submit = Submit(self.signature.spec, taken={*self._reader.names, *self._tools.by_name})
-        _check_names([*_FUNCTIONS, *self._tools.by_name, *self._reader.names])
+        _check_names([*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names])
         self._signatures = made = SessionSignatures(self.signature)
-        self.generate_action: Predict[..., Any] = self._predict_class(made.turn(self._instructions()), **config)
+        self._listing = self._functions()
+        turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
+        self.generate_action: Predict[..., Any] = self._predict_class(turn, **config)
         self.extract: Predict[..., Any] = self._predict_class(made.extraction(), **config)
 
-    def _instructions(self) -> str:
+    def _functions(self) -> str:
+        """Return the functions of the session for the model: an input of a run, so that optimized instructions keep it."""
+        asking = [text.format(most=self.max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
         tools = [tool_signature(name, tool) for name, tool in self._tools.by_name.items()]
-        functions = [*_FUNCTIONS.values(), *tools, tool_signature(self._submit.name, self._submit.tool)]
-        return SESSION_INSTRUCTIONS.format(
-            task=self.signature.spec.instructions,
-            names=", ".join(f"`{field.name}`" for field in self.signature.spec.inputs),
-            most=self.max_output_chars,
-            functions="\n".join(functions),
-            calls=self.max_llm_calls,
-            submit=self._submit.name,
-            capabilities=self.interpreter.capabilities,
-        )
+        return "\n".join([*asking, *tools, tool_signature(self._submit.name, self._submit.tool)])
 
     # --- the loop ------------------------------------------------------------------------------------
 
@@ -154,7 +149,7 @@ class RLM(PredictorCalls[P, S]):
         run.add_names(LanguageCalls(lm, self.max_llm_calls, self.parallel, run.attempts).functions)
         described = {field.name: field.description for field in self.signature.spec.inputs}
         run.described = describe_variables(variables, described)
-        run.history = History([Turn({"variables": run.described})])
+        run.history = History([Turn({"functions": self._listing, "variables": run.described})])
         return run
 
     def _limits(self) -> CodeLimits:
@@ -225,12 +220,6 @@ class RLM(PredictorCalls[P, S]):
             steps=tuple(run.steps),
             history=run.history,
         )
-
-
-_FUNCTIONS: Mapping[str, str] = {
-    "llm_query": "def llm_query(text: str) -> str\n    Ask a language model. It sees this text and nothing else.",
-    "llm_query_batched": "def llm_query_batched(texts: list[str]) -> list[str]\n    Ask about several texts at once: faster.",
-}
 
 
 def _check_limits(limits: Mapping[str, int]) -> None:
