@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sigwire import FakeLM, Journal, Tool
+from sigwire import FakeLM, Journal, Predict, Tool
 from sigwire.modules.code.rlm import RLM
 
 __all__ = ["REQUESTS", "RESULT", "reading_program", "recorded"]
@@ -97,7 +97,17 @@ def fork_life(folder: Path, mode: str, kill_at: int = 0) -> bool:
     return os.WIFSIGNALED(status)
 
 
+def load() -> None:
+    """Load what a life needs, except an interpreter's processes, which a fork must not inherit."""
+    import pydantic_monty  # noqa: F401
+
+    reading_program(str, str).generate_action(functions="", variables="")
+    with tempfile.TemporaryDirectory() as name, Journal(Path(name) / "runs.sqlite3") as journal:
+        journal.run(Predict("log -> text", lm=FakeLM([{"text": ""}])), "one", log="")
+
+
 def main() -> None:
+    load()
     for number in range(1, len(REQUESTS) + 1):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
