@@ -165,6 +165,7 @@ NO_OPTIONS = {
 NEEDED: dict[str, tuple[object, ...]] = {
     "LM": ("openai/gpt-4.1",), "Predict": ("q -> a",), "ChainOfThought": ("q -> a",), "ReAct": ("q -> a",), "Tool": (len,),
     "Embedder": ("offline/lexical",), "MultiChainComparison": ("q -> a",),
+    "CodeAct": ("q -> a",), "ProgramOfThought": ("q -> a",), "RLM": ("q -> a",),
 }  # fmt: skip
 EXEMPT = {name for names in NO_OPTIONS.values() for name in names.split()}
 CONSTRUCTORS = [

@@ -101,7 +101,7 @@ def load() -> None:
     """Load what a life needs, except an interpreter's processes, which a fork must not inherit."""
     import pydantic_monty  # noqa: F401
 
-    reading_program(str, str).generate_action(functions="", variables="")
+    reading_program(lambda text: None, lambda: None).generate_action(functions="", variables="")
     with tempfile.TemporaryDirectory() as name, Journal(Path(name) / "runs.sqlite3") as journal:
         journal.run(Predict("log -> text", lm=FakeLM([{"text": ""}])), "one", log="")
 
