@@ -44,7 +44,7 @@ class CodeReply:
 
 
 class CodeRun:
-    """The runs of code of one call: ``steps`` and ``attempts`` so far, and the outputs that code submitted.
+    """The runs of code of one call: its ``steps``, its ``attempts``, and the outputs that code submitted.
 
     ``names``: host functions and constants of every run of code. ``variables`` are set once, and again when they are lost.
     """
