@@ -97,7 +97,7 @@ class _Call:
     """A call that the code waits for, and where its result goes."""
 
     call: HostCall
-    reply: SimpleQueue[Any] = field(default_factory=SimpleQueue)
+    reply: SimpleQueue[object] = field(default_factory=lambda: SimpleQueue[object]())
 
 
 class _ForeignSession:

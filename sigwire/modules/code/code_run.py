@@ -82,11 +82,14 @@ class CodeRun:
         place = event_path_of(self._module) if is_streamed() else None
         done: list[ToolRun] = []
         recorder = done if place is None else EmittingRecorder(done, place)
-        functions = {} if self._tools is None else self._tools.functions(recorder, call.id)
-        variables = {} if self._has_variables else self._variables
+        names = {**self._names}
+        if self._tools is not None:
+            names.update(self._tools.functions(recorder, call.id))
+        if not self._has_variables:
+            names.update(self._variables)
         started = time.perf_counter()
         try:
-            result: CodeResult = yield from self._session.steps(code, {**self._names, **functions, **variables})
+            result: CodeResult = yield from self._session.steps(code, names)
         except BaseException:
             self._add_step(thought, call, done, ToolResult(call.id, call.name, _INTERRUPTED, True), started)
             raise
