@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
@@ -33,9 +33,10 @@ _FOR_THE_CODE = (ContextWindowExceededError, LMContentFilteredError, LMInvalidRe
 
 
 class LanguageCalls:
-    """The calls of one run: at most ``most`` texts, ``parallel`` at once. ``attempts`` are the requests that were made."""
+    """The calls of one run: at most ``most`` texts, ``parallel`` at once. ``lm`` returns the model;
+    requests are added to ``attempts``."""
 
-    def __init__(self, lm: LanguageModel, most: int, parallel: int, attempts: list[Attempt]) -> None:
+    def __init__(self, lm: Callable[[], LanguageModel], most: int, parallel: int, attempts: list[Attempt]) -> None:
         self._lm, self._most, self._parallel, self._attempts = lm, most, parallel, attempts
         self._used = 0
 
@@ -86,7 +87,8 @@ class LanguageCalls:
             return f"[ERROR] {short_message(error)}"
 
     def _ask(self, text: str) -> Steps[JsonValue]:
-        response: Response = yield performed(Ask(self._lm, Request((Message.user(text),))))
+        lm = self._lm()
+        response: Response = yield performed(Ask(lm, Request((Message.user(text),))))
         if response.attempts or response.cache != "hit":
-            self._attempts.extend(response.attempts or (Attempt("ask", self._lm.model, response.usage),))
+            self._attempts.extend(response.attempts or (Attempt("ask", lm.model, response.usage),))
         return response.choices[0].text if response.choices else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -32,9 +33,10 @@ class ProgramOfThought(PredictorCalls[P, S]):
 
     The program runs in ``interpreter`` (default: ``MontyInterpreter()``) with the inputs as variables, and ends with
     ``submit(...)``, whose values are checked against the outputs. An error is sent back, with the code, for another program:
-    at most ``max_iters`` programs. If a program prints its result and submits nothing, one more request reads the outputs from
-    it. ``config`` are request options. The result has the outputs and ``steps``, one for each program: ``steps[-1].calls[0]``
-    has the code. Attributes for optimizers: ``code_generate``, ``code_regenerate``, ``generate_output``.
+    at most ``max_iters`` programs. If a program prints or assigns its result and submits nothing, one more request reads the
+    outputs from it. ``config`` are request options. The result has the outputs and ``steps``, one for each program:
+    ``steps[-1].calls[0]`` has the code. Attributes for optimizers: ``code_generate``, ``code_regenerate``,
+    ``generate_output``.
 
     Raises ``AgentStopped`` (with ``steps``) if the last program fails, ``ConfigurationError`` without the extra ``code`` and
     without an interpreter, ``InputError`` for inputs without a JSON form. Program-aided answers: https://arxiv.org/abs/2211.12588
@@ -99,7 +101,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
             if reply.code is None:
                 problem = reply.thought
                 continue
-            code = reply.code
+            code = _with_value(reply.code)
             result = yield from run.execute(code, reply.thought)
             if run.outputs is not None:
                 return run.result(self.signature, run.outputs)
@@ -130,3 +132,12 @@ class ProgramOfThought(PredictorCalls[P, S]):
         run.prediction = prediction
         run.attempts.extend(meta_of(prediction).attempts)
         return run.result(self.signature, prediction.__dict__)
+
+
+def _with_value(code: str) -> str:
+    """Return code whose value is that of its last line, if this line assigns a name: models end programs in this way."""
+    found = _ASSIGNMENT.match(code.rstrip().rpartition("\n")[2])
+    return f"{code}\n{found[1]}" if found else code
+
+
+_ASSIGNMENT = re.compile(r"([^\W\d]\w*)\s*=(?!=)")

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonValue
+from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.code_limits import CodeLimits
@@ -24,6 +25,7 @@ from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config, resolve_lm
+from sigwire.modules.calling import called_steps
 from sigwire.modules.code.code_run import CodeReply
 from sigwire.modules.code.code_signatures import SessionSignatures
 from sigwire.modules.code.host_tools import HostTools
@@ -108,6 +110,11 @@ class RLM(PredictorCalls[P, S]):
         self.generate_action: Predict[..., Any] = self._predict_class(turn, **config)
         self.extract: Predict[..., Any] = self._predict_class(made.extraction(), **config)
 
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """The tools by name."""
+        return dict(self.toolbox.tools)
+
     def _functions(self) -> str:
         """Return the functions of the session for the model: an input of a run, so that optimized instructions keep it."""
         asking = [text.format(most=self.max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
@@ -145,12 +152,16 @@ class RLM(PredictorCalls[P, S]):
             tools=self._tools,
             most=self.max_output_chars,
         )
-        lm = resolve_lm(self.generate_action.lm if self.sub_lm is None else self.sub_lm, type(self).__name__)
-        run.add_names(LanguageCalls(lm, self.max_llm_calls, self.parallel, run.attempts).functions)
+        run.add_names(LanguageCalls(self._asked_lm, self.max_llm_calls, self.parallel, run.attempts).functions)
         described = {field.name: field.description for field in self.signature.spec.inputs}
         run.described = describe_variables(variables, described)
         run.history = History([Turn({"functions": self._listing, "variables": run.described})])
         return run
+
+    def _asked_lm(self) -> LanguageModel:
+        """Return the model that code asks."""
+        own = getattr(self.generate_action, "lm", None) if self.sub_lm is None else self.sub_lm
+        return resolve_lm(own, type(self).__name__)
 
     def _limits(self) -> CodeLimits:
         limits = self.interpreter.limits
@@ -188,7 +199,7 @@ class RLM(PredictorCalls[P, S]):
         """Ask for the code of a turn. If the conversation is too long, remove old results and ask again."""
         while True:
             try:
-                reply = yield from run.ask(self.generate_action.call_steps(history=run.history), "code")
+                reply = yield from run.ask(called_steps(self.generate_action, (), {"history": run.history}), "code")
             except ContextWindowExceededError as error:
                 run.attempts.extend(error.attempts)
                 if not run.remove_old_results():
@@ -203,7 +214,7 @@ class RLM(PredictorCalls[P, S]):
             raise self._stopped_error(run, end, "extract=True would get them with one more request") from end.cause
         log = {self._signatures.variables: run.described, self._signatures.log: run.log()}
         try:
-            prediction = yield from self.extract.call_steps(**log)
+            prediction = yield from called_steps(self.extract, (), log)
         except ModelError as error:
             run.attempts.extend(error.attempts)
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error

@@ -29,7 +29,6 @@ from tests.modules.code.driving import MODES, called, events
 
 RIGHT = {"reasoning": "Add.", "generated_code": "```python\nsubmit(answer=sum(range(limit)))\n```"}
 WRONG = {"reasoning": "Guess.", "generated_code": "submit(answer=limit / 0)"}
-PRINTED = {"reasoning": "Show.", "generated_code": "print('the sum is', sum(range(limit)))"}
 
 
 def thinker(*answers: Any, max_iters: int = 3, **options: Any) -> tuple[Any, FakeLM]:
@@ -71,7 +70,7 @@ def test_failed_program_is_sent_back_with_its_error(mode: str) -> None:
         ({"reasoning": "r", "generated_code": "submit(answer='ten')"}, "answer: should be a valid integer"),
         ({"reasoning": "r", "generated_code": "submit(total=1)"}, "total: not an output field"),
         ({"reasoning": "r", "generated_code": "submit(1, 2)"}, "takes 1 values at most"),
-        ({"reasoning": "r", "generated_code": "x = 1"}, "did not call submit"),
+        ({"reasoning": "r", "generated_code": "pass"}, "did not call submit"),
         ({"reasoning": "r", "generated_code": "import os\nos.system('ls')"}, "Error"),
         ({"reasoning": "r", "generated_code": "for"}, "SyntaxError"),
         ("I would rather answer: 45.", "there is no closed block of Python"),
@@ -88,10 +87,11 @@ def test_reply_without_fields_is_run_if_it_has_one_block() -> None:
     assert ask(program).answer == 10
 
 
-def test_printed_result_is_read_by_one_more_request() -> None:
-    program, lm = thinker(PRINTED, {"reasoning": "It says so.", "answer": 45})
+@pytest.mark.parametrize("code", ["print('the sum is', sum(range(limit)))", "text = f'the sum is {sum(range(limit))}'"])
+def test_printed_or_assigned_result_is_read_by_one_more_request(code: str) -> None:
+    program, lm = thinker({"reasoning": "Show.", "generated_code": code}, {"reasoning": "It says so.", "answer": 45})
     result = ask(program)
-    assert (result.answer, result.steps[0].results[0].text) == (45, "the sum is 45")
+    assert (result.answer, result.steps[0].results[0].text.strip("'")) == (45, "the sum is 45")
     assert "the sum is 45" in lm.requests[1].messages[-1].text
 
 

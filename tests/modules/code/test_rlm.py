@@ -169,6 +169,14 @@ def test_code_asks_the_model_of_the_module_by_default() -> None:
         assert program(log="").cause == "because"
 
 
+def test_run_needs_no_model_beside_functions_in_place_of_its_predictors() -> None:
+    program: Any = RLM("log -> cause, lines: int", tools=[len], max_iters=1)
+    program.generate_action = lambda **inputs: sigwire.Prediction(reasoning="r", code="log + '!'")
+    program.extract = lambda **inputs: sigwire.Prediction(cause=inputs["session"][-2:-1], lines=0)
+    assert program(log="disk").cause == "!"
+    assert list(program.tools) == ["len"]
+
+
 def test_invalid_outputs_are_sent_back() -> None:
     program, lm, _ = reader(turn("submit(cause=1)"), turn("submit(cause='x', lines=7)"))
     assert program(log="").lines == 7
