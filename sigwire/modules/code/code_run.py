@@ -98,7 +98,7 @@ class CodeRun:
         shown = ToolResult(call.id, call.name, text, bool(result.error))
         self._add_step(thought, call, done, shown, started)
         if place is not None:
-            yield Emit(tool_done(ToolRun(call, shown, shown), place))
+            yield Emit(tool_done(ToolRun(call, shown, shown), place), *self._submit.events(place))
         return result
 
     def _add_step(self, thought: str, call: ToolCall, done: list[ToolRun], shown: ToolResult, started: float) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sigwire.adapters.field_events import FieldEvents
+from sigwire.adapters.streaming.text_fields import emit_value
+from sigwire.core.events import ProgramEvent
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.steps import Steps
 from sigwire.interpreters.host_calls import EndCode, HostCallError
 from sigwire.modules.agents.submit import Submit
+from sigwire.modules.program_stream import EventPath
 
 __all__ = ["SubmitFunction"]
 
@@ -29,3 +35,10 @@ class SubmitFunction:
         self.outputs = submission.outputs
         raise EndCode(arguments)
         yield
+
+    def events(self, place: EventPath) -> Sequence[ProgramEvent]:
+        """Return the submitted outputs as events of fields."""
+        made = FieldEvents(*place)
+        for name, value in (self.outputs or {}).items():
+            emit_value(self._submit.codecs[name], value, made)
+        return made.take()

@@ -18,6 +18,8 @@ from sigwire import (
     ConfigurationError,
     ContextWindowExceededError,
     FakeLM,
+    FieldDelta,
+    FieldPartial,
     InputError,
     ToolDone,
     Usage,
@@ -252,6 +254,10 @@ def test_stream_has_the_queries_and_results_of_each_turn(mode: str) -> None:
     assert [event.model for event in seen if isinstance(event, AskStart)] == ["fake", "sub", "fake"]
     done = [(event.result.name, event.turn, event.path) for event in seen if isinstance(event, ToolDone)]
     assert done == [("grep", 0, "self"), ("python", 0, "self"), ("python", 1, "self")]
+    outputs = [event for event in seen if isinstance(event, FieldDelta | FieldPartial) and event.path == "self"]
+    assert outputs == [
+        FieldDelta("cause", "x", path="self", turn=1), FieldPartial("lines", 1, path="self", turn=1),
+    ]  # fmt: skip
 
 
 def test_tools_are_functions_of_the_session() -> None:
