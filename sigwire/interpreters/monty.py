@@ -57,7 +57,7 @@ class MontyInterpreter(ChecksKeywords):
                 'Run pip install "sigwire[code]", or pass another interpreter.'
             )
         self.limits = limits or CodeLimits()
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock = threading.Lock()
         self._pool: Monty | None = None
         self._end: finalize[[Monty, int], MontyInterpreter] | None = None
 
@@ -91,13 +91,18 @@ class MontyInterpreter(ChecksKeywords):
 
     def _open_pool(self) -> Monty:
         with self._lock:
-            if self._pool is None or self._process != os.getpid():
+            if self._pool is None or _users[0] != os.getpid():
                 from pydantic_monty import Monty
 
-                pool = Monty(min_processes=0, max_processes=_MOST_WORKERS, checkout_timeout=_WAIT_SECONDS)
-                pool.__enter__()
-                self._pool, self._process = pool, os.getpid()
-                self._end = finalize(self, _close_pool, pool, self._process)  # also at the end of the program
+                if _users and _users[0] != os.getpid():  # Monty's threads do not exist there: it would wait for ever
+                    raise ConfigurationError(
+                        "Monty cannot run in a process that was forked after code had run (starting code). Start it with "
+                        'multiprocessing.get_context("spawn"), or fork before the first code.'
+                    )
+                _users.append(os.getpid())
+                self._pool = Monty(min_processes=0, max_processes=_MOST_WORKERS, checkout_timeout=_WAIT_SECONDS)
+                self._pool.__enter__()
+                self._end = finalize(self, _close_pool, self._pool, os.getpid())  # also at the end of the program
             return self._pool
 
     def _start_worker(self, limits: CodeLimits, now: datetime) -> CodeWorker:
@@ -117,6 +122,9 @@ class MontyInterpreter(ChecksKeywords):
                 f"No free process for {_WAIT_SECONDS:g} seconds: {_MOST_WORKERS} sessions run (starting code). Run fewer."
             ) from error
         return _MontyWorker(session, limits)
+
+
+_users: list[int] = []  # the process that has Monty's threads
 
 
 @cache
