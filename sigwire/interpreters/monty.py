@@ -47,7 +47,8 @@ class MontyInterpreter(ChecksKeywords):
 
     capabilities = (
         "Python with base64, bisect, collections, copy, csv, dataclasses, datetime, decimal, functools, hashlib, itertools, "
-        "json, math, random, re, time, tomllib, typing, unicodedata; no other packages, no files, network or processes."
+        "json, math, random, re, time, tomllib, typing, unicodedata; no other packages, no files, network or processes. "
+        "Given functions can be called in loops and comprehensions, but not by map, sorted or max."
     )
 
     def __init__(self, limits: CodeLimits | None = None) -> None:
