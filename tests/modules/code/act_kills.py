@@ -21,7 +21,7 @@ from tests.modules.code.lives import write
 __all__ = ["CALLS", "CHAINS"]
 
 CHAINS = (("sync", 2), ("async", 3), ("stream", 2), ("astream", 3))
-"""Of each chain the mode, and the moment of the kill: 2 is after the effect of the next call, 3 before that of the one after."""
+"""The mode of each chain and the moment of its kills: 2 is after the effect of a call, 3 before that of the next call."""
 CALLS = [*range(8), *range(13, 18)]
 CODE = (
     "import random\nkept = [n for n in range(8) if reserve(n) > 2]\nprint(kept, random.random())",
@@ -74,7 +74,9 @@ def live(folder: Path, mode: str, kill_at: int) -> None:
             except ApprovalNeeded as error:
                 done = lines(folder / "calls")
                 n = error.pending[0].arguments["n"]
-                journal.decide("order-1042", {call.id: {"result": n} if n in done else "rerun" for call in error.pending})
+                journal.decide(
+                    "order-1042", {call.id: {"result": n} if n in done else "rerun" for call in error.pending}
+                )
     values = [call.content for step in result.steps for call in step.results]
     (folder / "result").write_text(json.dumps([result.answer, values]))
 

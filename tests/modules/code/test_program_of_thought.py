@@ -122,7 +122,9 @@ def test_streamed_program_emits_its_code_and_results() -> None:
     program, _ = thinker(WRONG, RIGHT)
     seen = events("stream", program, question="The sum?", limit=10)
     assert [event.result.is_error for event in seen if isinstance(event, ToolDone)] == [True, False]
-    assert [event.field for event in seen if isinstance(event, FieldEnd)] == ["reasoning", "generated_code"] * 2 + ["answer"]
+    assert [event.field for event in seen if isinstance(event, FieldEnd)] == ["reasoning", "generated_code"] * 2 + [
+        "answer"
+    ]
 
 
 def test_errors_of_the_provider_and_of_budgets_end_the_run() -> None:
