@@ -31,7 +31,7 @@ __all__ = ["CodeReply", "CodeRun", "result_text"]
 _UNREADABLE = (AdapterParseError, EmptyResponse, OutputTruncated)
 _INTERRUPTED = "The code was interrupted. Its calls may or may not have taken effect."
 _NO_OUTPUT = "(The code printed nothing. Print what you need to see.)"
-_CUT = "... ({} more characters)"
+_CUT = "\n... ({} more characters)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +167,15 @@ class CodeRun:
 def result_text(result: CodeResult, most: int = 10_000) -> str:
     """Return the result as a model sees it: the output, the value of the last expression, the error.
 
+    Output and value have at most ``most`` characters together.
+
     >>> result_text(CodeResult(6, "n = 3\\n"))
     'n = 3\\n6'
     >>> result_text(CodeResult(["a" * 50], error="ValueError: no"), 20)
     "['aaaaaaaaaaaaaaaaaa\\n... (34 more characters)\\nValueError: no"
     """
     shown = "" if result.value is None else repr(result.value)
-    if len(shown) > most:
-        shown = f"{shown[:most]}\n{_CUT.format(len(shown) - most)}"
+    room = max(most - len(result.output), 0)
+    if len(shown) > room:
+        shown = f"{shown[:room]}{_CUT.format(len(shown) - room)}"
     return "\n".join(text for text in (result.output.rstrip("\n"), shown, result.error) if text) or _NO_OUTPUT

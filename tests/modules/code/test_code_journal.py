@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sigwire import Journal
+from sigwire import FakeLM, Journal, ProgramOfThought
 from sigwire.errors import LMServerError
 from tests.modules.code.lives import REQUESTS, RESULT, reading_program, recorded
 
@@ -54,3 +55,19 @@ def test_killed_run_goes_on_without_asking_twice(mode: str) -> None:
     assert done.returncode == 0, done.stderr
     lives = [json.loads(line) for line in done.stdout.splitlines()]
     assert lives == [[True, True, REQUESTS, ["run"], RESULT]] * len(REQUESTS)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "stream"])
+def test_failed_program_of_thought_goes_on_with_its_repair(mode: str, tmp_path: Path) -> None:
+    answers: list[Any] = [
+        {"reasoning": "r", "generated_code": "submit(text=log / 0, size=1)"},
+        LMServerError("down"),
+        {"reasoning": "r", "generated_code": "submit(text=log.upper(), size=len(log))"},
+    ]
+    program: Any = ProgramOfThought("log -> text, size: int")
+    program.set_lm(lm := FakeLM(answers))
+    with Journal(tmp_path / "runs.sqlite3") as journal:
+        with pytest.raises(LMServerError):
+            recorded(mode, journal, program)
+        assert recorded(mode, journal, program) == {"text": "ABC", "size": 3}
+    assert len(lm.requests) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import pickle
 from typing import Any
@@ -301,3 +302,24 @@ def test_copies_share_the_interpreter_and_can_be_pickled() -> None:
     program.sub_lm = None
     assert copy.deepcopy(program).interpreter is program.interpreter
     assert pickle.loads(pickle.dumps(program)).max_llm_calls == 50
+
+
+def test_closed_stream_ends_the_run_with_its_steps() -> None:
+    program, lm, _ = reader(*TURNS, answers=["the disk"])
+    stream = program.stream(log=LOG)
+    next(event for event in stream if isinstance(event, ToolDone))
+    stream.close()
+    run = AgentRun.of(stream.error)
+    assert (run.termination_reason, len(run.steps), len(lm.requests)) == ("cancelled", 1, 1)
+    assert run.history.messages[-1] is not None
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_runs_at_once_have_sessions_of_their_own(mode: str) -> None:
+    def answer(request: Any) -> Any:
+        return turn("mine = log") if len(request.messages) == 2 else turn("submit(cause=mine, lines=len(log))")
+
+    program = RLM("log -> cause, lines: int", lm=FakeLM(answer))
+    logs = [{"log": "x" * number} for number in range(6)]
+    results = program.batch(logs) if mode == "sync" else asyncio.run(program.abatch(logs))
+    assert [result.cause for result in results] == [given["log"] for given in logs]
