@@ -252,11 +252,12 @@ _NAMES_BY_MODULE = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _DSPY_ONLY = frozenset(
-    "BAMLAdapter BaseModule Citations CodeInterpreter DSPyError Document DummyLM LMAuthError LMConfigurationError "
-    "LMNotConfiguredError LMProviderError LMStreamAssemblyError LMUnsupportedFeatureError PythonInterpreter ReActV2 Retrieve "
-    "SendStream SignatureMeta StatusMessage StatusMessageProvider StreamListener StreamResponse Teleprompter ToolCallResults "
-    "Type apply_sync_streaming asyncify clients experimental infer_prefix load_settings predict primitives retrievers "
-    "streamify streaming streaming_response sync_send_to_stream syncify teleprompt utils with_callbacks".split()
+    "BAMLAdapter BaseModule Citations CodeExecutionError CodeInterpreter CodeInterpreterError DSPyError Document DummyLM "
+    "FinalOutput LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "
+    "LMUnsupportedFeatureError LocalInterpreter PythonInterpreter ReActV2 Retrieve SendStream SignatureMeta StatusMessage "
+    "StatusMessageProvider StreamListener StreamResponse Teleprompter ToolCallResults Type apply_sync_streaming asyncify "
+    "clients experimental infer_prefix load_settings predict primitives retrievers streamify streaming streaming_response "
+    "sync_send_to_stream syncify teleprompt utils with_callbacks".split()
 )
 
 

@@ -148,6 +148,18 @@ def test_own_interpreter_of_the_caller_stays_open() -> None:
     act = dspy.CodeAct("n: int -> answer: int", tools=[double])
     act.set_lm(FakeLM([{"reasoning": "r", "code": "submit(answer=double(seen))"}]))
     assert act(own, n=1).answer == 8
+    reader: Any = dspy.RLM("context -> answer: int", max_iters=2)
+    reader.generate_action = lambda **inputs: dspy.Prediction(reasoning="r", code="```python\nSUBMIT(answer=seen)\n```")
+    assert reader.forward(own, context="c").answer == 4
+    assert own.is_open
+
+
+def test_rlm_extracts_outputs_after_its_last_turn() -> None:
+    reader: Any = dspy.RLM("context -> answer", max_iters=2)
+    with dspy.context(lm=dspy.DummyLM([{"reasoning": "r", "code": "print(1)"}] * 2 + [{"answer": "x"}])):
+        result = reader(context="c")
+    assert (result.answer, result.final_reasoning) == ("x", "Extract forced final output")
+    assert [row["output"] for row in result.trajectory] == ["1", "1"]
 
 
 @pytest.mark.parametrize("mode", MODES)

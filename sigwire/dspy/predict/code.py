@@ -1,7 +1,7 @@
 """DSPy's modules whose model writes code: ``CodeAct``, ``ProgramOfThought``, ``RLM`` with DSPy's arguments and results.
 
 ``interpreter_factory`` makes an interpreter of DSPy's protocol for each call; without one, code runs in Monty. An interpreter
-that is the first argument of a call of ``CodeAct`` or ``ProgramOfThought`` belongs to the caller and stays open.
+that is the first argument of a call belongs to the caller and stays open.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class RLM(Module, rlm.RLM[..., Any]):
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run."""
-        result = yield from super().steps(*args, **inputs)
+        result = yield from _with_given(super().steps, args, inputs)
         rows = [
             {
                 "reasoning": step.thought,
@@ -135,7 +135,9 @@ class RLM(Module, rlm.RLM[..., Any]):
             for step in AgentRun.of(result).steps
             if step.calls
         ]
-        result["trajectory"], result["final_reasoning"] = rows, rows[-1]["reasoning"] if rows else ""
+        result["trajectory"] = rows
+        is_submitted = AgentRun.of(result).termination_reason == "submit"
+        result["final_reasoning"] = rows[-1]["reasoning"] if is_submitted else "Extract forced final output"
         return result
 
 

@@ -10,14 +10,17 @@ from sigwire.dspy.primitives.interpreters import (
     CodeInterpreter,
     CodeInterpreterError,
     FinalOutput,
+    LocalInterpreter,
     PythonInterpreter,
 )
 
 __all__ = [
     "BaseModule", "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "Completions", "Example", "FinalOutput",
-    "Module", "Prediction", "PythonInterpreter",
+    "LocalInterpreter", "Module", "Prediction", "PythonInterpreter",
 ]  # fmt: skip
 
 BaseModule = Module
 
-add_paths(__name__, "base_module code_interpreter example module prediction program python_interpreter")
+add_paths(
+    __name__, "base_module code_interpreter example local_interpreter module prediction program python_interpreter"
+)

@@ -15,10 +15,13 @@ from sigwire.errors import SigwireError
 from sigwire.interpreters.host_calls import EndCode, HostCallError, HostFunction, as_json
 from sigwire.interpreters.interpreter import CodeSession, HostNames
 from sigwire.interpreters.monty import MontyInterpreter, default_interpreter
+from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 from sigwire.modules.agents.tool_results import short_message
 from sigwire.modules.calling import called_steps
 
-__all__ = ["CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "FinalOutput", "PythonInterpreter"]
+__all__ = [
+    "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "FinalOutput", "LocalInterpreter", "PythonInterpreter",
+]  # fmt: skip
 
 
 class CodeInterpreterError(SigwireError, RuntimeError):
@@ -75,7 +78,7 @@ class PythonInterpreter:
     ) -> None:
         self.tools: dict[str, Callable[..., Any]] = dict(tools or {})
         self.output_fields = output_fields
-        self._session: CodeSession | None = default_interpreter().session()
+        self._session: CodeSession | None = self._start()
 
     def start(self) -> None:
         """Do nothing: the first code starts the session."""
@@ -109,6 +112,10 @@ class PythonInterpreter:
     def __exit__(self, *error: object) -> None:
         self.shutdown()
 
+    @staticmethod
+    def _start() -> CodeSession:
+        return default_interpreter().session()
+
     def _submit(self, submitted: list[JsonValue]) -> HostFunction:
         names = [field["name"] for field in self.output_fields or ({"name": "output"},)]
 
@@ -118,6 +125,21 @@ class PythonInterpreter:
             yield
 
         return submit
+
+
+class LocalInterpreter(PythonInterpreter):
+    """``PythonInterpreter`` in a process of CPython, for trusted code: it is no sandbox. See ``sigwire.SubprocessInterpreter``.
+
+    >>> with LocalInterpreter() as interpreter:
+    ...     interpreter.execute("import os\\nos.path.basename('/a/b')")
+    'b'
+    """
+
+    execution_instructions = SubprocessInterpreter.capabilities
+
+    @staticmethod
+    def _start() -> CodeSession:
+        return SubprocessInterpreter().session()
 
 
 def _host_function(tool: Callable[..., Any]) -> HostFunction:
