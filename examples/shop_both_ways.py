@@ -208,7 +208,7 @@ def cost_of(agent: ReAct[..., Any], script: Callable[[Request], Answer], task: T
     return Cost(len(lm.requests), tokens, result.answer == expected)
 
 
-WAYS = ("ReAct", "CodeAct, one turn", "CodeAct, two turns")
+COLUMNS = ("ReAct", "CodeAct, one turn", "CodeAct, two turns")
 
 
 def measured() -> list[tuple[Task, list[Cost]]]:
@@ -228,11 +228,11 @@ def measured() -> list[tuple[Task, list[Cost]]]:
 
 def table(rows: Sequence[tuple[Task, Sequence[Cost]]]) -> str:
     """Return requests and tokens as a markdown table."""
-    lines = [f"| requests · tokens | {' | '.join(WAYS)} |", "|---" * (len(WAYS) + 1) + "|"]
+    lines = [f"| requests · tokens | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
     for task, costs in rows:
         lines.append(" | ".join([f"| {task.name}", *(f"{cost.requests} · {cost.tokens:,}" for cost in costs)]) + " |")
     sums = [
-        (sum(costs[way].requests for _, costs in rows), sum(costs[way].tokens for _, costs in rows)) for way in range(3)
+        (sum(costs[at].requests for _, costs in rows), sum(costs[at].tokens for _, costs in rows)) for at in range(3)
     ]
     lines.append(" | ".join(["| all", *(f"{requests} · {tokens:,}" for requests, tokens in sums)]) + " |")
     return "\n".join(lines)
