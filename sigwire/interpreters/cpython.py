@@ -1,4 +1,4 @@
-"""The program of ``SubprocessInterpreter``: runs code and speaks JSON lines with the process that started it.
+"""The program of ``SubprocessInterpreter``: runs code, and exchanges JSON lines with the process that started it.
 
 This file is run by the interpreter of the code, never imported; it uses the standard library only. The first line of its input
 has the limits. A message in: ``code``, or the ``value`` or ``error`` of a host call. A message out: a ``call``, printed
@@ -19,7 +19,7 @@ import sys
 import traceback
 from typing import Any
 
-__all__: list[str] = []
+__all__ = ["main"]
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _MOST_FILE_BYTES, _OWN_MEMORY = 16 * 2**20, 64 * 2**20
@@ -72,10 +72,10 @@ class _Paused:
     """Inside the block the code waits for the host, and its time does not count."""
 
     def __enter__(self) -> None:
-        self._left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+        self._remaining, _ = signal.setitimer(signal.ITIMER_REAL, 0)
 
     def __exit__(self, *error: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, self._left)
+        signal.setitimer(signal.ITIMER_REAL, self._remaining)
 
 
 def _as_list(value: Any) -> list[object]:
@@ -169,6 +169,7 @@ def _shown(error: BaseException) -> str:
 
 
 def main() -> None:
+    """Serve the process that started this one until it ends."""
     host = _Host()
     start = host.receive()
     random.seed(start["seed"])

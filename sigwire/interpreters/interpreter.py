@@ -23,8 +23,8 @@ class CodeSession(Protocol):
     def steps(self, code: str, names: HostNames) -> Steps[CodeResult]:
         """Return the steps of one run of code. Each host call yields the effects of its function.
 
-        Errors of the code are in the result. After a limit or the end of the process, the variables are lost, and the error
-        says so.
+        Errors of the code are in the result. If a limit or a crash ended the process, the variables are lost: the
+        result has ``is_lost``.
         """
         ...
 
@@ -38,7 +38,7 @@ class Interpreter(Protocol):
 
     @property
     def capabilities(self) -> str:
-        """What code can import and use, as a sentence for a model."""
+        """The modules and rights of code, as a sentence for a model."""
         ...
 
     @property

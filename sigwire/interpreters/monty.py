@@ -17,7 +17,7 @@ from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.host_calls import HostCall, HostReply
 from sigwire.interpreters.interpreter import CodeSession
 from sigwire.interpreters.session import WorkerSession
-from sigwire.interpreters.worker import CodeEnd, CodeWorker, Output
+from sigwire.interpreters.worker import CodeEnd, CodeWorker, PrintedText
 from sigwire.keywords import ChecksKeywords
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class _MontyWorker:
         self._functions: Sequence[str] = ()
 
     def start(
-        self, code: str, functions: Sequence[str], variables: Mapping[str, JsonValue], output: Output
+        self, code: str, functions: Sequence[str], variables: Mapping[str, JsonValue], output: PrintedText
     ) -> HostCall | CodeEnd:
         self._functions = functions
 

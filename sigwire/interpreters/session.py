@@ -10,15 +10,15 @@ from functools import partial
 from time import perf_counter
 from typing import TypeAlias
 
-from sigwire import durable
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.durable import now
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.host_calls import EndCode, HostCall, HostCallError, HostFunction, HostReply, as_json
 from sigwire.interpreters.interpreter import HostNames
-from sigwire.interpreters.worker import CodeEnd, CodeWorker, Output, WorkerStart
+from sigwire.interpreters.worker import CodeEnd, CodeWorker, PrintedText, WorkerStart
 
 __all__ = ["WorkerSession"]
 
@@ -41,19 +41,19 @@ class WorkerSession:
         """Return the steps of one run of code."""
         functions = {name: value for name, value in names.items() if callable(value)}
         variables = {name: value for name, value in names.items() if not callable(value)}
-        output, calls, seconds = Output(self._limits.output), 0, 0.0
+        output, calls, seconds = PrintedText(self._limits.output), 0, 0.0
         # A journal gives the recorded time again, so that repeated code makes the calls that are recorded.
-        now = durable.now() if self._worker is None else None
+        start = now() if self._worker is None else None
         move: _Move = partial(_start_code, code, functions, variables, output)
         try:
             while True:
-                stop, spent = yield self._run_worker(move, now)
+                stop, spent = yield self._run_worker(move, start)
                 seconds += spent
                 if isinstance(stop, CodeEnd):
                     return self._result(stop, output, calls, seconds)
                 calls += 1
                 reply = yield from self._reply(stop, functions, calls)
-                move, now = _resume(reply), None
+                move, start = _resume(reply), None
         except EndCode as end:
             self.close()
             return CodeResult(end.value, output.text, "", calls, seconds)
@@ -70,14 +70,14 @@ class WorkerSession:
             finally:
                 self._in_use.release()
 
-    def _run_worker(self, move: _Move, now: datetime | None) -> FunctionEffect[tuple[HostCall | CodeEnd, float]]:
+    def _run_worker(self, move: _Move, start: datetime | None) -> FunctionEffect[tuple[HostCall | CodeEnd, float]]:
         """Return the effect of a run up to the next stop. With a time, it starts the worker first, which may wait."""
 
         def run() -> tuple[HostCall | CodeEnd, float]:
             try:
                 with self._in_use:
-                    if now is not None:
-                        self._worker = self._start(now)
+                    if start is not None:
+                        self._worker = self._start(start)
                     assert self._worker is not None
                     started = perf_counter()
                     return move(self._worker), perf_counter() - started
@@ -102,7 +102,7 @@ class WorkerSession:
         except HostCallError as error:
             return HostReply(None, error.kind, error.message)
 
-    def _result(self, end: CodeEnd, output: Output, calls: int, seconds: float) -> CodeResult:
+    def _result(self, end: CodeEnd, output: PrintedText, calls: int, seconds: float) -> CodeResult:
         error = end.error
         if end.is_lost:
             self.close()
@@ -111,7 +111,7 @@ class WorkerSession:
 
 
 def _start_code(
-    code: str, functions: HostNames, variables: Mapping[str, JsonValue], output: Output, worker: CodeWorker
+    code: str, functions: HostNames, variables: Mapping[str, JsonValue], output: PrintedText, worker: CodeWorker
 ) -> HostCall | CodeEnd:
     return worker.start(code, list(functions), variables, output)
 

@@ -23,7 +23,7 @@ from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.host_calls import HostCall, HostReply
 from sigwire.interpreters.interpreter import CodeSession
 from sigwire.interpreters.session import WorkerSession
-from sigwire.interpreters.worker import CodeEnd, CodeWorker, Output
+from sigwire.interpreters.worker import CodeEnd, CodeWorker, PrintedText
 from sigwire.keywords import ChecksKeywords
 
 __all__ = ["SubprocessInterpreter"]
@@ -33,10 +33,10 @@ _PROGRAM = Path(__file__).with_name("cpython.py")
 
 
 class SubprocessInterpreter(ChecksKeywords):
-    """Run code in a process of CPython. It is no sandbox: an attacker who controls the code can read the files of the user.
+    """Run code in a process of CPython. It is no sandbox: hostile code can read the files of the user.
 
     The process has an empty environment, an empty directory that is removed at its end, and limits of time and memory. If Linux
-    allows it, the process has neither network nor rights of root. Starting programs and connections is refused; code that
+    allows it, the process has no network and no rights of root. Starting programs and connections is refused; code that
     wants to can work around that. Use it for code that needs packages, of a model and of inputs that you trust, or inside a
     container. ``MontyInterpreter`` is the default of all modules.
 
@@ -60,7 +60,7 @@ class SubprocessInterpreter(ChecksKeywords):
 
     @property
     def capabilities(self) -> str:
-        """What code can import and use, as a sentence for a model."""
+        """The modules and rights of code, as a sentence for a model."""
         return "CPython with the standard library and installed packages; no network, no processes, an empty directory."
 
     def open(self) -> None:
@@ -115,7 +115,7 @@ class _CPythonWorker:
         self._selector = selectors.DefaultSelector()
         self._free = finalize(self, _free, process, self._selector, directory)
         self._selector.register(self._output, selectors.EVENT_READ)
-        self._received, self._printed, self._left = bytearray(), Output(0), limits.seconds
+        self._received, self._printed, self._remaining = bytearray(), PrintedText(0), limits.seconds
         self._send({"seed": now.timestamp(), "memory": limits.memory, "seconds": limits.seconds})
         if isinstance(self._line(monotonic() + _START_SECONDS), CodeEnd):
             self.close()
@@ -124,9 +124,9 @@ class _CPythonWorker:
             )
 
     def start(
-        self, code: str, functions: Sequence[str], variables: Mapping[str, JsonValue], output: Output
+        self, code: str, functions: Sequence[str], variables: Mapping[str, JsonValue], output: PrintedText
     ) -> HostCall | CodeEnd:
-        self._printed, self._left = output, self._limits.seconds
+        self._printed, self._remaining = output, self._limits.seconds
         self._send({"code": code, "functions": list(functions), "variables": dict(variables)})
         return self._next_stop()
 
@@ -144,7 +144,7 @@ class _CPythonWorker:
 
     def _next_stop(self) -> HostCall | CodeEnd:
         """Read messages up to a host call or the end of the code."""
-        deadline = monotonic() + self._left
+        deadline = monotonic() + self._remaining
         while True:
             line = self._line(deadline)
             if isinstance(line, CodeEnd):
@@ -153,7 +153,7 @@ class _CPythonWorker:
             if "text" in message:
                 self._printed.write(message["text"])
             elif "call" in message:
-                self._left = deadline - monotonic()
+                self._remaining = deadline - monotonic()
                 return HostCall(message["call"], tuple(message["args"]), tuple(message["kwargs"].items()))
             else:
                 return CodeEnd(message["end"], message["error"])

@@ -10,7 +10,7 @@ from typing import Protocol
 from sigwire.core.json import JsonValue
 from sigwire.interpreters.host_calls import HostCall, HostReply
 
-__all__ = ["CodeEnd", "CodeWorker", "Output", "WorkerStart"]
+__all__ = ["CodeEnd", "CodeWorker", "PrintedText", "WorkerStart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class CodeEnd:
     is_lost: bool = False
 
 
-class Output:
+class PrintedText:
     """The printed text of a run, up to a number of characters.
 
-    >>> output = Output(5)
+    >>> output = PrintedText(5)
     >>> output.write("hello"), output.write(" world")
     (None, None)
     >>> output.text
@@ -33,13 +33,13 @@ class Output:
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._left, self._kept, self._is_cut = most, most, [""], False
+        self._most, self._remaining, self._kept, self._is_cut = most, most, [""], False
 
     def write(self, text: str) -> None:
-        self._is_cut = self._is_cut or len(text) > self._left
-        if self._left:
-            self._kept.append(text[: self._left])
-            self._left -= len(self._kept[-1])
+        self._is_cut = self._is_cut or len(text) > self._remaining
+        if self._remaining:
+            self._kept.append(text[: self._remaining])
+            self._remaining -= len(self._kept[-1])
 
     @property
     def text(self) -> str:
@@ -52,7 +52,7 @@ class CodeWorker(Protocol):
     """One process with the variables of a session. The methods block; a worker is used by one thread at a time."""
 
     def start(
-        self, code: str, functions: Sequence[str], variables: Mapping[str, JsonValue], output: Output
+        self, code: str, functions: Sequence[str], variables: Mapping[str, JsonValue], output: PrintedText
     ) -> HostCall | CodeEnd:
         """Run code up to its first host call or its end."""
         ...

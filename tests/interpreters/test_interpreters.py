@@ -12,12 +12,11 @@ from time import sleep
 
 import pytest
 
-from sigwire import durable
 from sigwire.core.json import JsonValue
 from sigwire.effects.emitting import stream
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
-from sigwire.interpreters import monty
+from sigwire.interpreters import monty, session
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.host_calls import EndCode, HostCallError
@@ -233,7 +232,7 @@ def test_cancelled_task_does_not_wait_for_its_code() -> None:
 
 
 def test_repeated_session_of_a_recorded_time_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable, "now", lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    monkeypatch.setattr(session, "now", lambda: datetime(2026, 1, 2, tzinfo=UTC))
     for kind in KINDS.values():
         with kind() as interpreter:
             codes = "import random\n[random.random(), sorted({'a', 'b', 'c'}), str({'a', 'b', 'c'})]"
