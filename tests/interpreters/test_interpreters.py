@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from time import sleep
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sigwire.core.json import JsonValue
 from sigwire.effects.emitting import stream
@@ -20,7 +22,7 @@ from sigwire.interpreters import monty, session
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.host_calls import EndCode, HostCallError
-from sigwire.interpreters.interpreter import HostNames, Interpreter
+from sigwire.interpreters.interpreter import CodeSession, HostNames, Interpreter
 from sigwire.interpreters.monty import MontyInterpreter
 from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 
@@ -279,3 +281,30 @@ def test_interpreter_that_is_no_python_is_refused() -> None:
     steps = SubprocessInterpreter(python="/bin/true").session().steps("1", {})
     with pytest.raises(ConfigurationError, match=r"/bin/true does not run cpython\.py"):
         run(steps)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.fixture(scope="module")
+def one_session(interpreter: Interpreter) -> Iterator[CodeSession]:
+    made = interpreter.session()
+    yield made
+    made.close()
+
+
+@pytest.mark.long
+@settings(max_examples=60, deadline=None)
+@given(value=JSON_VALUES)
+def test_json_value_passes_through_code_and_host_unchanged(one_session: CodeSession, value: JsonValue) -> None:
+    def echo(given: JsonValue) -> Steps[JsonValue]:
+        assert given == value
+        return given
+        yield
+
+    result = run(one_session.steps("echo(x)", {"echo": echo, "x": value}))
+    assert (result.value, result.error) == (value, "")
