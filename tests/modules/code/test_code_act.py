@@ -21,6 +21,7 @@ from sigwire import (
     FakeLM,
     History,
     LMServerError,
+    Message,
     RetryTool,
     StateError,
     Tool,
@@ -186,8 +187,9 @@ def test_abort_raises_the_exception_of_a_tool() -> None:
         agent_of(turn("try:\n    no_stock()\nexcept KeyError: pass"), tools=[no_stock], on_tool_error="abort")(
             question="?"
         )
-    history = AgentRun.of(error.value).history
-    assert "interrupted" in history.messages[-1].text
+    last = AgentRun.of(error.value).history.messages[-1]
+    assert isinstance(last, Message)
+    assert "interrupted" in last.text
 
 
 def test_calls_above_max_calls_are_refused_in_a_turn() -> None:
@@ -227,13 +229,25 @@ def test_failed_request_keeps_the_turns_and_closes_the_session() -> None:
     assert agent(history=run.history).total == 4.0
 
 
-def test_closed_stream_cancels_the_code_and_its_history_continues() -> None:
-    agent = agent_of(turn("stock('apples')\nstock('pears')"))
-    stream = agent.stream(question="?")
-    for event in stream:
-        if isinstance(event, ToolDone):
-            break
-    stream.close()
+@pytest.mark.parametrize("mode", ["stream", "astream"])
+def test_closed_stream_runs_no_further_tool(mode: str) -> None:
+    asked: list[str] = []
+    agent = agent_of(turn("look('a')\nlook('b')"), tools=[Tool(lambda item: asked.append(item), "look")])
+
+    async def first_tool() -> None:
+        stream = agent.astream(question="?")
+        async for event in stream:
+            if isinstance(event, ToolDone):
+                break
+        await stream.aclose()
+
+    if mode == "astream":
+        asyncio.run(first_tool())
+    else:
+        stream = agent.stream(question="?")
+        assert any(isinstance(event, ToolDone) for event in stream)
+        stream.close()
+    assert asked == ["a"]
 
 
 def test_budget_limits_the_requests_of_a_run() -> None:
