@@ -27,6 +27,7 @@ from sigwire.modules.agents.react import UNREADABLE, ReAct
 from sigwire.modules.agents.run import EmittingRecorder, RunState, Termination, tool_done
 from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
 from sigwire.modules.answer import meta_of
+from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
 from sigwire.modules.code.code_run import CodeReply, result_text
 from sigwire.modules.code.code_text import fenced_code
@@ -79,6 +80,11 @@ class CodeAct(ReAct[P, S]):
         **config: Any,
     ) -> None:
         config = dict(wrap_secrets(config))
+        check_config(CodeAct, config, config.get("lm"))
+        if refused := [name for name in _OF_REACT if name in config]:
+            raise ConfigurationError(
+                f"CodeAct has no option {refused[0]!r} (making it). Its code makes one call at a time and gets whole results."
+            )
         super().__init__(
             signature, tools, max_iters, on_tool_error=on_tool_error, extract=extract, tool_timeout=tool_timeout,
             max_output=None, callbacks=callbacks, **config,
@@ -178,6 +184,7 @@ class CodeAct(ReAct[P, S]):
         state.add_step(thought, time.perf_counter() - started, [done, *state.tool_runs], error)
 
 
+_OF_REACT = ("parallel", "max_output", "large_results")
 _SUBMISSIONS = 10  # of one run of code, beside its tool calls
 
 

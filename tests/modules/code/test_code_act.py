@@ -316,6 +316,12 @@ def test_missing_extra_is_named_when_the_agent_is_made(monkeypatch: pytest.Monke
         CodeAct("question -> answer")
 
 
+@pytest.mark.parametrize("options", [{"parallel": 2}, {"max_output": 5}, {"large_results": "cut"}, {"max_cals": 3}])
+def test_option_that_code_does_not_have_is_refused_by_name(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=f"CodeAct has no option '{next(iter(options))}'"):
+        CodeAct("question -> answer", **options)
+
+
 def test_limit_of_calls_below_one_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="max_calls"):
         CodeAct("question -> answer", max_calls=0)
