@@ -184,7 +184,13 @@ def meaning_of(name: str) -> str:
     return NO_DOCSTRINGS.get(name, sentence).replace("``", "`").replace("|", "\\|")
 
 
-ROOMS: Mapping[str, str] = {"effects": "settings", "durable": "journal", "mcp": "core", "jobs": "evaluate"}
+ROOMS: Mapping[str, str] = {
+    "effects": "settings",
+    "durable": "journal",
+    "mcp": "core",
+    "jobs": "evaluate",
+    "interpreters": "modules",
+}
 """The API pages of rooms without a page of their own."""
 API_ROOMS = tuple(
     sorted(path.stem for path in (ROOT / "docs" / "api").glob("*.md") if path.stem not in ("index", "testing", "dspy"))
@@ -217,6 +223,7 @@ def entries(names: Iterable[str]) -> str:
 
 EXTRAS: Mapping[str, str] = {
     "all": "every extra but LiteLLM",
+    "code": "the sandbox for code of models ([Programs that write code](code.md))",
     "data": "Parquet files ([Data](data.md))",
     "langchain": "tools of LangChain ([Tools](tools.md#tools-of-other-libraries))",
     "litellm": "hosts without a row in the [table of providers](providers.md#the-table)",

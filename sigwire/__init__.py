@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from sigwire.data.reading import load_examples
     from sigwire.data.splitting import DataSplit, split_examples
+    from sigwire.interpreters import CodeLimits, MontyInterpreter, SubprocessInterpreter
     from sigwire.jobs import Job, JobRefused
     from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, RunIsLive, ToolInterrupted
     from sigwire.journal.journal import Journal
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from sigwire.modules.agents.toolbox import Toolbox
     from sigwire.modules.batch import BatchRun
     from sigwire.modules.chain_of_thought import ChainOfThought, Reasoned
+    from sigwire.modules.code import RLM, CodeAct, ProgramOfThought
     from sigwire.modules.module import Module
     from sigwire.modules.parallel import Parallel
     from sigwire.modules.predict import Predict
@@ -117,35 +119,35 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
-    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BestOfN", "BetterTogether",
-    "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget",
-    "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "ChatSession",
-    "Choice", "Code", "Comparison", "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings", "EmbeddingsWithScores",
-    "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
-    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd",
-    "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
-    "JSONAdapter", "Job", "JobRefused", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot",
-    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
-    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "RLM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun",
+    "AgentStopped", "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BestOfN",
+    "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch",
+    "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought",
+    "ChatAdapter", "ChatSession", "Choice", "Code", "CodeAct", "CodeLimits", "Comparison", "CompleteAndGrounded",
+    "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError", "DataSplit", "DemoWarning",
+    "Embedder", "Embeddings", "EmbeddingsWithScores", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted",
+    "EvaluationInterrupted", "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone",
+    "Examples", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image",
+    "InferRules", "InputError", "InputField", "JSONAdapter", "Job", "JobRefused", "Journal", "JournalDivergence",
+    "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
+    "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
     "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2",
     "MalformedToolCall", "MapResult", "McpServerError", "Message", "MetricError", "ModelCall", "ModelError", "Module",
-    "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
-    "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview", "Price", "ProgramDifference",
-    "ProgramEvent", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair",
-    "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused",
-    "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled", "TextDelta",
-    "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice",
-    "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
-    "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter",
-    "__version__", "agreement", "amap_rows", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache",
-    "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline", "em_score",
-    "ensure_signature", "f1_score", "history", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error",
-    "json_match", "limits", "load_bfcl", "load_examples", "load_program", "load_records", "log_to_stderr", "majority",
-    "majority_judge", "make_signature", "map_rows", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
-    "pairwise_judge", "precision_score", "preview_all", "prices", "save_program", "settings", "split_examples",
-    "tool_call_match", "track_usage", "within",
+    "MontyInterpreter", "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport", "Optimizer",
+    "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview", "Price",
+    "ProgramDifference", "ProgramEvent", "ProgramOfThought", "ReAct", "ReActStep", "Reasoned", "Reasoning",
+    "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
+    "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError",
+    "StateError", "StreamCancelled", "SubprocessInterpreter", "TextDelta", "Timeout", "Tool", "ToolCall",
+    "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone",
+    "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
+    "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement",
+    "amap_rows", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "check", "compare", "configure",
+    "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score",
+    "history", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl",
+    "load_examples", "load_program", "load_records", "log_to_stderr", "majority", "majority_judge", "make_signature",
+    "map_rows", "matches_schema", "mcp_tools", "normalize_text", "outputs_of", "pairwise_judge", "precision_score",
+    "preview_all", "prices", "save_program", "settings", "split_examples", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -207,7 +209,9 @@ _NAMES_BY_MODULE = {
     "sigwire.mcp.errors": "McpServerError",
     "sigwire.mcp.servers": "mcp_tools",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
+    "sigwire.interpreters": "CodeLimits MontyInterpreter SubprocessInterpreter",
     "sigwire.modules.batch": "BatchRun",
+    "sigwire.modules.code": "CodeAct ProgramOfThought RLM",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
     "sigwire.modules.programs.files": "load_program save_program",
@@ -254,11 +258,12 @@ _NAMES_BY_MODULE = {
 }
 _MODULE_OF = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names.split()}
 _DSPY_ONLY = frozenset(
-    "BAMLAdapter BaseModule Citations DSPyError Document DummyLM LMAuthError LMConfigurationError "
-    "LMNotConfiguredError LMProviderError LMStreamAssemblyError LMUnsupportedFeatureError ReActV2 Retrieve SendStream "
-    "SignatureMeta StatusMessage StatusMessageProvider StreamListener StreamResponse Teleprompter ToolCallResults "
-    "Type apply_sync_streaming asyncify clients experimental infer_prefix load_settings predict primitives retrievers "
-    "streamify streaming streaming_response sync_send_to_stream syncify teleprompt utils with_callbacks".split()
+    "BAMLAdapter BaseModule Citations CodeExecutionError CodeInterpreter CodeInterpreterError DSPyError Document DummyLM "
+    "FinalOutput LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "
+    "LMUnsupportedFeatureError LocalInterpreter PythonInterpreter ReActV2 Retrieve SendStream SignatureMeta StatusMessage "
+    "StatusMessageProvider StreamListener StreamResponse Teleprompter ToolCallResults Type apply_sync_streaming asyncify "
+    "clients experimental infer_prefix load_settings predict primitives retrievers streamify streaming streaming_response "
+    "sync_send_to_stream syncify teleprompt utils with_callbacks".split()
 )
 
 

@@ -192,6 +192,24 @@ def test_example_fails_when_a_killed_agent_differs(
     assert capsys.readouterr().out.count("FAILED") == 1
 
 
+# --- tool calls and code ---------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_table_of_the_page_is_that_of_a_run_by_tool_calls_and_by_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    both = importlib.import_module("shop_both_ways")
+    rows = both.measured()
+    assert all(cost.is_right for _, costs in rows for cost in costs)
+    assert both.table(rows) in (ROOT / "docs" / "code.md").read_text(encoding="utf-8")
+    wrong = [(task, [replace(cost, is_right=False) for cost in costs]) for task, costs in rows]
+    monkeypatch.setattr(both, "measured", lambda: [*rows[1:], *wrong[:1]])
+    assert both.main() == 1
+    assert "Wrong: a weight in pounds." in capsys.readouterr().out
+
+
 # --- the optimizations -----------------------------------------------------------------------------------
 
 

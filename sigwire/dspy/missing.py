@@ -6,15 +6,11 @@ from collections.abc import Mapping
 
 __all__ = ["INSTEAD", "advice"]
 
-_NO_CODE = "No code of a model is run. Give a `ReAct` a tool of yours that runs code in your sandbox."
 _RETRIEVAL = "`Embeddings` searches a corpus of yours; a function of yours may be a tool of a `ReAct`."
 
 INSTEAD: Mapping[str, str] = {
-    "CodeAct": _NO_CODE,
-    "ProgramOfThought": _NO_CODE,
-    "PythonInterpreter": _NO_CODE,
-    "RLM": _NO_CODE,
     "ColBERTv2": _RETRIEVAL,
+    "SandboxSerializable": "Variables of code are JSON: pass `frame.to_dict('records')`, or a tool that reads the object.",
     "load": "`load_program` makes a program of a file of `save_program`; `program.load` loads a state.",
 }  # fmt: skip
 
@@ -22,7 +18,7 @@ INSTEAD: Mapping[str, str] = {
 def advice(name: str) -> str:
     """Return what to use instead of a name of DSPy, else the way to list the names there are.
 
-    >>> advice("CodeAct")[:24], advice("Predictor")
-    ('No code of a model is ru', 'dir(sigwire.dspy) lists them.')
+    >>> advice("ColBERTv2")[:24], advice("Predictor")
+    ('`Embeddings` searches a ', 'dir(sigwire.dspy) lists them.')
     """
     return INSTEAD.get(name, "dir(sigwire.dspy) lists them.")

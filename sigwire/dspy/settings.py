@@ -33,6 +33,11 @@ _INSTEAD: Mapping[str, str] = {
 _OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
     "allow_tool_async_sync_conversion": (True, bool, "Async tools can always be called blocking."),
     "async_max_workers": (8, lambda value: type(value) is int and value > 0, "It is a number above 0."),
+    "interpreter_factory": (
+        None,
+        lambda value: value is None or callable(value),
+        "It is a function that makes an interpreter.",
+    ),
     "disable_history": (True, bool, "Modules keep no history unless max_history_size is set."),
     "provide_traceback": (True, bool, "Errors always have their traceback."),
     "rm": (None, lambda value: value is None or callable(value), "It is a function of query and k."),

@@ -18,6 +18,7 @@ from typing import Any
 __all__ = ["EXTRAS", "FEATURES", "main"]
 
 EXTRAS: Mapping[str, str] = {
+    "code": "pydantic_monty",
     "data": "pyarrow",
     "langchain": "langchain_core",
     "litellm": "litellm",
@@ -67,6 +68,17 @@ class _Hiding:
 
 
 # --- the features: True if the package is there
+
+
+def code(is_there: bool) -> None:
+    import sigwire
+
+    if not is_there:
+        with _Raises("sigwire[code]"):
+            sigwire.CodeAct("q -> a")
+        return
+    agent = sigwire.CodeAct("q -> a: int", lm=sigwire.FakeLM([{"reasoning": "", "code": "submit(a=2 + 2)"}]))
+    assert agent(q="2+2?").a == 4
 
 
 def data(is_there: bool) -> None:
@@ -231,7 +243,7 @@ class _Raises:
 
 
 FEATURES: Mapping[str, Callable[[bool], None]] = {
-    each.__name__: each for each in (data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
+    each.__name__: each for each in (code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
 }
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
 from sigwire.dspy.paths import add_paths
+from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
 from sigwire.dspy.tools import Tool
 from sigwire.modules.parallel import Parallel
 from sigwire.modules.sampling.best_of_n import BestOfN
@@ -13,10 +14,12 @@ from sigwire.optimizers.rules.ensemble import majority
 from sigwire.retrieval.knn import KNN
 
 __all__ = [
-    "KNN", "BestOfN", "ChainOfThought", "MultiChainComparison", "Parallel", "Predict", "ReAct", "ReActV2", "Refine",
-    "Tool", "majority",
+    "KNN", "RLM", "BestOfN", "ChainOfThought", "CodeAct", "MultiChainComparison", "Parallel", "Predict", "ProgramOfThought",
+    "ReAct", "ReActV2", "Refine", "Tool", "majority",
 ]  # fmt: skip
 
 add_paths(
-    __name__, "aggregation best_of_n chain_of_thought knn multi_chain_comparison parallel predict react react_v2 refine"
+    __name__,
+    "aggregation best_of_n chain_of_thought code_act knn multi_chain_comparison parallel predict program_of_thought react "
+    "react_v2 refine rlm",
 )

@@ -78,9 +78,9 @@ from sigwire.signatures.types.history import History, Turn
 if TYPE_CHECKING:
     from sigwire.modules.agents.session import ChatSession
 
-__all__ = ["ReAct"]
+__all__ = ["UNREADABLE", "ReAct"]
 
-_UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
+UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
 
 
 class ReAct(StepsModule, Generic[P, S]):
@@ -143,8 +143,8 @@ class ReAct(StepsModule, Generic[P, S]):
         self._output_names = signatures.outputs
         self._submit = Submit(self.signature.spec, taken=self.toolbox.tools)
         self.toolbox.reader = reader_name(large_results, taken=self.tools)
-        self._offered = (*self.toolbox.tools.values(), self._submit.tool)
-        asked = signatures.turn(self._submit.name) if self.toolbox.tools else signatures.with_history
+        self._offered = (*self.toolbox.tools.values(), self._submit.tool) if self.toolbox.tools else ()
+        asked = signatures.turn(self._submit.name) if self._offered else signatures.with_history
         self.react: Predict[..., Any] = self._predict_class(asked, **config)
         self.extract: ChainOfThought[..., Any] = self._extract_class(signatures.extraction(), **config)
 
@@ -212,7 +212,7 @@ class ReAct(StepsModule, Generic[P, S]):
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
-            if not self.toolbox.tools:
+            if not self._offered:
                 return (yield from self._run_without_tools(state))
             end = state.end = yield from self._loop(state, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
@@ -263,7 +263,7 @@ class ReAct(StepsModule, Generic[P, S]):
             prediction = yield from self._ask(state, {self._signatures.tools: (*self._offered, *state.large.tools)})
         except ContextWindowExceededError as error:
             return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             return state.add_unreadable(error, time.perf_counter() - started)
         choice = meta_of(prediction).choice or Choice()
         calls = tuple(map(self._with_bounded_name, choice.tool_calls))

@@ -43,7 +43,7 @@ TerminationReason: TypeAlias = Literal[
     "submit", "no_calls", "limit", "parse_error", "context_window_exceeded", "cancelled"
 ]
 
-_MAX_UNREADABLE = 3  # consecutive responses
+_MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +167,13 @@ class RunState:
         new, self._counted_attempts = self.attempts[self._counted_attempts :], len(self.attempts)
         return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
 
-    def add_unreadable(self, error: ModelError, seconds: float) -> Termination | None:
+    def add_unreadable(self, error: ModelError, seconds: float, advice: str = _ADVICE) -> Termination | None:
         """Add a response that could not be parsed and a message with its problem. Ends the loop after several in a row."""
         choice = error.choice or Choice()
         if choice.text.strip():
             self.add_message(Message.assistant(excerpt(choice.text)))
         problem = _PROBLEMS.get(type(error), error.message.splitlines()[0])
-        self.add_message(Message.user(f"Your reply is invalid: {problem} Call a tool or submit the output fields."))
+        self.add_message(Message.user(f"Your reply is invalid: {problem} {advice}"))
         self.add_step(choice, seconds, error=f"{type(error).__name__}: {problem}")
         self._unreadable += 1
         if self._unreadable < _MAX_UNREADABLE:

@@ -7,9 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sigwire.errors import StateError
+from sigwire.interpreters.code_limits import CodeLimits
+from sigwire.interpreters.monty import MontyInterpreter
 from sigwire.lm.secrets import is_secret, without_secrets
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.code.code_act import CodeAct
+from sigwire.modules.code.program_of_thought import ProgramOfThought
+from sigwire.modules.code.rlm import RLM
 from sigwire.modules.module import Module
 from sigwire.modules.parallel import Parallel
 from sigwire.modules.predict import Predict
@@ -20,8 +25,11 @@ from sigwire.modules.sampling.refine import Refine
 __all__ = ["LIBRARY", "arguments_of", "class_name"]
 
 LIBRARY: Mapping[str, type] = {
-    cls.__name__: cls for cls in (BestOfN, ChainOfThought, MultiChainComparison, Parallel, Predict, ReAct, Refine)
-}
+    cls.__name__: cls
+    for cls in (
+        BestOfN, ChainOfThought, CodeAct, MultiChainComparison, Parallel, Predict, ProgramOfThought, ReAct, Refine, RLM,
+    )
+}  # fmt: skip
 
 
 def class_name(cls: type) -> str:
@@ -122,6 +130,37 @@ def _react(module: ReAct[..., Any]) -> dict[str, object]:
     }
 
 
+def _code_act(module: CodeAct[..., Any]) -> dict[str, object]:
+    _check_interpreter(module.interpreter)
+    fixed = {"parallel", "max_output"}  # ReAct's, which CodeAct does not take
+    return {
+        **{name: value for name, value in _react(module).items() if name not in fixed},
+        "max_calls": module.max_calls,
+    }
+
+
+def _program_of_thought(module: ProgramOfThought[..., Any]) -> dict[str, object]:
+    _check_interpreter(module.interpreter)
+    return {"signature": module.signature, "max_iters": module.max_iters, **_options(module.code_generate.predict)}
+
+
+def _rlm(module: RLM[..., Any]) -> dict[str, object]:
+    _check_interpreter(module.interpreter)
+    kept = ("signature", "max_iters", "max_llm_calls", "max_output_chars", "sub_lm", "parallel")
+    described = {name: getattr(module, name) for name in kept}
+    tools = list(module.toolbox.tools.values())
+    return {**described, "tools": tools, "extract": module.extracts, **_options(module.generate_action)}
+
+
+def _check_interpreter(interpreter: object) -> None:
+    if not isinstance(interpreter, MontyInterpreter) or interpreter.limits != CodeLimits():
+        raise StateError(
+            f"A {type(interpreter).__name__} with its limits is code, which no file holds (saving a program). Save the state "
+            "with save('program.json'), and load it into a program with that interpreter."
+        )
+
+
 _DESCRIBE: Mapping[type, Callable[[Any], dict[str, object]]] = {
     Predict: _predict, ChainOfThought: _chain_of_thought, MultiChainComparison: _multi_chain, ReAct: _react,
+    CodeAct: _code_act, ProgramOfThought: _program_of_thought, RLM: _rlm,
 }  # fmt: skip

@@ -18,7 +18,7 @@ from sigwire.core.narrow import is_mapping
 from sigwire.errors import InputError
 from sigwire.signatures.types.base import FieldType
 
-__all__ = ["Code", "Reasoning"]
+__all__ = ["Code", "Reasoning", "fenced_blocks"]
 
 
 class Reasoning(str, FieldType):
@@ -163,14 +163,14 @@ def _unfence(text: str, language: str) -> str:
     """Return the fenced blocks of the language, else all blocks; a text without fences unchanged."""
     if "```" not in text:
         return text
-    blocks = list(_blocks(text.split("\n")))
+    blocks = list(fenced_blocks(text.split("\n")))
     if not blocks:
         return text
     wanted = [body for tag, body in blocks if tag == language] or [body for _, body in blocks]
     return "\n\n".join(wanted)
 
 
-def _blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
+def fenced_blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
     """Yield tag and body of each block. An unclosed fence is text; closing fences are searched once, in linear time."""
     closings: dict[str, list[int]] = {}
     for at, line in enumerate(lines):

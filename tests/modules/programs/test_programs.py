@@ -14,16 +14,21 @@ import pytest
 import sigwire
 from sigwire import (
     LM,
+    RLM,
     BestOfN,
     ChainOfThought,
+    CodeAct,
+    CodeLimits,
     ConfigurationError,
     FakeLM,
     InputField,
     Module,
+    MontyInterpreter,
     MultiChainComparison,
     OutputField,
     Parallel,
     Predict,
+    ProgramOfThought,
     ReAct,
     Refine,
     Signature,
@@ -92,6 +97,9 @@ LIBRARY_PROGRAMS: dict[str, Callable[[], Module]] = {
     "chain of thought, field changed": lambda: ChainOfThought("q -> a", OutputField(desc="why"), str),
     "agent": lambda: ReAct(Rate, [search], 7, parallel=False, on_tool_error="abort", max_output=None, seed=3),
     "agent without tools": lambda: ReAct("question -> answer"),
+    "code act": lambda: CodeAct(Rate, [search], 7, max_calls=9, on_tool_error="abort", seed=3),
+    "program of thought": lambda: ProgramOfThought("question -> answer: int", 5, temperature=0.1),
+    "recursive model": lambda: RLM(Rate, max_llm_calls=9, tools=[search], parallel=2, extract=False, temperature=0.1),
     "multi chain": lambda: MultiChainComparison("question -> answer", M=2, temperature=0.3),
     "best of n": lambda: BestOfN(ChainOfThought("question -> answer"), 3, shortness, -5.0),
     "refine": lambda: Refine(Predict("question -> answer"), N=2, reward_fn=shortness, threshold=0.5, fail_count=1),
@@ -119,6 +127,13 @@ def test_loaded_program_equals_the_saved_program(name: str, is_trained: bool, tm
     assert plain(loaded) == plain(program)
     save_program(loaded, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_text() == (tmp_path / "p.json").read_text()
+
+
+@pytest.mark.parametrize("program", [CodeAct, ProgramOfThought, RLM])
+def test_program_with_an_interpreter_of_its_own_is_not_saved(program: Any, tmp_path: Path) -> None:
+    made = program("a -> b", interpreter=MontyInterpreter(CodeLimits(seconds=1)))
+    with pytest.raises(StateError, match="MontyInterpreter with its limits is code"):
+        save_program(made, tmp_path / "p.json")
 
 
 def test_loaded_agent_sends_the_request_of_the_saved_agent(tmp_path: Path) -> None:

@@ -1,0 +1,201 @@
+"""``CodeAct``: an agent whose model writes code that calls the tools, until the code submits the outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sigwire.adapters.field_events import FieldEvents
+from sigwire.adapters.finish import with_calls
+from sigwire.adapters.streaming.text_fields import emit_value
+from sigwire.core.example import Prediction
+from sigwire.core.messages import Message
+from sigwire.core.record import FieldValues
+from sigwire.core.response import Choice
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.effects.emitting import Emit
+from sigwire.effects.steps import Steps
+from sigwire.errors import AdapterParseError, ConfigurationError, ContextWindowExceededError
+from sigwire.interpreters.code_result import CodeResult
+from sigwire.interpreters.interpreter import CodeSession, HostNames, Interpreter
+from sigwire.interpreters.monty import default_interpreter
+from sigwire.lm.secrets import wrap_secrets
+from sigwire.modules.agents.conversation import answer_text, interrupted_result
+from sigwire.modules.agents.react import UNREADABLE, ReAct
+from sigwire.modules.agents.run import EmittingRecorder, RunState, Termination, tool_done
+from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
+from sigwire.modules.answer import meta_of
+from sigwire.modules.ask import check_config
+from sigwire.modules.code.act_signatures import ActSignatures
+from sigwire.modules.code.code_run import CodeReply, result_text
+from sigwire.modules.code.code_text import fenced_code
+from sigwire.modules.code.host_tools import HostTools
+from sigwire.modules.code.submitting import SubmitFunction
+from sigwire.modules.predict import P, S
+from sigwire.modules.program_stream import event_path_of, is_streamed
+from sigwire.signatures.signature import Signature
+from sigwire.signatures.types.history import History, Turn
+from sigwire.signatures.types.text import Code
+
+__all__ = ["CodeAct"]
+
+
+class CodeAct(ReAct[P, S]):
+    """Answer a signature with code that calls tools: a turn may call many tools, and loop and branch over their results.
+
+    A turn of the model writes Python, which runs in ``interpreter`` (default: ``MontyInterpreter``, a sandbox) and sees the
+    tools as functions. The model gets what the code printed, the value of its last expression and its error. Variables live
+    until the end of the run. The code ends the run with ``submit(...)``, whose values are validated like those of ``ReAct``.
+    Tools run in the program, with their limits and in its journal; their errors are exceptions that the code can catch.
+
+    ``max_iters``: the most turns of a run; ``max_calls``: the most tool calls of a turn. The other options, the call and the
+    result are those of ``ReAct``; the first call of each of ``steps`` is ``python``, with the code. Raises
+    ``ConfigurationError`` without the extra ``code`` and without an interpreter. Paper: https://arxiv.org/abs/2402.01030
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> def stock(item: str) -> int:
+    ...     return {"apples": 3, "pears": 4}[item]
+    >>> agent = CodeAct("question -> total: int", tools=[stock])
+    >>> code = "submit(total=sum(stock(item) for item in ('apples', 'pears')))"
+    >>> agent.set_lm(FakeLM([{"reasoning": "Add the stocks.", "code": code}]))
+    >>> result = agent(question="How many fruits are in stock?")
+    >>> result.total, [call.name for call in result.steps[0].calls]
+    (7, ['python', 'stock', 'stock'])
+    """
+
+    def __init__(
+        self,
+        signature: str | Signature | Callable[P, S],
+        tools: ToolsLike = (),
+        max_iters: int = 5,
+        interpreter: Interpreter | None = None,
+        *,
+        max_calls: int = 50,
+        on_tool_error: OnError = "answer",
+        extract: bool = True,
+        tool_timeout: float | None = None,
+        callbacks: Sequence[object] | None = None,
+        **config: Any,
+    ) -> None:
+        config = dict(wrap_secrets(config))
+        check_config(CodeAct, config, config.get("lm"))
+        if refused := [name for name in _OF_REACT if name in config]:
+            raise ConfigurationError(
+                f"CodeAct has no option {refused[0]!r} (making it). Its code makes one call at a time and gets whole results."
+            )
+        super().__init__(
+            signature, tools, max_iters, on_tool_error=on_tool_error, extract=extract, tool_timeout=tool_timeout,
+            max_output=None, callbacks=callbacks, **config,
+        )  # fmt: skip
+        if max_calls < 1:
+            raise ConfigurationError(f"max_calls is a number of calls, above 0, not {max_calls!r} (CodeAct).")
+        self.interpreter: Interpreter = interpreter or default_interpreter()
+        self.max_calls = max_calls
+        self._host_tools = HostTools(self.toolbox)
+        self._offered = (self._submit.tool,)
+        made = ActSignatures(self._signatures, self._host_tools.by_name, self._submit, self.interpreter.capabilities)
+        self._code, self._thought, self._listing = made.code, made.thought, {made.functions: made.listing}
+        self.react = self._predict_class(made.turn(), **config)
+        self.extract = self._extract_class(made.extraction(), **config)
+
+    # --- the loop ------------------------------------------------------------------------------------
+
+    def _start(self, inputs: dict[str, object], before: object) -> RunState:
+        state = super()._start(inputs, before)
+        limits = replace(self.interpreter.limits, calls=self.max_calls + _SUBMISSIONS)
+        turns = list(state.history.messages)
+        if turns and isinstance(turns[-1], Turn):
+            turns[-1] = Turn({**self._listing, **turns[-1]})
+        return _CodeState(History(turns), state.inputs, self.toolbox, self.interpreter.session(limits))
+
+    def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
+        try:
+            return (yield from super()._run(state, limit))
+        finally:
+            _session_of(state).close()
+
+    def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
+        """Run a turn and emit the submitted outputs as events of fields."""
+        end = yield from self._turn(state)
+        events = FieldEvents(*event_path_of(self.react))
+        for name, value in (end.outputs if end is not None and end.outputs is not None else {}).items():
+            emit_value(self._submit.codecs[name], value, events)
+        yield Emit(*events.take())
+        return end
+
+    def _turn(self, state: RunState) -> Steps[Termination | None]:
+        """Ask for code once and run it; return the end of the run, or ``None`` to continue."""
+        started = time.perf_counter()
+        try:
+            reply = yield from self._written_code(state)
+        except ContextWindowExceededError as error:
+            return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
+        except UNREADABLE as error:
+            seconds = time.perf_counter() - started
+            return state.add_unreadable(error, seconds, f"Write one block of Python, or the field {self._code}.")
+        state.add_choice(reply.choice, ())
+        call, submit = (
+            ToolCall(f"code_{len(state.steps)}", "python", {"code": reply.code}),
+            SubmitFunction(self._submit),
+        )
+        try:
+            result = yield from self._executed(state, call.id, reply, submit)
+        except BaseException:  # interrupts too: another run can continue from the history
+            shown = interrupted_result(call)
+            self._add_result(state, reply, ToolRun(call, shown, shown), started, error="interrupted")
+            raise
+        text = result_text(result, self.interpreter.limits.output)
+        if submit.outputs is not None:
+            text = f"Submitted: {answer_text(submit.outputs)}"
+        shown = ToolResult(call.id, call.name, text, bool(result.error))
+        done = ToolRun(call, shown, shown, result.seconds)
+        self._add_result(state, reply, done, started)
+        if is_streamed():
+            yield Emit(tool_done(done, event_path_of(self)))
+        return None if submit.outputs is None else Termination("submit", submit.outputs)
+
+    def _written_code(self, state: RunState) -> Steps[CodeReply]:
+        """Ask the model; return the code of its field, or of the one fenced block of a reply without fields."""
+        try:
+            prediction = yield from self._ask(state, {})
+        except AdapterParseError as error:
+            try:
+                code = fenced_code(error.text)
+            except ValueError:
+                raise error from None
+            state.prediction = Prediction.make({}, signature=self.react.signature, choice=error.choice)
+            return CodeReply(code, error.text, error.choice)
+        code = Code.read(prediction[self._code]).code
+        return CodeReply(code, str(prediction[self._thought] or ""), meta_of(prediction).choice or Choice())
+
+    def _executed(self, state: RunState, prefix: str, reply: CodeReply, submit: SubmitFunction) -> Steps[CodeResult]:
+        place = event_path_of(self) if is_streamed() else None
+        recorder = state.tool_runs if place is None else EmittingRecorder(state.tool_runs, place)
+        functions = self._host_tools.functions(recorder, prefix, self.max_calls)
+        names: HostNames = {**functions, self._submit.name: submit}
+        return (yield from _session_of(state).steps(reply.code or "", names))
+
+    @staticmethod
+    def _add_result(state: RunState, reply: CodeReply, done: ToolRun, started: float, error: str | None = None) -> None:
+        state.add_message(Message.user(f"Result of the code:\n{done.shown.text}"))
+        thought = with_calls(reply.choice, reply.thought, ())
+        state.add_step(thought, time.perf_counter() - started, [done, *state.tool_runs], error)
+
+
+_OF_REACT = ("parallel", "max_output", "large_results")
+_SUBMISSIONS = 10  # of one run of code, beside its tool calls
+
+
+class _CodeState(RunState):
+    """A run in progress with the session of its code."""
+
+    def __init__(self, history: History, inputs: FieldValues, toolbox: Toolbox, session: CodeSession) -> None:
+        super().__init__(history, inputs, toolbox)
+        self.session = session
+
+
+def _session_of(state: RunState) -> CodeSession:
+    assert isinstance(state, _CodeState)  # made by CodeAct._start
+    return state.session

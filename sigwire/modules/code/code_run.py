@@ -1,0 +1,181 @@
+"""``CodeRun``: the runs of code of one call of a module, logged as steps, and the text of their results for a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sigwire.core.example import Prediction
+from sigwire.core.json import JsonValue
+from sigwire.core.response import Attempt, Choice, Usage
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.effects.emitting import Emit
+from sigwire.effects.steps import Steps
+from sigwire.errors import AdapterParseError, BudgetSpent, EmptyResponse, LMError, ModelError, OutputTruncated
+from sigwire.interpreters.code_result import CodeResult
+from sigwire.interpreters.interpreter import CodeSession, HostNames
+from sigwire.modules.agents.run import EmittingRecorder, ReActStep, tool_done
+from sigwire.modules.agents.toolbox import ToolRun
+from sigwire.modules.answer import meta_of
+from sigwire.modules.code.code_text import fenced_code
+from sigwire.modules.code.host_tools import HostTools
+from sigwire.modules.code.submitting import SubmitFunction
+from sigwire.modules.program_stream import event_path_of, is_streamed
+from sigwire.signatures.signature import SignatureMeta
+from sigwire.signatures.types.text import Code
+
+__all__ = ["CodeReply", "CodeRun", "result_text"]
+
+_UNREADABLE = (AdapterParseError, EmptyResponse, OutputTruncated)
+_INTERRUPTED = "The code was interrupted. Its calls may or may not have taken effect."
+_NO_OUTPUT = "(The code printed nothing. Print what you need to see.)"
+_CUT = "\n... ({} more characters)"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeReply:
+    """A reply of a model: its code and its thought; without code, ``thought`` is the problem for the model."""
+
+    code: str | None
+    thought: str
+    choice: Choice
+
+
+class CodeRun:
+    """The runs of code of one call: its ``steps``, its ``attempts``, and the outputs that code submitted.
+
+    ``names``: host functions and constants of every run of code. ``variables`` are set once, and again when they are lost.
+    """
+
+    def __init__(
+        self,
+        module: object,
+        session: CodeSession,
+        submit: SubmitFunction,
+        names: HostNames,
+        variables: Mapping[str, JsonValue],
+        *,
+        tools: HostTools | None = None,
+        most: int = 10_000,
+    ) -> None:
+        self._module, self._session, self._submit, self._names = module, session, submit, dict(names)
+        self._variables, self._tools, self._most, self._has_variables = variables, tools, most, False
+        self.steps: list[ReActStep] = []
+        self.attempts: list[Attempt] = []
+        self.prediction: Prediction | None = None
+        self._counted = 0
+
+    def add_names(self, names: HostNames) -> None:
+        """Add names that every later run of code has."""
+        self._names.update(names)
+
+    @property
+    def outputs(self) -> dict[str, object] | None:
+        """The valid outputs that code submitted."""
+        return self._submit.outputs
+
+    def execute(self, code: str, thought: str) -> Steps[CodeResult]:
+        """Run code, add its step, and emit the result in a stream."""
+        call = ToolCall(f"code_{len(self.steps)}", "python", {"code": code})
+        place = event_path_of(self._module) if is_streamed() else None
+        done: list[ToolRun] = []
+        recorder = done if place is None else EmittingRecorder(done, place)
+        names = {**self._names}
+        if self._tools is not None:
+            names.update(self._tools.functions(recorder, call.id))
+        if not self._has_variables:
+            names.update(self._variables)
+        started = time.perf_counter()
+        try:
+            result: CodeResult = yield from self._session.steps(code, names)
+        except BaseException:
+            self._add_step(thought, call, done, ToolResult(call.id, call.name, _INTERRUPTED, True), started)
+            raise
+        self._has_variables = not result.is_lost
+        text = "Submitted." if self.outputs is not None else result_text(result, self._most)
+        shown = ToolResult(call.id, call.name, text, bool(result.error))
+        self._add_step(thought, call, done, shown, started)
+        if place is not None:
+            yield Emit(tool_done(ToolRun(call, shown, shown), place), *self._submit.events(place))
+        return result
+
+    def _add_step(self, thought: str, call: ToolCall, done: list[ToolRun], shown: ToolResult, started: float) -> None:
+        calls, results = (call, *(each.call for each in done)), (shown, *(each.result for each in done))
+        warnings = tuple(each.warning for each in done if each.warning is not None)
+        seconds = time.perf_counter() - started
+        self.steps.append(ReActStep(thought, calls, results, self._new_usage(), seconds, warnings=warnings))
+
+    def ask(self, asked: Steps[Prediction], field: str) -> Steps[CodeReply]:
+        """Run the steps of a predictor; return the code of its reply, or add a step with the problem of the reply."""
+        try:
+            prediction = yield from asked
+        except ModelError as error:
+            self.attempts.extend(error.attempts)
+            if not isinstance(error, _UNREADABLE):
+                raise
+            return self._reply_without_fields(error)
+        self.prediction, meta = prediction, meta_of(prediction)
+        self.attempts.extend(meta.attempts)
+        code = Code.read(prediction[field]).code
+        return CodeReply(code, str(prediction.get("reasoning") or ""), meta.choice or Choice())
+
+    def _reply_without_fields(self, error: ModelError) -> CodeReply:
+        choice = error.choice or Choice()
+        try:
+            if isinstance(error, AdapterParseError):
+                return CodeReply(fenced_code(error.text), error.text, choice)
+            problem = error.message.splitlines()[0]
+        except ValueError as found:
+            problem = str(found)
+        self.steps.append(ReActStep(error.text, usage=self._new_usage(), error=problem))
+        return CodeReply(None, problem, choice)
+
+    def _new_usage(self) -> Usage:
+        """Return the usage of the attempts since the last step."""
+        new, self._counted = self.attempts[self._counted :], len(self.attempts)
+        return sum((attempt.usage for attempt in new), Usage())
+
+    def result(self, signature: SignatureMeta, outputs: Mapping[str, object], **facts: object) -> Prediction:
+        """Return the prediction of the run: the outputs, ``steps`` and other facts; ``run_steps`` beside such an output."""
+        fields = dict(outputs)
+        for name, value in {"steps": tuple(self.steps), **facts}.items():
+            fields[f"run_{name}" if name in outputs else name] = value
+        last = meta_of(self.prediction or Prediction())
+        return Prediction.make(
+            fields,
+            signature=signature,
+            response=last.response,
+            choice=last.choice,
+            mode=last.mode,
+            attempts=tuple(self.attempts),
+        )
+
+    def close(self) -> None:
+        """End the session."""
+        self._session.close()
+
+    def attach_to(self, error: BaseException, **facts: object) -> None:
+        """Set the steps, the attempts and other facts of the run on the error that ended it."""
+        failed = error.attempts if isinstance(error, LMError | BudgetSpent) else ()
+        for name, value in {"steps": tuple(self.steps), "attempts": (*self.attempts, *failed), **facts}.items():
+            with suppress(Exception):  # a user's exception class may refuse attributes
+                setattr(error, name, value)
+
+
+def result_text(result: CodeResult, most: int = 10_000) -> str:
+    """Return the result as a model sees it: the output, the value of the last expression, the error.
+
+    Output and value have at most ``most`` characters together.
+
+    >>> result_text(CodeResult(6, "n = 3\\n"))
+    'n = 3\\n6'
+    >>> result_text(CodeResult(["a" * 50], error="ValueError: no"), 20)
+    "['aaaaaaaaaaaaaaaaaa\\n... (34 more characters)\\nValueError: no"
+    """
+    shown = "" if result.value is None else repr(result.value)
+    room = max(most - len(result.output), 0)
+    if len(shown) > room:
+        shown = f"{shown[:room]}{_CUT.format(len(shown) - room)}"
+    return "\n".join(text for text in (result.output.rstrip("\n"), shown, result.error) if text) or _NO_OUTPUT

@@ -1,0 +1,246 @@
+"""``RLM``, a recursive language model: long inputs are variables of a session, which the model reads by code.
+
+The conversation has descriptions of the variables, the code of each turn and what it printed. Inside the code, ``llm_query``
+asks a model about a part of an input. So the length of a request does not depend on the length of the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from sigwire.core.example import Prediction
+from sigwire.core.json import JsonValue
+from sigwire.core.tools.tool import Tool
+from sigwire.effects.steps import Steps
+from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
+from sigwire.interpreters.code_limits import CodeLimits
+from sigwire.interpreters.interpreter import Interpreter
+from sigwire.interpreters.monty import default_interpreter
+from sigwire.lm.base import LanguageModel
+from sigwire.lm.secrets import wrap_secrets
+from sigwire.modules.agents.run import Termination
+from sigwire.modules.agents.submit import Submit
+from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
+from sigwire.modules.answer import meta_of
+from sigwire.modules.ask import check_config, resolve_lm
+from sigwire.modules.calling import called_steps
+from sigwire.modules.code.code_run import CodeReply
+from sigwire.modules.code.code_signatures import SessionSignatures
+from sigwire.modules.code.host_tools import HostTools
+from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCalls
+from sigwire.modules.code.session_run import SessionRun
+from sigwire.modules.code.submitting import SubmitFunction
+from sigwire.modules.code.tool_signatures import tool_signature
+from sigwire.modules.code.variables import describe_variables, json_variables
+from sigwire.modules.inputs import InputReader
+from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
+from sigwire.modules.program_stream import set_turn
+from sigwire.settings import current
+from sigwire.signatures.signature import Signature, SignatureClass
+from sigwire.signatures.types.history import History, Turn
+
+__all__ = ["RLM"]
+
+_MAX_UNREADABLE = 3  # consecutive replies
+
+
+class RLM(PredictorCalls[P, S]):
+    """Answer a signature about inputs of any length, by code that the model writes in turns.
+
+    The inputs are variables of a session of ``interpreter`` (default: ``MontyInterpreter()``); a request has only their type,
+    size and beginning. Each turn runs the model's code and sends back what it printed, at most ``max_output_chars``
+    characters. The code may call ``llm_query(text)`` and ``llm_query_batched(texts)``, which ask ``sub_lm`` (default: the
+    module's model), at most ``max_llm_calls`` texts in a call of the module and ``parallel`` at once; ``tools``; and
+    ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns, one more request extracts the outputs from
+    the session (``extract=False``: ``AgentStopped``). ``config`` are request options.
+
+    The result has the outputs, ``steps``, ``history`` and ``termination_reason`` as that of ``ReAct`` (typed: ``AgentRun.of``);
+    ``attempts`` and ``usage`` have the requests of turns and of ``llm_query``. Attributes for optimizers: ``generate_action``,
+    ``extract``. Raises ``ConfigurationError`` without the extra ``code`` and without an interpreter, ``InputError`` for inputs
+    without a JSON form. Recursive language models: https://arxiv.org/abs/2512.24601
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> turns = FakeLM([
+    ...     {"reasoning": "Look.", "code": "lines = log.splitlines()\\nprint(len(lines), lines[0])"},
+    ...     {"reasoning": "Ask.", "code": "submit(cause=llm_query('The cause, in a word: ' + lines[-1]))"},
+    ... ])
+    >>> rlm = RLM("log -> cause", sub_lm=FakeLM(["disk"]))
+    >>> rlm.set_lm(turns)
+    >>> result = rlm(log="ok\\n" * 100_000 + "ERROR no space left on device")
+    >>> result.cause, result.steps[0].results[0].content, max(len(r.messages[-1].text) for r in turns.requests) < 1000
+    ('disk', '100001 ok', True)
+    """
+
+    _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
+
+    def __init__(
+        self,
+        signature: str | Signature | Callable[P, S],
+        max_iters: int = 20,
+        max_llm_calls: int = 50,
+        max_output_chars: int = 10_000,
+        *,
+        tools: ToolsLike = (),
+        sub_lm: LanguageModel | None = None,
+        interpreter: Interpreter | None = None,
+        parallel: int = 8,
+        extract: bool = True,
+        callbacks: Sequence[object] | None = None,
+        **config: Any,
+    ) -> None:
+        config = dict(wrap_secrets(config))
+        super().__init__(callbacks)
+        check_config(RLM, config, config.get("lm"))
+        limits = {"max_iters": max_iters, "max_output_chars": max_output_chars, "parallel": parallel}
+        _check_limits({**limits, "max_llm_calls": max_llm_calls + 1})
+        self.signature: SignatureClass = signature_of(signature)
+        self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
+        self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract
+        self.interpreter: Interpreter = interpreter or default_interpreter()
+        self.toolbox = Toolbox(tools, max_output=None)
+        self._tools = HostTools(self.toolbox)
+        self._reader = InputReader(self.signature.spec)
+        self._submit = Submit(self.signature.spec, taken={*self._reader.names, *self._tools.by_name})
+        _check_names([*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names])
+        self._signatures = made = SessionSignatures(self.signature)
+        self._listing = self._functions()
+        turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
+        self.generate_action: Predict[..., Any] = self._predict_class(turn, **config)
+        self.extract: Predict[..., Any] = self._predict_class(made.extraction(), **config)
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """The tools by name."""
+        return dict(self.toolbox.tools)
+
+    def _functions(self) -> str:
+        """Return the functions of the session for the model: an input of a run, so that optimized instructions keep it."""
+        asking = [text.format(most=self.max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
+        tools = [tool_signature(name, tool) for name, tool in self._tools.by_name.items()]
+        return "\n".join([*asking, *tools, tool_signature(self._submit.name, self._submit.tool)])
+
+    # --- the loop ------------------------------------------------------------------------------------
+
+    def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
+        """Return the steps of one run, without callbacks and call records of this module."""
+        if args:
+            raise self._reader.positional_error(type(self).__name__)
+        given = self._reader.read(type(self).__name__, dict(inputs), check_types=current().warn_on_type_mismatch)
+        run = self._start(json_variables(given))
+        try:
+            end = yield from self._loop(run)
+            outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
+            return run.result(self.signature, outputs, history=run.history, termination_reason=end.reason)
+        except BaseException as error:
+            run.attach_to(
+                error, history=run.history, termination_reason=None if isinstance(error, Exception) else "cancelled"
+            )
+            raise
+        finally:
+            run.close()
+
+    def _start(self, variables: Mapping[str, JsonValue]) -> SessionRun:
+        submit = SubmitFunction(self._submit)
+        run = SessionRun(
+            self,
+            self.interpreter.session(self._limits()),
+            submit,
+            {self._submit.name: submit},
+            variables,
+            tools=self._tools,
+            most=self.max_output_chars,
+        )
+        run.add_names(LanguageCalls(self._asked_lm, self.max_llm_calls, self.parallel, run.attempts).functions)
+        described = {field.name: field.description for field in self.signature.spec.inputs}
+        run.described = describe_variables(variables, described)
+        run.history = History([Turn({"functions": self._listing, "variables": run.described})])
+        return run
+
+    def _asked_lm(self) -> LanguageModel:
+        """Return the model that code asks."""
+        own = getattr(self.generate_action, "lm", None) if self.sub_lm is None else self.sub_lm
+        return resolve_lm(own, type(self).__name__)
+
+    def _limits(self) -> CodeLimits:
+        limits = self.interpreter.limits
+        return replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
+
+    def _loop(self, run: SessionRun) -> Steps[Termination]:
+        before, unreadable = set_turn(None), 0
+        try:
+            for number in range(self.max_iters):
+                set_turn(number)
+                try:
+                    reply = yield from self._ask(run)
+                except ContextWindowExceededError as error:
+                    return Termination(
+                        "context_window_exceeded", why="the conversation no longer fits the model", cause=error
+                    )
+                if reply.code is None:
+                    unreadable += 1
+                    if unreadable == _MAX_UNREADABLE:
+                        return Termination(
+                            "parse_error", why=f"{unreadable} replies in a row had no code ({reply.thought})"
+                        )
+                    run.add_message(f"Your reply is invalid: {reply.thought}")
+                    continue
+                unreadable = 0
+                yield from run.execute(reply.code, reply.thought)
+                if run.outputs is not None:
+                    return Termination("submit", run.outputs)
+                run.add_message(run.steps[-1].results[0].text)
+        finally:
+            set_turn(before)
+        return Termination("limit", why=f"{self.max_iters} turns were used up")
+
+    def _ask(self, run: SessionRun) -> Steps[CodeReply]:
+        """Ask for the code of a turn. If the conversation is too long, remove old results and ask again."""
+        while True:
+            try:
+                reply = yield from run.ask(called_steps(self.generate_action, (), {"history": run.history}), "code")
+            except ContextWindowExceededError as error:
+                run.attempts.extend(error.attempts)
+                if not run.remove_old_results():
+                    raise
+            else:
+                run.add_reply(reply)
+                return reply
+
+    def _extracted_outputs(self, run: SessionRun, end: Termination) -> Steps[Mapping[str, object]]:
+        """Get the outputs from the session with one more request, or raise ``AgentStopped``."""
+        if not self.extracts:
+            raise self._stopped_error(run, end, "extract=True would get them with one more request") from end.cause
+        log = {self._signatures.variables: run.described, self._signatures.log: run.log()}
+        try:
+            prediction = yield from called_steps(self.extract, (), log)
+        except ModelError as error:
+            run.attempts.extend(error.attempts)
+            raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
+        run.prediction = prediction
+        run.attempts.extend(replace(attempt, purpose="extract") for attempt in meta_of(prediction).attempts)
+        outputs: Mapping[str, object] = prediction.__dict__
+        return outputs
+
+    def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:
+        return AgentStopped(
+            f"The run ended without its outputs ({', '.join(self._submit.codecs)}): {end.why}; {hint}. "
+            "error.steps has all turns.",
+            reason=end.reason,
+            steps=tuple(run.steps),
+            history=run.history,
+        )
+
+
+def _check_limits(limits: Mapping[str, int]) -> None:
+    for name, value in limits.items():
+        if value < 1:
+            raise ConfigurationError(f"{name} is a limit above 0, not {value} (creating an RLM).")
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        raise ConfigurationError(
+            f"{twice[0]!r} is the name of two things in the session (creating an RLM). Rename the input or tool."
+        )

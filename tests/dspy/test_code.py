@@ -1,0 +1,240 @@
+"""DSPy's modules that run code, and interpreters of DSPy's protocol: any object with tools, start, execute and shutdown."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import sigwire.dspy as dspy
+from sigwire import ConfigurationError, FakeLM
+from sigwire.dspy.primitives.interpreters import (
+    CodeExecutionError,
+    CodeInterpreter,
+    CodeInterpreterError,
+    FinalOutput,
+    PythonInterpreter,
+)
+from tests.modules.code.driving import MODES, called
+
+
+class Submitted(Exception):
+    def __init__(self, output: Any) -> None:
+        self.output = output
+
+
+class Plain:
+    """An interpreter as users of DSPy write it: ``exec`` in this process, in one thread."""
+
+    execution_instructions = "Plain Python."
+
+    def __init__(self) -> None:
+        self.tools: dict[str, Callable[..., Any]] = {}
+        self.names: dict[str, Any] = {}
+        self.threads: set[int] = set()
+        self.is_open = True
+
+    def start(self) -> None:
+        self.threads.add(threading.get_ident())
+
+    def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
+        assert self.is_open
+        self.threads.add(threading.get_ident())
+        printed: list[str] = []
+
+        def submit(**outputs: Any) -> None:
+            raise Submitted(outputs)
+
+        self.names.update(self.tools, SUBMIT=submit, print=lambda *values: printed.append(" ".join(map(str, values))))
+        self.names.update(variables or {})
+        try:
+            exec(code, self.names)  # the test is about such interpreters
+        except Submitted as submitted:
+            return FinalOutput(submitted.output)
+        except SyntaxError:
+            raise
+        except Exception as error:
+            raise CodeExecutionError(f"{type(error).__name__}: {error}") from error
+        return "\n".join(printed)
+
+    def shutdown(self) -> None:
+        self.threads.add(threading.get_ident())
+        self.is_open = False
+
+
+@pytest.fixture
+def made() -> list[Plain]:
+    return []
+
+
+@pytest.fixture
+def factory(made: list[Plain]) -> Callable[[], Plain]:
+    def make() -> Plain:
+        made.append(Plain())
+        return made[-1]
+
+    return make
+
+
+def double(n: int) -> int:
+    """Double a number."""
+    return 2 * n
+
+
+# --- PythonInterpreter -----------------------------------------------------------------------------
+
+
+def test_python_interpreter_keeps_variables_and_returns_values_or_printed_text() -> None:
+    with PythonInterpreter() as interpreter:
+        assert isinstance(interpreter, CodeInterpreter)
+        interpreter.start()
+        assert interpreter.execute("n = 2\nprint('two')") == "two\n"
+        assert interpreter("n + more", {"more": 40}) == 42
+        assert interpreter.execute("pass") == ""
+
+
+def test_python_interpreter_calls_tools_and_returns_submitted_outputs() -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    interpreter = PythonInterpreter(
+        tools={"double": double, "fail": fail}, output_fields=[{"name": "a"}, {"name": "b"}]
+    )
+    assert interpreter.execute("double(n=21)") == 42
+    assert interpreter.execute("SUBMIT(1, b=[2])\nprint('not run')") == FinalOutput({"a": 1, "b": [2]})
+    with pytest.raises(CodeExecutionError, match="ValueError: no"):
+        interpreter.execute("fail()")
+    interpreter.shutdown()
+
+
+def test_python_interpreter_raises_errors_of_code_and_after_its_end() -> None:
+    interpreter = PythonInterpreter()
+    with pytest.raises(SyntaxError):
+        interpreter.execute("for")
+    with pytest.raises(CodeExecutionError, match="ZeroDivisionError"):
+        interpreter.execute("1 / 0")
+    interpreter.shutdown()
+    with pytest.raises(CodeInterpreterError, match="shut down"):
+        interpreter.execute("1")
+
+
+# --- modules ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_factory_makes_one_interpreter_for_each_call(mode: str, made: list[Plain], factory: Any) -> None:
+    think = dspy.ProgramOfThought("n: int -> answer: int", interpreter_factory=factory)
+    think.set_lm(FakeLM([
+        {"reasoning": "r", "generated_code": "submit(answer=n / 0)"},
+        {"reasoning": "r", "generated_code": "SUBMIT(answer=n * 2)"},
+        {"reasoning": "r", "generated_code": "submit(answer=n)\nraise SystemExit"},
+    ]))  # fmt: skip
+    assert (called(mode, think, n=21).answer, called(mode, think, n=3).answer) == (42, 3)
+    assert len(made) == 2
+    for thread in [each for each in threading.enumerate() if each.name == "sigwire-interpreter"]:
+        thread.join(5)
+    assert [(each.is_open, len(each.threads)) for each in made] == [(False, 1)] * 2
+
+
+def test_own_interpreter_of_the_caller_stays_open() -> None:
+    own = Plain()
+    think = dspy.ProgramOfThought("n: int -> answer: int")
+    think.set_lm(FakeLM([{"reasoning": "r", "generated_code": "seen = n\nsubmit(answer=n)"}]))
+    assert think(own, n=4).answer == 4
+    assert (own.is_open, own.names["seen"]) == (True, 4)
+    act = dspy.CodeAct("n: int -> answer: int", tools=[double])
+    act.set_lm(FakeLM([{"reasoning": "r", "code": "submit(answer=double(seen))"}]))
+    assert act(own, n=1).answer == 8
+    reader: Any = dspy.RLM("context -> answer: int", max_iters=2)
+    reader.generate_action = lambda **inputs: dspy.Prediction(reasoning="r", code="```python\nSUBMIT(answer=seen)\n```")
+    assert reader.forward(own, context="c").answer == 4
+    assert own.is_open
+
+
+def test_rlm_extracts_outputs_after_its_last_turn() -> None:
+    reader: Any = dspy.RLM("context -> answer", max_iters=2)
+    with dspy.context(lm=dspy.DummyLM([{"reasoning": "r", "code": "print(1)"}] * 2 + [{"answer": "x"}])):
+        result = reader(context="c")
+    assert (result.answer, result.final_reasoning) == ("x", "Extract forced final output")
+    assert [row["output"] for row in result.trajectory] == ["1", "1"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_code_act_has_the_trajectory_of_dspy(mode: str, factory: Any) -> None:
+    act = dspy.CodeAct("n: int -> answer: int", tools=[double], max_iters=5, interpreter_factory=factory)
+    act.set_lm(FakeLM([
+        {"reasoning": "r", "code": "print(double(21))"}, {"reasoning": "r", "code": "lost"},
+        {"reasoning": "r", "code": "SUBMIT(answer='x')"}, {"reasoning": "r", "code": "SUBMIT(answer=42)"},
+    ]))  # fmt: skip
+    result = called(mode, act, n=21)
+    assert result.answer == 42
+    assert result.trajectory["generated_code_0"] == "print(double(21))"
+    assert result.trajectory["code_output_0"] == "42"
+    assert "NameError" in result.trajectory["observation_1"]
+    assert "answer" in result.trajectory["observation_2"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "monty"])
+def test_rlm_has_the_arguments_and_results_of_dspy(mode: str, plain: bool, factory: Any) -> None:
+    options = {"interpreter_factory": factory} if plain else {}
+    reader = dspy.RLM(
+        "context, query -> answer", max_iters=10, max_llm_calls=5, max_output_chars=100, verbose=True, tools=[double],
+        sub_lm=FakeLM(["a", "b", "c"]), **options,
+    )  # fmt: skip
+    reader.set_lm(FakeLM([
+        {"reasoning": "Look.", "code": "print(len(context), double(2))"},
+        {"reasoning": "Ask.", "code": "SUBMIT(answer=llm_query(query) + ''.join(llm_query_batched([query, query])))"},
+    ]))  # fmt: skip
+    result = called(mode, reader, context="x" * 1000, query="?")
+    assert sorted(result.answer) == ["a", "b", "c"]
+    assert result.final_reasoning == "Ask."
+    assert result.trajectory[0] == {"reasoning": "Look.", "code": "print(len(context), double(2))", "output": "1000 4"}
+
+
+def test_setting_of_the_factory_is_used_by_modules_without_one(made: list[Plain], factory: Any) -> None:
+    think = dspy.ProgramOfThought("n: int -> answer: int")
+    think.set_lm(FakeLM([{"reasoning": "r", "generated_code": "submit(answer=n)"}] * 2))
+    with dspy.context(interpreter_factory=factory):
+        assert think(n=1).answer == 1
+        assert dspy.settings.interpreter_factory is factory
+    assert len(made) == 1
+    assert think(n=2).answer == 2
+    assert len(made) == 1
+
+
+def test_failure_of_an_interpreter_ends_the_run() -> None:
+    class Broken(Plain):
+        def execute(self, code: str, variables: dict[str, Any] | None = None) -> Any:
+            raise CodeInterpreterError("the sandbox is gone")
+
+    think = dspy.ProgramOfThought("n: int -> answer: int", interpreter_factory=Broken)
+    think.set_lm(FakeLM([{"reasoning": "r", "generated_code": "submit(answer=n)"}]))
+    with pytest.raises(CodeInterpreterError, match="the sandbox is gone"):
+        think(n=1)
+
+
+def test_wrong_factories_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="interpreter_factory is a function"):
+        dspy.RLM("a -> b", interpreter_factory=Plain())  # type: ignore[arg-type]
+    think = dspy.ProgramOfThought("n: int -> answer: int", interpreter_factory=dict)  # type: ignore[arg-type]
+    think.set_lm(FakeLM([{"reasoning": "r", "generated_code": "submit(answer=n)"}]))
+    with pytest.raises(ConfigurationError, match="dict lacks one"):
+        think(n=1)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("predict.rlm", "RLM"),
+        ("predict.program_of_thought", "ProgramOfThought"),
+        ("predict.code_act", "CodeAct"),
+        ("primitives.python_interpreter", "PythonInterpreter"),
+        ("primitives.code_interpreter", "FinalOutput"),
+    ],
+)
+def test_names_are_at_the_paths_of_dspy(module: str, name: str) -> None:
+    assert getattr(importlib.import_module(f"sigwire.dspy.{module}"), name) is not None
