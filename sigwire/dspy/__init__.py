@@ -10,7 +10,7 @@ patched, and nothing in the core imports the door.
     tools        Tool, ToolCalls                            saving       files that DSPy saved
     cache        DSPy's methods of the cache        evaluate     the names of dspy.evaluate and its metrics
     teleprompt   the optimizers, as in dspy.teleprompt      missing      names of DSPy that are not here, and what is
-    types        Document, Citations, Type, File            paths        DSPy's module paths without a file here
+    types        fields: Type, Document, Image, History ... paths        DSPy's module paths without a file here
 
 The folders clients, experimental, predict, primitives, retrievers, signatures and utils have the names of DSPy's modules.
 """
@@ -26,20 +26,20 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        COPRO, EM, F1, GEPA, KNN, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, Audio,
+        COPRO, EM, F1, GEPA, KNN, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart,
         BaseCallback, BatchRun, BestOfN, BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna,
         BootstrapFewShotWithRandomSearch, BootstrapRS, Budget, BudgetSpent, CallReport, CallerError, Capabilities,
-        ChatSession, Choice, Code, Comparison, CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered,
+        ChatSession, Choice, Comparison, CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered,
         ContextWindowExceededError, DataSplit, DemoWarning, Embedder, Embeddings, EmbeddingsWithScores, EmptyResponse,
         Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult,
-        EventLoopError, Example, ExampleDone, Examples, FakeLM, FieldDelta, FieldEnd, FieldPartial, Finished, History,
-        HotPotF1, Image, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
+        EventLoopError, Example, ExampleDone, Examples, FakeLM, FieldDelta, FieldEnd, FieldPartial, Finished,
+        HotPotF1, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
         LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
         LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
         LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, McpServerError, Message,
         MetricError, ModelCall, ModelError, MultiChainComparison, OptimizationInterrupted, OptimizationReport,
         Optimizer, OutputField, OutputTruncated, Parallel, PendingCall, Prediction, Preview, Price, ProgramDifference,
-        ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refine, Refused, Repair, Request, Response,
+        ProgramEvent, ReActStep, Reasoned, ReasoningDelta, Refine, Refused, Repair, Request, Response,
         ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1, Signature, SignatureError,
         SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall, ToolCallDelta, ToolCallEnd,
         ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolInterrupted, ToolResult, ToolText,
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     )
     from sigwire.dspy.teleprompt import Teleprompter
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
-    from sigwire.dspy.types import Citations, Document, File, Type
+    from sigwire.dspy.types import Audio, Citations, Code, Document, File, History, Image, Reasoning, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
     from sigwire.dspy.utils.callback import with_callbacks
     from sigwire.dspy.utils.exceptions import (  # isort: skip
@@ -138,7 +138,7 @@ _MODULES = {
     ),
     "sigwire.dspy.teleprompt": "Teleprompter",
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
-    "sigwire.dspy.types": "Citations Document File Type",
+    "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
     "sigwire.dspy.utils.callback": "with_callbacks",
     "sigwire.dspy.utils.exceptions": (

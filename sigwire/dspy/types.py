@@ -1,28 +1,186 @@
-"""DSPy's types of fields that the core has no name for: ``Document``, ``Citations`` and the base ``Type``.
+"""DSPy's types of fields: the core's types with DSPy's methods, ``Document``, ``Citations`` and the base ``Type``.
 
-Each is a pydantic model: its fields and descriptions reach the prompt as JSON, and an answer is validated by it. ``format``
-is for the program: the prompt does not use it.
+``Type``, ``Document`` and ``Citations`` are pydantic models, and an answer is validated by them. A value that is put into a
+text (``f"{image}"``) is its content parts between two marks; ``split_message_content_for_custom_types`` finds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import pydantic
 
-from sigwire.signatures.types import media
-from sigwire.signatures.types.history import History
-from sigwire.signatures.types.media import Audio, Image
-from sigwire.signatures.types.text import Code, Reasoning
+from sigwire.adapters.values.json_text import read_json
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.record import FieldValues
+from sigwire.errors import InputError, warn_user
+from sigwire.signatures.annotations import nested_types
+from sigwire.signatures.types import history, media, text
+from sigwire.signatures.types.base import FieldType
 
-__all__ = ["Audio", "Citations", "CitedText", "Code", "Document", "File", "History", "Image", "Reasoning", "Type"]
+if TYPE_CHECKING:
+    from sigwire.core.messages import Message
+    from sigwire.lm.base import LanguageModel
+    from sigwire.signatures.signature import SignatureClass
+
+__all__ = [
+    "Audio", "Citations", "CitedText", "Code", "Document", "File", "History", "Image", "Reasoning", "Type",
+    "encode_audio", "encode_file_to_dict", "encode_image", "split_message_content_for_custom_types",
+]  # fmt: skip
 
 
 _Block: TypeAlias = dict[str, Any]
+_START, _END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
 
 
-class File(media.File):
+class _Methods:
+    """DSPy's class methods of a type."""
+
+    __slots__ = ()
+
+    @classmethod
+    def description(cls) -> str:
+        """Return the description of the type for a model."""
+        return ""
+
+    @classmethod
+    def extract_custom_type_from_annotation(cls, annotation: object) -> list[type]:
+        """Return the types of this class in a type expression.
+
+        >>> [kind.__name__ for kind in Type.extract_custom_type_from_annotation(dict[str, list[Document]])]
+        ['Document']
+        """
+        kinds = (cls, FieldType) if cls is Type else cls
+        found = [kind for kind in nested_types(annotation, records=False) if isinstance(kind, type)]
+        return [kind for kind in reversed(found) if issubclass(kind, kinds)]
+
+    @classmethod
+    def is_streamable(cls) -> bool:
+        """Return True if the type is made of chunks of a stream."""
+        return False
+
+    @classmethod
+    def parse_lm_response(cls, response: str | Mapping[str, Any]) -> Any:
+        """Return the value that an output of a model has beside its text, else ``None``."""
+        return None
+
+    @classmethod
+    def adapt_to_native_lm_feature(
+        cls, signature: SignatureClass, field_name: str, lm: LanguageModel, lm_kwargs: FieldValues
+    ) -> SignatureClass:
+        """Return the signature without the field if the model has its own feature for it."""
+        return signature
+
+
+class _FieldMethods(_Methods):
+    """DSPy's methods of the core's types."""
+
+    __slots__ = ()
+
+    @classmethod
+    def model_validate(cls, value: object) -> Self:
+        """Return the value of any accepted form. Raises ``ValueError``."""
+        made: Self = cast(Any, cls).read(value)
+        return made
+
+    def model_dump(self, **options: object) -> JsonValue:
+        """Return the value as plain JSON."""
+        dumped: JsonValue = cast(Any, self).to_json()
+        return dumped
+
+
+class _Medium(_FieldMethods):
+    """DSPy's methods of images, sounds and files."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_path(cls, file_path: str | os.PathLike[str], **options: Any) -> Self:
+        """Read a file. Raises ``InputError`` if there is none."""
+        if not os.path.isfile(file_path):
+            raise InputError(f"File not found: {os.fspath(file_path)!r} (reading {cls.__name__}). Check the path.")
+        made: Self = cast(Any, super()).from_path(file_path, **options)
+        return made
+
+    @classmethod
+    def from_file(cls, file_path: str | os.PathLike[str]) -> Self:
+        """Another name of ``from_path``."""
+        return cls.from_path(file_path)
+
+    def __str__(self) -> str:
+        return _marked(cast(Any, self).format())
+
+
+def _marked(blocks: Sequence[JsonObject]) -> str:
+    return f"{_START}{json.dumps(blocks, ensure_ascii=False)}{_END}"
+
+
+def split_message_content_for_custom_types(messages: Iterable[_Block]) -> list[_Block]:
+    """Return messages in which the marked values of user texts are content parts.
+
+    >>> (message,) = split_message_content_for_custom_types([{"role": "user", "content": f"See {Image('https://a.b/c')}"}])
+    >>> [part["type"] for part in message["content"]]
+    ['text', 'image_url']
+    """
+    return [{**data, "content": _split_content(data["content"])} if _is_marked(data) else data for data in messages]
+
+
+def _is_marked(message: _Block) -> bool:
+    return message["role"] == "user" and isinstance(message["content"], str) and _START in message["content"]
+
+
+def _split_content(content: str) -> list[_Block]:
+    found = re.split(f"{_START}(.*?){_END}", content, flags=re.DOTALL)
+    pieces = [_blocks_of(piece) if at % 2 else [{"type": "text", "text": piece}] for at, piece in enumerate(found)]
+    return [block for blocks in pieces for block in blocks if block.get("text") != ""]
+
+
+def _blocks_of(marked: str) -> list[_Block]:
+    """Return the blocks of a marked text; inside JSON it was encoded twice."""
+    for candidate in (marked, marked.replace('\\"', '"')):
+        try:
+            return cast("list[_Block]", read_json(candidate)[0])
+        except ValueError:
+            continue
+    return [{"type": "text", "text": marked}]
+
+
+class Image(_Medium, media.Image):
+    """``sigwire.Image`` with DSPy's methods. ``download`` and ``verify`` have no effect: the provider fetches a URL.
+
+    >>> Image({"url": "https://example.com/cat.png"}).url
+    'https://example.com/cat.png'
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, source: object = None, /, *, download: object = None, verify: object = None, **fields: Any
+    ) -> None:
+        if download:
+            warn_user("Image(download=True) has no effect: nothing is fetched, and the provider gets the URL.")
+        if isinstance(source, Mapping):
+            source, fields = None, {**cast("FieldValues", source), **fields}
+        super().__init__(source, **fields)
+
+    @classmethod
+    def from_PIL(cls, pil_image: object) -> Self:  # noqa: N802  (DSPy's name)
+        """Return the image of a PIL image."""
+        return cls(pil_image)
+
+
+class Audio(_Medium, media.Audio):
+    """``sigwire.Audio`` with DSPy's methods."""
+
+    __slots__ = ()
+
+
+class File(_Medium, media.File):
     """``sigwire.File`` by DSPy's arguments, which may stand without their names.
 
     >>> File(None, "file-1", "a.pdf").filename
@@ -41,8 +199,144 @@ class File(media.File):
     ) -> None:
         super().__init__(file_data=file_data, file_id=file_id, filename=filename, url=url, media_type=media_type)
 
+    @classmethod
+    def from_path(
+        cls, file_path: str | os.PathLike[str], filename: str | None = None, mime_type: str | None = None
+    ) -> Self:
+        """Read a file; ``mime_type`` replaces that of its name. Raises ``InputError`` if there is none."""
+        made = super().from_path(file_path, filename=filename)
+        return cls(made.part().data, None, made.filename, None, mime_type) if mime_type else made
 
-class Type(pydantic.BaseModel):
+    @classmethod
+    def from_bytes(
+        cls, file_bytes: bytes, filename: str | None = None, mime_type: str | None = None, **options: Any
+    ) -> Self:
+        """Return a file made of bytes."""
+        return cls(file_bytes, filename=filename, media_type=mime_type, **options)
+
+    @classmethod
+    def from_file_id(cls, file_id: str, filename: str | None = None) -> Self:
+        """Return a file that was uploaded to the provider before."""
+        return cls(file_id=file_id, filename=filename)
+
+    def __repr__(self) -> str:
+        part, facts = self.part(), {"file_id": self.file_id, "filename": self.filename, "url": self.url}
+        data = [f"file_data=<DATA_URI({part.media_type}, {len(part.data)} chars)>"] if part.data else []
+        return f"File({', '.join([*data, *(f'{name}={value!r}' for name, value in facts.items() if value)])})"
+
+
+def encode_image(image: object) -> str:
+    """Return the URL or the data URI of an image in any accepted form. Raises ``InputError``."""
+    return Image.read(image).url
+
+
+def encode_audio(audio: object, sampling_rate: int = 16000, format: str = "wav") -> dict[str, str]:
+    """Return base64 data and format of a sound in any accepted form, or of samples between -1 and 1."""
+    if hasattr(audio, "shape"):
+        audio = Audio.from_array(cast("Iterable[float]", audio), sampling_rate)
+    made = Audio(audio, audio_format=format) if isinstance(audio, bytes) else Audio.read(audio)
+    return {"data": made.data, "audio_format": made.audio_format}
+
+
+def encode_file_to_dict(file_input: object) -> dict[str, str]:
+    """Return the fields of a file of bytes, a data URI, a dict or a ``File``. Raises ``InputError``."""
+    if isinstance(file_input, str) and not file_input.startswith("data:"):
+        raise InputError(f"{file_input!r} is not a data URI. Read a local file with File.from_path(...).")
+    made: dict[str, str] = {name: value for name, value in cast(Any, File.read(file_input)).to_json().items() if value}
+    return made
+
+
+class Reasoning(_FieldMethods, text.Reasoning):
+    """``sigwire.Reasoning`` with DSPy's methods; the sum of two is one of them."""
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> str:
+        total = super().__add__(other)
+        return type(self)(total) if isinstance(other, text.Reasoning) else total
+
+    @classmethod
+    def parse_lm_response(cls, response: str | Mapping[str, Any]) -> Reasoning | None:
+        """Return the reasoning of an output of ``lm(...)``, else ``None``."""
+        found = response.get("reasoning_content") if isinstance(response, Mapping) else None
+        return None if found is None else cls(found)
+
+
+class Code(_FieldMethods, text.Code):
+    """``sigwire.Code`` with DSPy's methods; the constructor removes every fence, as for text of a model.
+
+    >>> Code("Here:\\n```python\\nprint(1)\\n```").code, Code["java"].description()
+    ('print(1)', 'Source code as text, in java.')
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fenced = _SHUT.sub(r"\n```", self.code) if self.code.count("```") == 2 else self.code
+        object.__setattr__(self, "code", text.Code[self.language].read(fenced).code)
+
+    def __class_getitem__(cls, language: str) -> type[Code]:
+        return _code_in(str(language).lower())
+
+    @classmethod
+    def description(cls) -> str:
+        """Return the description of the type for a model."""
+        return f"Source code as text, in {cls.language}."
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _code, (self.language, self.code)
+
+    __eq__ = text.Code.__eq__
+    __hash__ = text.Code.__hash__
+
+
+_SHUT = re.compile(r"(?<=[^\n`])```$", re.MULTILINE)  # a fence that ends behind the last line of the code
+
+
+@cache
+def _code_in(language: str) -> type[Code]:
+    if language == Code.language:
+        return Code
+    return type("Code", (Code,), {"__slots__": (), "language": language, "__module__": __name__})
+
+
+def _code(language: str, code: str) -> Code:
+    return _code_in(language)(code)
+
+
+class _Turns(list[Any]):
+    """The turns of a history, which a program may lengthen."""
+
+    def append(self, turn: FieldValues | Message) -> None:
+        super().extend(history.History([turn]).messages)
+
+    def extend(self, turns: Iterable[FieldValues | Message]) -> None:
+        super().extend(history.History(turns).messages)
+
+
+class History(_FieldMethods, history.History):
+    """``sigwire.History`` whose list ``messages`` may be lengthened in place, as programs of DSPy do.
+
+    >>> turns = History(messages=[{"question": "Hi", "answer": "Hello"}])
+    >>> turns.messages.append({"question": "Well?", "answer": "Yes"})
+    >>> len(turns), turns.messages[0] == {"question": "Hi", "answer": "Hello"}
+    (2, True)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, messages: Iterable[FieldValues | Message] = ()) -> None:
+        super().__init__(messages)
+        object.__setattr__(self, "messages", _Turns(self.messages))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self.messages) == tuple(other.messages) if isinstance(other, history.History) else NotImplemented
+
+    __hash__ = history.History.__hash__
+
+
+class Type(_Methods, pydantic.BaseModel):
     """Base of types of your own.
 
     >>> class Event(Type):
@@ -64,6 +358,8 @@ class Type(pydantic.BaseModel):
 
     def __str__(self) -> str:
         shown = self.format()
+        if isinstance(shown, list):
+            return _marked(cast("list[JsonObject]", shown))
         return shown if isinstance(shown, str) else super().__str__()
 
 
@@ -144,6 +440,29 @@ class Citations(Type):
             return {"citations": value}  # pyright: ignore[reportUnknownVariableType]
         is_one = isinstance(value, Mapping) and "cited_text" in value
         return {"citations": [cast("Any", value)]} if is_one else cast("Any", value)
+
+    @classmethod
+    def description(cls) -> str:
+        """Return the description of the type."""
+        return "Citations: quoted text, and the place in a document where it stands."
+
+    @classmethod
+    def is_streamable(cls) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def parse_lm_response(cls, response: str | Mapping[str, Any]) -> Citations | None:
+        """Return the citations of an output of ``lm(...)``, else ``None``."""
+        found = response.get("citations") if isinstance(response, Mapping) else None
+        return cls.from_dict_list(found) if found else None
+
+    @classmethod
+    def adapt_to_native_lm_feature(
+        cls, signature: SignatureClass, field_name: str, lm: LanguageModel, lm_kwargs: FieldValues
+    ) -> SignatureClass:
+        """Return the signature without the field for a model of Anthropic, which cites natively."""
+        return signature.delete(field_name) if lm.model.startswith("anthropic/") else signature
 
     def format(self) -> list[_Block]:
         """Return the citations as dicts."""
