@@ -38,7 +38,7 @@ _Block: TypeAlias = dict[str, Any]
 _START, _END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
 
 
-class _Methods:
+class TypeMethods:
     """DSPy's class methods of a type."""
 
     __slots__ = ()
@@ -77,7 +77,7 @@ class _Methods:
         return signature
 
 
-class _FieldMethods(_Methods):
+class _FieldMethods(TypeMethods):
     """DSPy's methods of the core's types."""
 
     __slots__ = ()
@@ -100,17 +100,17 @@ class _Medium(_FieldMethods):
     __slots__ = ()
 
     @classmethod
-    def from_path(cls, file_path: str | os.PathLike[str], **options: Any) -> Self:
+    def from_path(cls, path: str | os.PathLike[str], **options: Any) -> Self:
         """Read a file. Raises ``InputError`` if there is none."""
-        if not os.path.isfile(file_path):
-            raise InputError(f"File not found: {os.fspath(file_path)!r} (reading {cls.__name__}). Check the path.")
-        made: Self = cast(Any, super()).from_path(file_path, **options)
+        if not os.path.isfile(path):
+            raise InputError(f"File not found: {os.fspath(path)!r} (reading {cls.__name__}). Check the path.")
+        made: Self = cast(Any, super()).from_path(path, **options)
         return made
 
     @classmethod
-    def from_file(cls, file_path: str | os.PathLike[str]) -> Self:
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Another name of ``from_path``."""
-        return cls.from_path(file_path)
+        return cls.from_path(path)
 
     def __str__(self) -> str:
         return _marked(cast(Any, self).format())
@@ -201,23 +201,23 @@ class File(_Medium, media.File):
 
     @classmethod
     def from_path(
-        cls, file_path: str | os.PathLike[str], filename: str | None = None, mime_type: str | None = None
+        cls, path: str | os.PathLike[str], filename: str | None = None, mime_type: str | None = None, **options: Any
     ) -> Self:
         """Read a file; ``mime_type`` replaces that of its name. Raises ``InputError`` if there is none."""
-        made = super().from_path(file_path, filename=filename)
+        made = super().from_path(path, filename=filename, **options)
         return cls(made.part().data, None, made.filename, None, mime_type) if mime_type else made
 
     @classmethod
     def from_bytes(
-        cls, file_bytes: bytes, filename: str | None = None, mime_type: str | None = None, **options: Any
+        cls, content: bytes, filename: str | None = None, mime_type: str | None = None, **options: Any
     ) -> Self:
         """Return a file made of bytes."""
-        return cls(file_bytes, filename=filename, media_type=mime_type, **options)
+        return cls(content, filename=filename, **{"media_type": mime_type, **options})
 
     @classmethod
-    def from_file_id(cls, file_id: str, filename: str | None = None) -> Self:
+    def from_file_id(cls, file_id: str, filename: str | None = None, **options: Any) -> Self:
         """Return a file that was uploaded to the provider before."""
-        return cls(file_id=file_id, filename=filename)
+        return cls(file_id=file_id, filename=filename, **options)
 
     def __repr__(self) -> str:
         part, facts = self.part(), {"file_id": self.file_id, "filename": self.filename, "url": self.url}
@@ -273,8 +273,8 @@ class Code(_FieldMethods, text.Code):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fenced = _SHUT.sub(r"\n```", self.code) if self.code.count("```") == 2 else self.code
-        object.__setattr__(self, "code", text.Code[self.language].read(fenced).code)
+        closed = _SHUT.sub(r"\1\n```", self.code)
+        object.__setattr__(self, "code", text.Code.__class_getitem__(self.language).read(closed).code)
 
     def __class_getitem__(cls, language: str) -> type[Code]:
         return _code_in(str(language).lower())
@@ -291,7 +291,8 @@ class Code(_FieldMethods, text.Code):
     __hash__ = text.Code.__hash__
 
 
-_SHUT = re.compile(r"(?<=[^\n`])```$", re.MULTILINE)  # a fence that ends behind the last line of the code
+# A fenced block whose closing fence stands behind the last line of the code.
+_SHUT = re.compile(r"^(```[^\n`]*\n(?:(?!```).)*[^\n`])```$", re.MULTILINE | re.DOTALL)
 
 
 @cache
@@ -336,7 +337,7 @@ class History(_FieldMethods, history.History):
     __hash__ = history.History.__hash__
 
 
-class Type(_Methods, pydantic.BaseModel):
+class Type(TypeMethods, pydantic.BaseModel):
     """Base of types of your own.
 
     >>> class Event(Type):
