@@ -65,7 +65,7 @@ class TypeMethods:
         return False
 
     @classmethod
-    def parse_lm_response(cls, response: str | Mapping[str, Any]) -> Any:
+    def parse_lm_response(cls, response: str | FieldValues) -> object:
         """Return the value that an output of a model has beside its text, else ``None``."""
         return None
 
@@ -77,7 +77,7 @@ class TypeMethods:
         return signature
 
 
-class _FieldMethods(TypeMethods):
+class _FieldMethods(TypeMethods, FieldType):
     """DSPy's methods of the core's types."""
 
     __slots__ = ()
@@ -85,13 +85,11 @@ class _FieldMethods(TypeMethods):
     @classmethod
     def model_validate(cls, value: object) -> Self:
         """Return the value of any accepted form. Raises ``ValueError``."""
-        made: Self = cast(Any, cls).read(value)
-        return made
+        return cls.read(value)
 
     def model_dump(self, **options: object) -> JsonValue:
         """Return the value as plain JSON."""
-        dumped: JsonValue = cast(Any, self).to_json()
-        return dumped
+        return self.to_json()
 
 
 class _Medium(_FieldMethods):
@@ -136,8 +134,8 @@ def _is_marked(message: _Block) -> bool:
 
 def _split_content(content: str) -> list[_Block]:
     found = re.split(f"{_START}(.*?){_END}", content, flags=re.DOTALL)
-    pieces = [_blocks_of(piece) if at % 2 else [{"type": "text", "text": piece}] for at, piece in enumerate(found)]
-    return [block for blocks in pieces for block in blocks if block.get("text") != ""]
+    parts = [_blocks_of(part) if at % 2 else [{"type": "text", "text": part}] for at, part in enumerate(found)]
+    return [block for blocks in parts for block in blocks if block.get("text") != ""]
 
 
 def _blocks_of(marked: str) -> list[_Block]:
@@ -242,8 +240,7 @@ def encode_file_to_dict(file_input: object) -> dict[str, str]:
     """Return the fields of a file of bytes, a data URI, a dict or a ``File``. Raises ``InputError``."""
     if isinstance(file_input, str) and not file_input.startswith("data:"):
         raise InputError(f"{file_input!r} is not a data URI. Read a local file with File.from_path(...).")
-    made: dict[str, str] = {name: value for name, value in cast(Any, File.read(file_input)).to_json().items() if value}
-    return made
+    return {name: str(value) for name, value in File.read(file_input).to_json().items() if value}
 
 
 class Reasoning(_FieldMethods, text.Reasoning):
@@ -256,10 +253,10 @@ class Reasoning(_FieldMethods, text.Reasoning):
         return type(self)(total) if isinstance(other, text.Reasoning) else total
 
     @classmethod
-    def parse_lm_response(cls, response: str | Mapping[str, Any]) -> Reasoning | None:
+    def parse_lm_response(cls, response: str | FieldValues) -> Reasoning | None:
         """Return the reasoning of an output of ``lm(...)``, else ``None``."""
         found = response.get("reasoning_content") if isinstance(response, Mapping) else None
-        return None if found is None else cls(found)
+        return None if found is None else cls(str(found))
 
 
 class Code(_FieldMethods, text.Code):
@@ -273,7 +270,7 @@ class Code(_FieldMethods, text.Code):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        closed = _SHUT.sub(r"\1\n```", self.code)
+        closed = _FENCED.sub(r"\1\n```", self.code)
         object.__setattr__(self, "code", text.Code.__class_getitem__(self.language).read(closed).code)
 
     def __class_getitem__(cls, language: str) -> type[Code]:
@@ -292,7 +289,7 @@ class Code(_FieldMethods, text.Code):
 
 
 # A fenced block whose closing fence stands behind the last line of the code.
-_SHUT = re.compile(r"^(```[^\n`]*\n(?:(?!```).)*[^\n`])```$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^(```[^\n`]*\n(?:(?!```).)*[^\n`])```$", re.MULTILINE | re.DOTALL)
 
 
 @cache
@@ -306,14 +303,14 @@ def _code(language: str, code: str) -> Code:
     return _code_in(language)(code)
 
 
-class _Turns(list[Any]):
+class _Turns(list[object]):
     """The turns of a history, which a program may lengthen."""
 
-    def append(self, turn: FieldValues | Message) -> None:
-        super().extend(history.History([turn]).messages)
+    def append(self, turn: object) -> None:
+        self.extend([turn])
 
-    def extend(self, turns: Iterable[FieldValues | Message]) -> None:
-        super().extend(history.History(turns).messages)
+    def extend(self, turns: Iterable[object]) -> None:
+        super().extend(history.History(cast("Iterable[Message]", turns)).messages)
 
 
 class History(_FieldMethods, history.History):
@@ -383,7 +380,7 @@ class Document(Type):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _read(cls, value: Any) -> Any:
+    def _read(cls, value: object) -> object:
         return {"data": value} if isinstance(value, str) else value
 
     def format(self) -> list[_Block]:
@@ -436,11 +433,11 @@ class Citations(Type):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _read(cls, value: Any) -> Any:
+    def _read(cls, value: object) -> object:
         if isinstance(value, list):
             return {"citations": value}  # pyright: ignore[reportUnknownVariableType]
         is_one = isinstance(value, Mapping) and "cited_text" in value
-        return {"citations": [cast("Any", value)]} if is_one else cast("Any", value)
+        return {"citations": [value]} if is_one else value
 
     @classmethod
     def description(cls) -> str:
@@ -453,10 +450,10 @@ class Citations(Type):
         return True
 
     @classmethod
-    def parse_lm_response(cls, response: str | Mapping[str, Any]) -> Citations | None:
+    def parse_lm_response(cls, response: str | FieldValues) -> Citations | None:
         """Return the citations of an output of ``lm(...)``, else ``None``."""
         found = response.get("citations") if isinstance(response, Mapping) else None
-        return cls.from_dict_list(found) if found else None
+        return cls.model_validate(found) if found else None
 
     @classmethod
     def adapt_to_native_lm_feature(
