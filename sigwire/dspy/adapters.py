@@ -9,13 +9,14 @@ are dicts in OpenAI's form, whose content is text or a list of parts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_origin
 
 from pydantic import TypeAdapter
 
@@ -435,6 +436,8 @@ def parse_value(value: object, annotation: FieldValue) -> FieldValue:
     """
     if not isinstance(value, str):
         return str(value) if annotation is str else TypeAdapter(annotation).validate_python(value)
+    if get_origin(annotation) is Literal and (named := re.fullmatch(r"(?:Literal|str)\[(.*)\]", value.strip())):
+        value = named[1]
     signature = make_signature({"value": (annotation, OutputField())}, "Read the value.")
     return ChatAdapter().parse(signature, f"[[ ## value ## ]]\n{value}\n\n[[ ## completed ## ]]")["value"]
 

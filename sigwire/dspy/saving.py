@@ -86,7 +86,7 @@ def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
 def _is_foreign_loop(parameter: Any, state: Any) -> bool:
     """Return True if the state of an agent's loop has a field that only loops of DSPy have."""
     signature = getattr(parameter, "signature", None)
-    if signature is None or signature.spec.calls_field is None or "next_thought" in signature.spec.by_name:
+    if signature is None or "next_thought" in signature.spec.by_name:
         return False
     try:
         return "${next_thought}" in [field["description"] for field in state["signature"]["fields"]]

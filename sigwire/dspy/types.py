@@ -17,6 +17,7 @@ import pydantic
 
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.annotations import nested_types
@@ -323,6 +324,7 @@ class History(_FieldMethods, history.History):
     """
 
     __slots__ = ()
+    messages: list[Any]  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, messages: Iterable[FieldValues | Message] = ()) -> None:
         super().__init__(messages)
@@ -436,7 +438,7 @@ class Citations(Type):
     def _read(cls, value: object) -> object:
         if isinstance(value, list):
             return {"citations": value}  # pyright: ignore[reportUnknownVariableType]
-        is_one = isinstance(value, Mapping) and "cited_text" in value
+        is_one = is_mapping(value) and "cited_text" in value
         return {"citations": [value]} if is_one else value
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -321,3 +321,11 @@ def test_vectorizer_is_deterministic_and_fits_an_embedder() -> None:
     examples = [dspy.Example(question=text).with_inputs("question") for text in ("tea", "red car")]
     (nearest,) = dspy.KNN(1, examples, dspy.Embedder(DummyVectorizer()))(question="red car")
     assert nearest.question == "red car"
+
+
+def test_parse_value_reads_a_literal_in_the_words_of_its_type() -> None:
+    kind = Literal["a", "b"]
+    assert [parse_value(text, kind) for text in ("a", "'a'", "Literal[a]", "str[a]")] == ["a"] * 4
+    assert parse_value("str[a]", str) == "str[a]"
+    with pytest.raises(ValueError):
+        parse_value("Literal[c]", kind)

@@ -26,7 +26,8 @@ def state_of(count: int) -> dict[str, Any]:
     return {"instructions": "Old.", "fields": [{"prefix": f"P{n}:", "description": f"d{n}"} for n in range(count)]}
 
 
-def test_an_agent_saved_by_dspy_loads_its_extraction_and_warns_of_its_loop() -> None:
+@pytest.mark.parametrize("tools", [[add], []])
+def test_an_agent_saved_by_dspy_loads_its_extraction_and_warns_of_its_loop(tools: list[Any]) -> None:
     def part(*names: str) -> dict[str, Any]:
         fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
         return {
@@ -38,7 +39,7 @@ def test_an_agent_saved_by_dspy_loads_its_extraction_and_warns_of_its_loop() -> 
         }
 
     loop = part("question", "trajectory", "next_thought", "next_tool_name", "next_tool_args")
-    agent = ReAct("question -> answer", tools=[add])
+    agent = ReAct("question -> answer", tools=tools)
     instructions = agent.react.signature.instructions
     with pytest.warns(UserWarning, match="next_tool_name"):
         agent.load_state({"react": loop, "extract.predict": part("question", "trajectory", "reasoning", "answer")})

@@ -349,3 +349,19 @@ def test_citations_are_left_to_a_model_that_cites() -> None:
         True,
         False,
     )
+
+
+def test_text_of_a_signature_means_the_types_of_the_door() -> None:
+    signature = dspy.Signature("image: dspy.Image, tools: list[dspy.Tool] -> code: dspy.Code, calls: dspy.ToolCalls")
+    kinds = [field.annotation for field in signature.fields.values()]
+    assert kinds == [dspy.Image, list[dspy.Tool], dspy.Code, dspy.ToolCalls]
+    assert (
+        dspy.Signature("image: Image -> text", custom_types={"dspy": sigwire}).fields["image"].annotation
+        is sigwire.Image
+    )
+
+
+def test_history_in_json_keeps_the_kind_of_media() -> None:
+    history = dspy.History([{"image": dspy.Image(IMAGE), "code": dspy.Code["java"]("int a;"), "question": "?"}])
+    turn = dspy.History.from_json(history.to_json()).messages[0]
+    assert (turn["image"], turn["code"]) == (sigwire.Image(IMAGE), sigwire.Code["java"]("int a;"))
