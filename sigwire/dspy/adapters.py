@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, replace
 from functools import partial
@@ -24,8 +24,11 @@ from sigwire.adapters import base, chat, json, two_step, xml
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
+from sigwire.adapters.values.codecs import FieldCodec
+from sigwire.adapters.values.typed_json import untyped_json
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
+from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response
@@ -41,6 +44,8 @@ from sigwire.dspy.types import (
     Reasoning,
     Type,
     TypeMethods,
+    formatted,
+    has_own_format,
     split_message_content_for_custom_types,
 )
 from sigwire.effects.steps import Steps, arun, run
@@ -145,7 +150,7 @@ class Adapter(base.Adapter):
             visible, inputs=tuple(map(_described, visible.inputs)), outputs=tuple(map(_described, visible.outputs))
         )
         own: Layout | None = cast(Any, super()).layout(visible, capabilities)
-        return own or chat.ChatLayout(visible)
+        return _with_formats(own or chat.ChatLayout(visible))
 
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan that uses the overridden methods."""
@@ -306,8 +311,36 @@ def own_call(adapter: object) -> object:
 def _described(spec: FieldSpec) -> FieldSpec:
     """Return the field with the descriptions of its types."""
     kinds = [kind for kind in nested_types(spec.annotation) if isinstance(kind, type) and issubclass(kind, TypeMethods)]
-    texts = [spec.description, *(kind.description() for kind in kinds)]
+    own = [kind for kind in kinds if kind.description.__func__ is not Type.description.__func__]  # type: ignore[attr-defined]
+    texts = [spec.description, *(kind.description() for kind in own)]
     return replace(spec, description=" ".join(filter(None, texts))) if any(texts[1:]) else spec
+
+
+def _with_formats(layout: Layout) -> Layout:
+    """Return the layout; it writes inputs of types that override ``format`` by that method."""
+    inputs = layout._inputs  # pyright: ignore[reportPrivateUsage]  # set once, by the constructor
+    if any(has_own_format(codec.field.annotation) for *_, codec in inputs):
+        layout._has_media = True  # pyright: ignore[reportPrivateUsage]
+        layout._inputs = tuple(  # pyright: ignore[reportPrivateUsage]
+            (name, before, after, _FormatCodec(codec.field) if has_own_format(codec.field.annotation) else codec)
+            for name, before, after, codec in inputs
+        )
+    return layout
+
+
+class _FormatCodec(FieldCodec):
+    """Writes an input by the methods ``format`` of its types."""
+
+    __slots__ = ()
+    has_media = True
+
+    def parts(self, value: object) -> tuple[str | Part, ...]:
+        with suppress(ValueError):  # a demo of a file holds plain data
+            value = self.field.adapter.validate_python(value)
+        shown = formatted(value)
+        text = shown if isinstance(shown, str) else untyped_json(shown)
+        found = decode_messages(split_message_content_for_custom_types([{"role": "user", "content": text}]))[0].parts
+        return tuple(part.text if isinstance(part, TextPart) else part for part in found)
 
 
 class _Sections(NamedTuple):
@@ -436,7 +469,9 @@ def parse_value(value: object, annotation: FieldValue) -> FieldValue:
     """
     if not isinstance(value, str):
         return str(value) if annotation is str else TypeAdapter(annotation).validate_python(value)
-    if get_origin(annotation) is Literal and (named := re.fullmatch(r"(?:Literal|str)\[(.*)\]", value.strip())):
+    if cast(object, get_origin(annotation)) is Literal and (
+        named := re.fullmatch(r"(?:Literal|str)\[(.*)\]", value.strip())
+    ):
         value = named[1]
     signature = make_signature({"value": (annotation, OutputField())}, "Read the value.")
     return ChatAdapter().parse(signature, f"[[ ## value ## ]]\n{value}\n\n[[ ## completed ## ]]")["value"]

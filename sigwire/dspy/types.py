@@ -6,19 +6,18 @@ text (``f"{image}"``) is its content parts between two marks; ``split_message_co
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import pydantic
 
-from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
+from sigwire.dspy.signatures.marks import marked, split_message_content_for_custom_types
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.types import history, media, text
@@ -36,7 +35,6 @@ __all__ = [
 
 
 _Block: TypeAlias = dict[str, Any]
-_START, _END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
 
 
 class TypeMethods:
@@ -112,41 +110,7 @@ class _Medium(_FieldMethods):
         return cls.from_path(path)
 
     def __str__(self) -> str:
-        return _marked(cast(Any, self).format())
-
-
-def _marked(blocks: Sequence[JsonObject]) -> str:
-    return f"{_START}{json.dumps(blocks, ensure_ascii=False)}{_END}"
-
-
-def split_message_content_for_custom_types(messages: Iterable[_Block]) -> list[_Block]:
-    """Return messages in which the marked values of user texts are content parts.
-
-    >>> (message,) = split_message_content_for_custom_types([{"role": "user", "content": f"See {Image('https://a.b/c')}"}])
-    >>> [part["type"] for part in message["content"]]
-    ['text', 'image_url']
-    """
-    return [{**data, "content": _split_content(data["content"])} if _is_marked(data) else data for data in messages]
-
-
-def _is_marked(message: _Block) -> bool:
-    return message["role"] == "user" and isinstance(message["content"], str) and _START in message["content"]
-
-
-def _split_content(content: str) -> list[_Block]:
-    found = re.split(f"{_START}(.*?){_END}", content, flags=re.DOTALL)
-    parts = [_blocks_of(part) if at % 2 else [{"type": "text", "text": part}] for at, part in enumerate(found)]
-    return [block for blocks in parts for block in blocks if block.get("text") != ""]
-
-
-def _blocks_of(marked: str) -> list[_Block]:
-    """Return the blocks of a marked text; inside JSON it was encoded twice."""
-    for candidate in (marked, marked.replace('\\"', '"')):
-        try:
-            return cast("list[_Block]", read_json(candidate)[0])
-        except ValueError:
-            continue
-    return [{"type": "text", "text": marked}]
+        return marked(cast(Any, self).format())
 
 
 class Image(_Medium, media.Image):
@@ -359,8 +323,36 @@ class Type(TypeMethods, pydantic.BaseModel):
     def __str__(self) -> str:
         shown = self.format()
         if isinstance(shown, list):
-            return _marked(cast("list[JsonObject]", shown))
+            return marked(cast("list[JsonObject]", shown))
         return shown if isinstance(shown, str) else super().__str__()
+
+
+_PARTS = ("text", "image_url", "input_audio", "file")
+
+
+def has_own_format(annotation: object) -> bool:
+    """Return True if a type expression has a subclass of ``Type`` that overrides ``format``.
+
+    >>> has_own_format(list[Type]), has_own_format(list[Document])
+    (False, True)
+    """
+    kinds = (kind for kind in nested_types(annotation) if isinstance(kind, type) and issubclass(kind, Type))
+    return any(kind.format is not Type.format for kind in kinds)
+
+
+def formatted(value: object) -> object:
+    """Return a value as data whose texts hold what ``format`` returns; content parts that no model takes are data."""
+    if isinstance(value, Type):
+        shown = value.format()
+        if not isinstance(shown, list):
+            return shown
+        blocks = cast("list[_Block]", shown)
+        return marked(blocks) if all(block.get("type") in _PARTS for block in blocks) else value.model_dump(mode="json")
+    if isinstance(value, pydantic.BaseModel):
+        return {name: formatted(getattr(value, name)) for name in type(value).model_fields}
+    if is_mapping(value):
+        return {name: formatted(item) for name, item in value.items()}
+    return [formatted(item) for item in cast("list[object]", value)] if isinstance(value, (list, tuple)) else value
 
 
 class Document(Type):

@@ -325,15 +325,49 @@ def test_types_are_found_in_an_annotation() -> None:
     assert (find(int), find(dspy.Image | None)) == ([], [dspy.Image])
 
 
-def test_description_of_a_type_is_in_the_prompt() -> None:
-    class Event(dspy.Type):
-        """A day in town."""
+class Event(dspy.Type):
+    """A day in town."""
 
-        name: str
+    name: str
+    image: str = ""
 
-    signature = dspy.make_signature("events: list[Event] -> code: dspy.Code", custom_types={"Event": Event})
-    for adapter in (dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter()):
-        assert "A day in town." in adapter.format_system_message(signature)
+    def format(self) -> Any:
+        return dspy.Image(self.image).format() if self.image else f"<event {self.name}>"
+
+    @classmethod
+    def description(cls) -> str:
+        return "Events have a name."
+
+
+EVENTS = dspy.make_signature("event: Event, all: list[Event] -> code: dspy.Code", custom_types={"Event": Event})
+
+
+@pytest.mark.parametrize("name", ["ChatAdapter", "JSONAdapter", "XMLAdapter"])
+def test_prompt_has_the_format_and_the_description_of_a_type(name: str) -> None:
+    adapter = getattr(dspy, name)()
+    inputs = {"event": Event(name="fair"), "all": [Event(name="a"), Event(name="b", image=IMAGE)]}
+    system, *_, asked = adapter.format(EVENTS, [{**inputs, "code": "x"}], inputs)
+    assert "Events have a name." in system["content"]
+    assert dspy.Code.description() in system["content"]
+    assert "A day in town." not in system["content"]
+    before, image, after = asked["content"]
+    assert image == dspy.Image(IMAGE).format()[0]
+    assert "<event fair>" in before["text"]
+    assert '["<event a>","' in before["text"]
+    assert after["text"].startswith('"]')
+
+
+def test_saved_demo_is_written_by_the_format_of_its_type() -> None:
+    demo = {"event": {"name": "fair"}, "all": [], "code": "x"}
+    messages = dspy.ChatAdapter().format(EVENTS, [demo], {"event": Event(name="now"), "all": []})
+    assert "<event fair>" in messages[1]["content"]
+
+
+def test_document_stays_data_in_the_prompt() -> None:
+    signature = dspy.make_signature("page: Document -> answer", custom_types={"Document": dspy.Document})
+    asked = dspy.ChatAdapter().format(signature, [], {"page": dspy.Document("Tea.", title="Drinks")})[-1]
+    assert '"data":"Tea."' in asked["content"]
+    assert '"citations"' not in asked["content"]
 
 
 def test_citations_are_left_to_a_model_that_cites() -> None:
