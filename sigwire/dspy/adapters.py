@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_origin
 
@@ -432,6 +432,12 @@ class _HookedPlan(Plan):
 @dataclass(frozen=True)
 class ChatAdapter(Adapter, chat.ChatAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.ChatAdapter`` with DSPy's options and methods."""
+
+
+@cache
+def default_adapter() -> ChatAdapter:
+    """Return the adapter of a ``Predict`` of the door if the settings have none."""
+    return ChatAdapter()
 
 
 @dataclass(frozen=True)

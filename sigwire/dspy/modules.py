@@ -11,12 +11,12 @@ A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
-from sigwire.dspy.adapters import own_call
+from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.saving import read_state, read_states
 from sigwire.dspy.tools import Tool, ToolCalls
@@ -27,9 +27,11 @@ from sigwire.modules.agents import react, run
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
-from sigwire.settings import current
+from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
+    from sigwire.adapters.plan import Plan
+    from sigwire.lm.base import LanguageModel
     from sigwire.modules.agents.toolbox import ToolsLike
     from sigwire.modules.inputs import InputReader
     from sigwire.signatures.signature import Signature, SignatureMeta
@@ -148,6 +150,13 @@ class Predict(Module, predict.Predict[P, S]):
     def get_config(self) -> dict[str, Any]:
         """Return the module's request options."""
         return self.config
+
+    def _plan_for(
+        self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
+    ) -> Plan:
+        if values.adapter is None:
+            values = replace(values, adapter=default_adapter())  # the core's has no formats of types
+        return super()._plan_for(signature, lm, values, options)
 
     def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state, with or without field names; returns the change that applies it."""

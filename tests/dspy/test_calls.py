@@ -11,6 +11,8 @@ import pytest
 import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy.adapters import parse_value
+from sigwire.dspy.primitives import set_attribute_by_name
+from sigwire.dspy.signatures import get_dspy_field_type
 from sigwire.dspy.tools import convert_input_schema_to_tool_args
 from sigwire.dspy.utils.dummies import DummyVectorizer, dummy_rm
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
@@ -329,3 +331,22 @@ def test_parse_value_reads_a_literal_in_the_words_of_its_type() -> None:
     assert parse_value("str[a]", str) == "str[a]"
     with pytest.raises(ValueError):
         parse_value("Literal[c]", kind)
+
+
+def test_attribute_is_set_by_its_path() -> None:
+    program = dspy.Module()
+    program.parts = [dspy.Module(), ({"key": dspy.Module()},)]
+    for path in ("note", "parts[0].note", "parts[1][0]['key'].note"):
+        set_attribute_by_name(program, path, path)
+    assert program.note == "note"
+    assert program.parts[0].note == "parts[0].note"
+    assert program.parts[1][0]["key"].note == "parts[1][0]['key'].note"
+    with pytest.raises(sigwire.ConfigurationError, match="ends with no attribute"):
+        set_attribute_by_name(program, "parts[0]", 1)
+
+
+def test_direction_of_a_field_is_read() -> None:
+    fields = dspy.Signature("question -> answer").fields
+    assert [get_dspy_field_type(field) for field in fields.values()] == ["input", "output"]
+    with pytest.raises(ValueError, match="no field"):
+        get_dspy_field_type(3)

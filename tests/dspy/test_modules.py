@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
-import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCall
 from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
-from sigwire.dspy.primitives import set_attribute_by_name
-from sigwire.dspy.signatures import get_dspy_field_type
 from sigwire.dspy.tools import Tool, ToolCalls
-from sigwire.errors import ConfigurationError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules import predict as core
 
@@ -118,22 +114,3 @@ def test_trajectory_is_named_run_trajectory_when_an_output_has_that_name() -> No
     agent.set_lm(FakeLM([ToolCall("", "submit", {"trajectory": "short"})]))
     result = agent(question="?")
     assert (result.trajectory, result.run_trajectory["tool_name_0"]) == ("short", "submit")
-
-
-def test_attribute_is_set_by_its_path() -> None:
-    program = dspy.Module()
-    program.parts = [dspy.Module(), ({"key": dspy.Module()},)]
-    for path in ("note", "parts[0].note", "parts[1][0]['key'].note"):
-        set_attribute_by_name(program, path, path)
-    assert program.note == "note"
-    assert program.parts[0].note == "parts[0].note"
-    assert program.parts[1][0]["key"].note == "parts[1][0]['key'].note"
-    with pytest.raises(ConfigurationError, match="ends with no attribute"):
-        set_attribute_by_name(program, "parts[0]", 1)
-
-
-def test_direction_of_a_field_is_read() -> None:
-    fields = dspy.Signature("question -> answer").fields
-    assert [get_dspy_field_type(field) for field in fields.values()] == ["input", "output"]
-    with pytest.raises(ValueError, match="no field"):
-        get_dspy_field_type(3)
