@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         HotPotF1, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
         LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
         LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
-        LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, McpServerError, Message,
+        LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, McpServerError, Message,
         MetricError, ModelCall, ModelError, MultiChainComparison, OptimizationInterrupted, OptimizationReport,
         Optimizer, OutputField, OutputTruncated, Parallel, PendingCall, Prediction, Preview, Price, ProgramDifference,
         ProgramEvent, ReActStep, Reasoned, ReasoningDelta, Refine, Refused, Repair, Request, Response,
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         streaming_response,
         sync_send_to_stream,
     )
-    from sigwire.dspy.teleprompt import Teleprompter
+    from sigwire.dspy.teleprompt import LabeledFewShot, Teleprompter
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
     from sigwire.dspy.types import Audio, Citations, Code, Document, File, History, Image, Reasoning, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
@@ -136,7 +136,7 @@ _MODULES = {
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
-    "sigwire.dspy.teleprompt": "Teleprompter",
+    "sigwire.dspy.teleprompt": "LabeledFewShot Teleprompter",
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",

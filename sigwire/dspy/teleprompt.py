@@ -5,11 +5,16 @@ DSPy's modules below it (``dspy.teleprompt.random_search``, ``dspy.teleprompt.ge
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
+from sigwire.core.example import Example
 from sigwire.core.example import Prediction as ScoreWithFeedback
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
+from sigwire.modules.module import Module
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.copro import COPRO
@@ -17,7 +22,7 @@ from sigwire.optimizers.rules.ensemble import Ensemble
 from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.infer_rules import InferRules
 from sigwire.optimizers.rules.knn import KNNFewShot
-from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
+from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot as CoreLabeledFewShot
 from sigwire.optimizers.rules.miprov2 import MIPROv2
 from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch, BootstrapRS
@@ -30,11 +35,37 @@ __all__ = [
     "MIPROv2", "ScoreWithFeedback", "Teleprompter",
 ]  # fmt: skip
 
+M = TypeVar("M", bound=Module)
+
 _FILES = (
     "bettertogether bootstrap copro_optimizer ensemble gepa gepa.gepa gepa.gepa_utils infer_rules knn_fewshot "
     "mipro_optimizer_v2 random_search simba teleprompt teleprompt_optuna vanilla"
 )
 sys.modules.update({f"{__name__}.{name}": sys.modules[__name__] for name in _FILES.split()})
+
+
+class LabeledFewShot(CoreLabeledFewShot):
+    """``sigwire.LabeledFewShot`` for rows that need not declare their inputs: no program is run on them.
+
+    >>> from sigwire.core.example import Example
+    >>> from sigwire.modules.predict import Predict
+    >>> LabeledFewShot(k=1).compile(Predict("a -> b"), trainset=[Example(a="1", b="2")]).demos[0].b
+    '2'
+    """
+
+    def compile_steps(self, student: M, trainset: Iterable[Example], *others: Any, **named: Any) -> Steps[M]:
+        """Return the steps of ``compile``."""
+        signature, forward = getattr(student, "signature", None), getattr(student, "forward", student)
+        names = list(signature.input_fields if signature is not None else inspect.signature(forward).parameters)
+        return (
+            yield from super().compile_steps(student, [_declared(row, names) for row in trainset], *others, **named)
+        )
+
+
+def _declared(row: Example, names: Iterable[str]) -> Example:
+    undeclared = getattr(row, "_input_keys", ()) is None
+    return row.with_inputs(*(name for name in names if name in row)) if undeclared else row
+
 
 _WEIGHTS = "it trains weights, and sigwire sends requests only. GEPA, MIPROv2 and SIMBA tune prompts."
 OUT_OF_SCOPE = {
