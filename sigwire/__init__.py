@@ -252,7 +252,7 @@ _DSPY_ONLY = frozenset(
     "BAMLAdapter BaseModule Citations DSPyError Document DummyLM LMAuthError LMConfigurationError "
     "LMNotConfiguredError LMProviderError LMStreamAssemblyError LMUnsupportedFeatureError ReActV2 Retrieve SendStream "
     "SignatureMeta StatusMessage StatusMessageProvider StreamListener StreamResponse Teleprompter ToolCallResults "
-    "Type apply_sync_streaming asyncify clients experimental infer_prefix load_settings predict primitives retrievers "
+    "Type apply_sync_streaming asyncify clients experimental infer_prefix load load_settings predict primitives retrievers "
     "streamify streaming streaming_response sync_send_to_stream syncify teleprompt utils with_callbacks".split()
 )
 

@@ -373,9 +373,10 @@ def _stored_answers(folder: Path) -> None:
 
 @row("pickle")
 def _pickle(folder: Path) -> None:
-    for arguments in ((folder / "program.pkl",), (folder, True)):
-        with pytest.raises(sigwire.StateError):
-            dspy.Predict("question -> answer").save(*arguments)
+    with pytest.raises(sigwire.StateError):
+        dspy.Predict("question -> answer").save(folder / "program.pkl")
+    dspy.Predict("question -> answer").save(folder / "whole", save_program=True)
+    assert list(dspy.load(folder / "whole").signature.output_fields) == ["answer"]
 
 
 @row("keys")

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from sigwire.dspy.types import Citations, Document, File, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
     from sigwire.dspy.utils.callback import with_callbacks
+    from sigwire.dspy.utils.saving import load
     from sigwire.dspy.utils.exceptions import (  # isort: skip
         DSPyError, LMAuthError, LMConfigurationError, LMNotConfiguredError, LMProviderError, LMStreamAssemblyError,
         LMUnsupportedFeatureError,
@@ -114,7 +115,7 @@ __all__ = [
     "apply_sync_streaming", "asyncify", "bfcl_match", "cache", "check", "clients", "compare", "configure",
     "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "evaluate",
     "experimental", "f1_score", "history", "hotpot_f1_score", "infer_prefix", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program", "load_records",
+    "is_retryable_lm_error", "json_match", "limits", "load", "load_bfcl", "load_examples", "load_program", "load_records",
     "load_settings", "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools",
     "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "predict", "preview_all", "prices",
     "primitives", "retrievers", "save_program", "settings", "signatures", "split_examples", "streamify", "streaming",
@@ -141,6 +142,7 @@ _MODULES = {
     "sigwire.dspy.types": "Citations Document File Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
     "sigwire.dspy.utils.callback": "with_callbacks",
+    "sigwire.dspy.utils.saving": "load",
     "sigwire.dspy.utils.exceptions": (
         "DSPyError LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "
         "LMUnsupportedFeatureError"

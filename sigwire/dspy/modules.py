@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
 from sigwire.dspy.adapters import own_call
 from sigwire.dspy.lm import SCRIPTED_FINISH
-from sigwire.dspy.saving import read_state, read_states
+from sigwire.dspy.saving import read_state, read_states, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
@@ -68,6 +69,21 @@ class Module(module.Module):
     ) -> Any:
         """``batch``, awaited."""
         return await cast(Any, super()).abatch(examples, num_threads, **_with_effect(options))
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        save_program: bool = False,
+        modules_to_serialize: Iterable[object] | None = None,
+    ) -> None:
+        """Write the state to a ``.json`` file, or the whole program to a folder, for ``dspy.load``; see ``save_program``.
+
+        No file holds code: ``modules_to_serialize`` has no effect. Raises ``StateError`` for a path of the wrong kind.
+        """
+        if save_program:
+            write_program(self, path)
+        else:
+            super().save(path)
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
         return super()._prepare(read_states(dict(self.named_parameters()), state), unsafe)

@@ -7,12 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError, warn_user
+from sigwire.modules.programs.files import save_program
 
-__all__ = ["name_fields", "read_lm", "read_state", "read_states"]
+if TYPE_CHECKING:
+    from sigwire.modules.module import Module
+
+__all__ = ["PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states", "write_program"]
+
+PROGRAM_FILE = "program.json"
+"""The file of a whole program, in its folder."""
+
+
+def write_program(program: Module, folder: str | PathLike[str]) -> None:
+    """Write a whole program to a folder, which is made. Raises ``StateError`` if the path is that of a file."""
+    if Path(folder).suffix in (".json", ".pkl"):
+        raise StateError(f"{folder} must be a directory (saving a program). Pass a folder, or save_program=False.")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    save_program(program, Path(folder, PROGRAM_FILE))
 
 
 def read_states(parameters: Mapping[str, Any], state: Any) -> Any:

@@ -179,3 +179,37 @@ def test_field_with_a_name_of_the_loop_loads_as_any_field() -> None:
 def test_state_of_wrong_types_is_refused_by_an_agent(state: Any) -> None:
     with pytest.raises(StateError):
         ReAct("question -> answer", tools=[search]).load_state(state)
+
+
+class TwoSteps(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = dspy.ChainOfThought("question -> draft")
+        self.second = dspy.Predict("draft -> answer: int")
+
+
+def test_whole_program_is_loaded_from_its_folder_by_registered_classes(tmp_path: Path) -> None:
+    program = TwoSteps()
+    program.second.demos = [dspy.Example(draft="two", answer=2)]
+    program.save(tmp_path / "model.v1", save_program=True, modules_to_serialize=[json])
+    with pytest.raises(StateError, match=r"pass classes=\[TwoSteps\]"):
+        dspy.load(tmp_path / "model.v1")
+    loaded = dspy.load(tmp_path / "model.v1", classes=[TwoSteps])
+    assert type(loaded) is TwoSteps
+    assert loaded.dump_state() == program.dump_state()
+
+
+def test_trusted_folder_may_name_any_class_of_the_process(tmp_path: Path) -> None:
+    TwoSteps().save(tmp_path, save_program=True)
+    assert type(dspy.load(tmp_path, allow_pickle=True)) is TwoSteps
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.pkl"])
+def test_whole_program_is_not_saved_to_a_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="must be a directory"):
+        Predict("question -> answer").save(tmp_path / name, save_program=True)
+
+
+def test_folder_without_a_program_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"holds no program\.json"):
+        dspy.load(tmp_path)

@@ -1,0 +1,55 @@
+"""``dspy.load`` and the folder of ``save(..., save_program=True)``, which holds one file of ``sigwire.save_program``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from sigwire.core.tools.tool import Tool
+from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
+from sigwire.dspy.saving import PROGRAM_FILE
+from sigwire.errors import StateError
+from sigwire.modules.module import Module
+from sigwire.modules.programs.files import load_program
+from sigwire.signatures.signature import Signature
+
+__all__ = ["load"]
+
+
+def load(
+    path: str | PathLike[str],
+    allow_pickle: bool = False,
+    *,
+    classes: Iterable[type] = (),
+    functions: Iterable[Callable[..., object] | Tool] = (),
+) -> Any:
+    """Return the program of a folder that ``save(folder, save_program=True)`` wrote. No pickle is read.
+
+    ``classes`` and ``functions`` are those of ``sigwire.load_program``. ``allow_pickle=True`` trusts the file to name any
+    module and signature that the process has defined, as DSPy's programs do. Raises ``StateError`` for any other folder.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Predict("question -> answer").save(folder, save_program=True)
+    ...     load(folder).signature.output_fields.keys()
+    dict_keys(['answer'])
+    """
+    file = Path(path, PROGRAM_FILE)
+    if not file.is_file():
+        raise StateError(
+            f"{path} holds no {PROGRAM_FILE} (loading a program). Save it with save(folder, save_program=True); load a pickle "
+            "of DSPy in DSPy, and save its state as .json."
+        )
+    defined = {cls.__name__: cls for cls in (*_defined(Module), *_defined(Signature))} if allow_pickle else {}
+    known = {**defined, **{cls.__name__: cls for cls in classes}}
+    return load_program(file, classes=(Predict, ChainOfThought, ReAct, ReActV2, *known.values()), functions=functions)
+
+
+def _defined(base: type) -> Iterator[type]:
+    """Yield the subclasses that other packages define; of equal names the latest is the last."""
+    for cls in type.__subclasses__(base):
+        if not cls.__module__.startswith("sigwire."):
+            yield cls
+        yield from _defined(cls)
