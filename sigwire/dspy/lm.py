@@ -19,6 +19,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
@@ -207,7 +208,8 @@ class DummyLM(FakeLM, BaseLM):
     ``answers`` is a list of field dicts, used up one per choice (then every answer is "No more responses"); or a dict
     from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
     those of the request. A script of DSPy for ``ReAct`` works: ``next_thought``, ``next_tool_name``, ``next_tool_args`` are
-    a call, and ``finish`` submits the fields of the next answer. ``reasoning`` adds reasoning beside each answer.
+    a call, and ``finish`` submits the fields of the next answer; for ``ReActV2``, ``tool_calls`` are calls. ``reasoning``
+    adds reasoning beside each answer.
 
     >>> lm = DummyLM([{"answer": "red"}])
     >>> print(lm("What color?")[0])
@@ -244,21 +246,30 @@ class DummyLM(FakeLM, BaseLM):
         text = _matching_answer(request.messages) if self.follow_examples else None
         if text is None:
             fields = self._fields(request)
-            scripted = "next_tool_name" in fields and not any(
-                "next_tool_name" in part.text for part in request.messages
-            )
-            choice = self._scripted_call(fields, request) if scripted else self._fields_choice(fields)
+            choice = self._scripted_calls(fields, request) or self._fields_choice(fields)
         else:
             choice = Choice(text)
         return replace(choice, reasoning="This is scripted reasoning." if self.reasoning else None)
 
-    def _scripted_call(self, fields: Mapping[str, Any], request: Request) -> Choice:
-        name, arguments, mark = fields["next_tool_name"], fields.get("next_tool_args"), None
-        if name == "finish":
-            name, mark = "submit", SCRIPTED_FINISH
-            arguments = {name: value for name, value in self._fields(request).items() if name != "reasoning"}
-        call = replace(ToolCall.read("", name, arguments), provider_data=mark)
-        return Choice(fields.get("next_thought", ""), number_calls([call]), finish_reason="tool_calls")
+    def _scripted_calls(self, fields: Mapping[str, Any], request: Request) -> Choice | None:
+        """Return the calls of a script of DSPy; ``None`` for other answers, and if the request asks for these fields."""
+        name = next((name for name in ("next_tool_name", "tool_calls") if name in fields), None)
+        if name is None or any(name in message.text for message in request.messages):
+            return None
+        mark = SCRIPTED_FINISH if fields.get(name) == "finish" else None
+        if name == "tool_calls":
+            given = ToolCalls.model_validate(fields[name])
+            calls = [ToolCall(call.id or "", call.name, call.arguments) for call in given]
+        elif mark:
+            outputs = {name: value for name, value in self._fields(request).items() if name != "reasoning"}
+            calls = [ToolCall.read("", "submit", outputs)]
+        else:
+            calls = [ToolCall.read("", fields[name], fields.get("next_tool_args"))]
+        if not request.tools and "submit" not in request.messages[0].text:  # an agent without tools asks for the outputs
+            submit = next((call for call in calls if call.name == "submit"), None)
+            return self._dummy_answer(request) if submit is None else self._fields_choice(submit.arguments or {})
+        calls = [replace(call, provider_data=mark) for call in calls]
+        return Choice(fields.get("next_thought", ""), number_calls(calls), finish_reason="tool_calls")
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
         nothing = {"answer": "No more responses"}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
 from sigwire.dspy.adapters import own_call
+from sigwire.dspy.inputs import InputsOfDspy
 from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.saving import read_state, read_states, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
@@ -147,6 +148,8 @@ class Predict(Module, predict.Predict[P, S]):
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, Any]
     ) -> Steps[Prediction]:
         values = current()
+        if reader is self._reader and not isinstance(reader, InputsOfDspy):
+            reader = self._reader = InputsOfDspy(reader.spec)
         call = own_call(values.adapter)
         if call is None:
             return (yield from super()._signature_steps(signature, reader, given, specials))
@@ -245,6 +248,13 @@ class ReActV2(ReAct[P, S]):
             raise ConfigurationError(
                 f"{', '.join(sorted(used))} is reserved by ReActV2 (making it). Rename the field or the tool."
             )
+
+    @property
+    def tools(self) -> dict[str, Any]:
+        """The tools by name; ``submit`` returns the fields it is called with."""
+        submit = self._submit.tool
+        answers = Tool(lambda **fields: fields, name=submit.name, desc=submit.description, parameters=submit.parameters)
+        return {**super().tools, submit.name: answers}
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
         reason = "submit" if run.termination_reason == "submit" else "forced_submit"

@@ -49,7 +49,8 @@ def load(
 
 def _defined(base: type) -> Iterator[type]:
     """Yield the subclasses that other packages define; of equal names the latest is the last."""
-    for cls in type.__subclasses__(base):
+    subclasses: list[type] = type.__subclasses__(base)
+    for cls in subclasses:
         if not cls.__module__.startswith("sigwire."):
             yield cls
         yield from _defined(cls)
