@@ -38,8 +38,8 @@ if TYPE_CHECKING:
         LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
         LabeledFewShot, LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, McpServerError, Message,
         MetricError, ModelCall, ModelError, MultiChainComparison, OptimizationInterrupted, OptimizationReport,
-        Optimizer, OutputField, OutputTruncated, Parallel, PendingCall, Prediction, Preview, Price, ProgramDifference,
-        ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refine, Refused, Repair, Request, Response,
+        Optimizer, OutputField, OutputTruncated, PendingCall, Prediction, Preview, Price, ProgramDifference,
+        ProgramEvent, ReActStep, Reasoned, Reasoning, ReasoningDelta, Refused, Repair, Request, Response,
         ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1, Signature, SignatureError,
         SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall, ToolCallDelta, ToolCallEnd,
         ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolInterrupted, ToolResult, ToolText,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from sigwire.dspy.cache import cache
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
+    from sigwire.dspy.predict.composites import Parallel, Refine
     from sigwire.dspy.primitives import BaseModule
     from sigwire.dspy.retrievers import Retrieve
     from sigwire.dspy.settings import configure, context, load_settings, settings
@@ -127,6 +128,7 @@ __all__ = [
 _MODULES = {
     "sigwire.dspy.adapters": "Adapter BAMLAdapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
     "sigwire.dspy.cache": "cache",
+    "sigwire.dspy.predict.composites": "Parallel Refine",
     "sigwire.dspy.lm": "LM BaseLM DummyLM",
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
     "sigwire.dspy.primitives": "BaseModule",

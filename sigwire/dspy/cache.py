@@ -129,11 +129,12 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and value > 0
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return the JSON form of a pydantic model, or the schema of a class of models; any other value as it is."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
-    return value.model_json_schema() if isinstance(value, type) and issubclass(value, BaseModel) else value
+    schema = getattr(value, "model_json_schema", None)
+    return value if schema is None else schema()
 
 
 class MemoryKeys:

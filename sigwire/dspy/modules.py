@@ -20,7 +20,7 @@ from sigwire.core.example import Example, Prediction
 from sigwire.dspy.adapters import own_call
 from sigwire.dspy.inputs import InputsOfDspy
 from sigwire.dspy.lm import SCRIPTED_FINISH
-from sigwire.dspy.saving import read_state, read_states, write_program
+from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
@@ -172,6 +172,8 @@ class Predict(Module, predict.Predict[P, S]):
         """Check a state, with or without field names; returns the change that applies it."""
         if isinstance(state, Mapping) and isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             state = read_state(self.signature, state)
+        if not allow_unsafe_lm_state:
+            warn_of_endpoints(state)
         return super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
@@ -253,12 +255,16 @@ class ReActV2(ReAct[P, S]):
     def tools(self) -> dict[str, Any]:
         """The tools by name; ``submit`` returns the fields it is called with."""
         submit = self._submit.tool
-        answers = Tool(lambda **fields: fields, name=submit.name, desc=submit.description, parameters=submit.parameters)
+        answers = Tool(_fields, name=submit.name, desc=submit.description, parameters=submit.parameters)
         return {**super().tools, submit.name: answers}
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
         reason = "submit" if run.termination_reason == "submit" else "forced_submit"
         return {**super()._run_fields(run), "termination_reason": reason}
+
+
+def _fields(**fields: object) -> dict[str, object]:
+    return fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,10 @@ from sigwire.modules.programs.files import save_program
 if TYPE_CHECKING:
     from sigwire.modules.module import Module
 
-__all__ = ["PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states", "write_program"]
+__all__ = [
+    "PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states", "warn_of_endpoints",
+    "write_program",
+]  # fmt: skip
 
 PROGRAM_FILE = "program.json"
 """The file of a whole program, in its folder."""
@@ -73,6 +76,17 @@ def read_lm(state: Any) -> Any:
     path = state.get("_dspy_lm_class") or _LM
     given = {name: value for name, value in state.items() if name != "_dspy_lm_class"}
     return {"class": "sigwire.dspy.lm.LM" if path == _LM else path, **given}
+
+
+def warn_of_endpoints(state: object) -> None:
+    """Warn of an endpoint of the model in the state of a predictor: it would get the key, and is not loaded."""
+    lm = state.get("lm") if is_mapping(state) else None
+    found = [name for name in ("api_base", "base_url", "model_list") if is_mapping(lm) and name in lm]
+    if found:
+        warn_user(
+            f"The saved model has {', '.join(found)}, which would get your key and is not loaded. Set it in your code, or "
+            "trust the file with allow_unsafe_lm_state=True."
+        )
 
 
 _LM = "dspy.clients.lm.LM"

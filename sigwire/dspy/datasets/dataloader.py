@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from importlib import import_module
 from os import PathLike
-from typing import Any
+from typing import Protocol
 
 from sigwire.core.example import Example
+from sigwire.core.record import FieldValue, FieldValues
 from sigwire.data.reading import load_examples
 from sigwire.errors import InputError
 
-__all__ = ["DataLoader"]
+__all__ = ["DataFrame", "DataLoader"]
+
+
+class DataFrame(Protocol):
+    """A data frame of pandas."""
+
+    def to_dict(self, orient: str, /) -> list[FieldValues]:
+        """Return the rows, for ``orient="records"``."""
+        ...
 
 
 class DataLoader:
@@ -32,7 +42,7 @@ class DataLoader:
     from_json = from_parquet = from_csv
 
     def from_pandas(
-        self, df: Any, fields: Sequence[str] | None = None, input_keys: Sequence[str] = ()
+        self, df: DataFrame, fields: Sequence[str] | None = None, input_keys: Sequence[str] = ()
     ) -> list[Example]:
         """Return the examples of a data frame."""
         return load_examples(df.to_dict("records"), input_keys, fields=fields)
@@ -40,15 +50,13 @@ class DataLoader:
     def from_huggingface(
         self,
         dataset_name: str,
-        *args: Any,
+        *args: object,
         input_keys: Sequence[str] = (),
         fields: Sequence[str] | None = None,
-        **kwargs: Any,
-    ) -> Any:
+        **kwargs: object,
+    ) -> list[Example] | dict[str, list[Example]]:
         """Return the examples of a data set by its name, in a dict by split if it has splits. Needs the extra ``data``."""
-        from datasets import load_dataset
-
-        found: Any = load_dataset(dataset_name, *args, **kwargs)
+        found: FieldValue = import_module("datasets").load_dataset(dataset_name, *args, **kwargs)
         if not hasattr(found, "keys"):
             return load_examples(found, input_keys, fields=fields)
         return {name: load_examples(found[name], input_keys, fields=fields) for name in found}

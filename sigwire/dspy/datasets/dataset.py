@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from sigwire.core.example import Example
+from sigwire.core.record import FieldValues
 from sigwire.keywords import ChecksKeywords
 
 __all__ = ["Dataset"]
@@ -23,9 +23,9 @@ class Dataset(ChecksKeywords):
     [['name']]
     """
 
-    _train: Iterable[Mapping[str, Any]] = ()
-    _dev: Iterable[Mapping[str, Any]] = ()
-    _test: Iterable[Mapping[str, Any]] = ()
+    _train: Iterable[FieldValues] = ()
+    _dev: Iterable[FieldValues] = ()
+    _test: Iterable[FieldValues] = ()
     do_shuffle = True
 
     def __init__(
@@ -58,7 +58,7 @@ class Dataset(ChecksKeywords):
         """The examples for the test at the end."""
         return self._part("test", self._test)
 
-    def _part(self, part: str, rows: Iterable[Mapping[str, Any]]) -> list[Example]:
+    def _part(self, part: str, rows: Iterable[FieldValues]) -> list[Example]:
         if part not in self._parts:
             chosen = list(rows)
             if self.do_shuffle:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+
+from sigwire.core.record import Record
 
 __all__ = ["gsm8k_metric", "parse_integer_answer"]
 
 
-def gsm8k_metric(gold: Any, pred: Any, trace: object = None) -> bool:
+def gsm8k_metric(gold: Record, pred: Record, trace: object = None) -> bool:
     """Return True if the answers end in the same whole number.
 
     >>> from sigwire.core.example import Example, Prediction
     >>> gsm8k_metric(Example(answer="42"), Prediction(answer="It is $42.00"))
     True
     """
-    return parse_integer_answer(str(gold.answer)) == parse_integer_answer(str(pred.answer))
+    return parse_integer_answer(str(gold["answer"])) == parse_integer_answer(str(pred["answer"]))
 
 
 def parse_integer_answer(answer: str, only_first_line: bool = True) -> int:

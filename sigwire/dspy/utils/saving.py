@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from sigwire.core.tools.tool import Tool
 from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
@@ -24,11 +24,11 @@ def load(
     *,
     classes: Iterable[type] = (),
     functions: Iterable[Callable[..., object] | Tool] = (),
-) -> Any:
+) -> Module:
     """Return the program of a folder that ``save(folder, save_program=True)`` wrote. No pickle is read.
 
     ``classes`` and ``functions`` are those of ``sigwire.load_program``. ``allow_pickle=True`` trusts the file to name any
-    module and signature that the process has defined, as DSPy's programs do. Raises ``StateError`` for any other folder.
+    module and signature that the process has defined once, as DSPy's programs do. Raises ``StateError`` for other folders.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,13 +42,14 @@ def load(
             f"{path} holds no {PROGRAM_FILE} (loading a program). Save it with save(folder, save_program=True); load a pickle "
             "of DSPy in DSPy, and save its state as .json."
         )
-    defined = {cls.__name__: cls for cls in (*_defined(Module), *_defined(Signature))} if allow_pickle else {}
-    known = {**defined, **{cls.__name__: cls for cls in classes}}
+    defined = [*_defined(Module), *_defined(Signature)] if allow_pickle else []
+    count = Counter(cls.__name__ for cls in defined)
+    known = {cls.__name__: cls for cls in (*(cls for cls in defined if count[cls.__name__] == 1), *classes)}
     return load_program(file, classes=(Predict, ChainOfThought, ReAct, ReActV2, *known.values()), functions=functions)
 
 
 def _defined(base: type) -> Iterator[type]:
-    """Yield the subclasses that other packages define; of equal names the latest is the last."""
+    """Yield the subclasses that other packages define."""
     subclasses: list[type] = type.__subclasses__(base)
     for cls in subclasses:
         if not cls.__module__.startswith("sigwire."):
