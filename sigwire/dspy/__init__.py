@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         BaseCallback, BatchRun, BestOfN, BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna,
         BootstrapFewShotWithRandomSearch, BootstrapRS, Budget, BudgetSpent, CallReport, CallerError, Capabilities,
         ChatSession, Choice, Code, Comparison, CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered,
-        ContextWindowExceededError, DataSplit, DemoWarning, Embedder, Embeddings, EmbeddingsWithScores, EmptyResponse,
+        ContextWindowExceededError, DataSplit, DemoWarning, Embedder, EmptyResponse,
         Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult,
         EventLoopError, Example, ExampleDone, Examples, FakeLM, FieldDelta, FieldEnd, FieldPartial, Finished, History,
         HotPotF1, Image, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
     from sigwire.dspy.predict.composites import Parallel, Refine
     from sigwire.dspy.primitives import BaseModule
-    from sigwire.dspy.retrievers import Retrieve
+    from sigwire.dspy.retrievers import Embeddings, EmbeddingsWithScores, Retrieve
     from sigwire.dspy.settings import configure, context, load_settings, settings
     from sigwire.dspy.signatures import SignatureMeta, infer_prefix
     from sigwire.dspy.streamify import (
@@ -132,7 +132,7 @@ _MODULES = {
     "sigwire.dspy.lm": "LM BaseLM DummyLM",
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
     "sigwire.dspy.primitives": "BaseModule",
-    "sigwire.dspy.retrievers": "Retrieve",
+    "sigwire.dspy.retrievers": "Embeddings EmbeddingsWithScores Retrieve",
     "sigwire.dspy.settings": "configure context load_settings settings",
     "sigwire.dspy.signatures": "SignatureMeta infer_prefix",
     "sigwire.dspy.streamify": (

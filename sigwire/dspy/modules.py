@@ -43,7 +43,21 @@ S = TypeVar("S")
 
 
 class Module(module.Module):
-    """``sigwire.Module`` with DSPy's methods."""
+    """``sigwire.Module`` with DSPy's methods. A subclass may name its ``forward`` ``__call__``, and ``aforward`` ``acall``.
+
+    >>> class Double(Module):
+    ...     def __call__(self, n):
+    ...         return 2 * n
+    >>> Double()(4)
+    8
+    """
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        for name, entry in (("__call__", "forward"), ("acall", "aforward")):
+            if name in cls.__dict__ and getattr(cls, entry, None) is getattr(module.Module, entry, None):
+                setattr(cls, entry, cls.__dict__[name])
+                delattr(cls, name)
+        super().__init_subclass__(**kwargs)
 
     def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
         """Replace every predictor inside by ``function(predictor)``; returns the module."""

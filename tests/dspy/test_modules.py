@@ -12,6 +12,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCall
 from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
 from sigwire.dspy.tools import Tool, ToolCalls
+from sigwire.errors import OverrideError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules import predict as core
 
@@ -146,3 +147,32 @@ def test_submit_tool_of_the_second_agent_returns_its_fields() -> None:
     agent = dspy.ReActV2("question -> answer", tools=[look])
     assert agent.tools["submit"](answer="Paris") == {"answer": "Paris"}
     assert list(agent.tools) == ["look", "submit"]
+
+
+class Named(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict("question -> answer")
+
+    def __call__(self, text: str) -> Any:  # type: ignore[override]
+        return self.predict(question=text)
+
+    async def acall(self, text: str) -> Any:  # type: ignore[override]
+        return await self.predict.acall(question=text)
+
+
+def test_module_may_name_its_entries_as_calls() -> None:
+    module = Named()
+    module.set_lm(FakeLM([{"answer": "a"}] * 3))
+    assert module("?").answer == asyncio.run(module.acall("?")).answer == "a"
+    *_, last = dspy.streamify(module, async_streaming=False)("?")
+    assert last.answer == "a"
+
+
+def test_call_beside_forward_is_refused() -> None:
+    with pytest.raises(OverrideError, match="overrides '__call__'"):
+
+        class Both(dspy.Module):
+            def forward(self) -> None: ...
+
+            def __call__(self) -> None: ...  # type: ignore[override]

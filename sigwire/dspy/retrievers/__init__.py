@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from sigwire.core.example import Prediction
@@ -13,9 +13,38 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
-from sigwire.retrieval.embeddings import Embeddings, EmbeddingsWithScores
+from sigwire.retrieval import embeddings
+from sigwire.retrieval.embedder import Embedder, EmbedFunction
 
 __all__ = ["Embeddings", "EmbeddingsWithScores", "Retrieve"]
+
+
+class Embeddings(embeddings.Embeddings):
+    """``sigwire.Embeddings`` with DSPy's options, which are kept and have no effect: every search is exact.
+
+    >>> found = Embeddings(["tea", "a car"], lambda texts: [[float("tea" in text)] for text in texts], brute_force_threshold=9)
+    >>> found("green tea", k=1).passages, found.brute_force_threshold
+    (['tea'], 9)
+    """
+
+    def __init__(
+        self,
+        corpus: Sequence[str],
+        embedder: Embedder | EmbedFunction,
+        k: int = 5,
+        callbacks: Sequence[object] | None = None,
+        cache: bool = False,
+        brute_force_threshold: int = 20_000,
+        normalize: bool = True,
+    ) -> None:
+        super().__init__(corpus, embedder, k, normalize=normalize, callbacks=callbacks)
+        self.brute_force_threshold = brute_force_threshold
+
+
+class EmbeddingsWithScores(Embeddings):
+    """``Embeddings`` with the ``scores`` of the passages."""
+
+    _with_scores = True
 
 
 class Retrieve(Module, StepsModule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.streamify import StatusMessage, StatusMessageProvider
-from sigwire.dspy.utils import exceptions
+from sigwire.dspy.utils import exceptions, magicattr
 from sigwire.dspy.utils.annotation import experimental
 from sigwire.dspy.utils.both_forms import asyncify, syncify
 from sigwire.dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback, with_callbacks
@@ -16,7 +16,7 @@ from sigwire.observe.usage import UsageTracker, track_usage
 __all__ = [
     "ACTIVE_CALL_ID", "BaseCallback", "DummyLM", "DummyVectorizer", "ParallelExecutor", "StatusMessage",
     "StatusMessageProvider", "UsageTracker", "asyncify", "dummy_rm", "exceptions", "experimental", "inspect_history",
-    "syncify", "track_usage", "with_callbacks",
+    "magicattr", "syncify", "track_usage", "with_callbacks",
 ]  # fmt: skip
 
 add_paths(__name__, "usage_tracker")

@@ -31,10 +31,14 @@ def test_tutorial_runs_when_its_import_line_is_changed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    before = {key: sigwire.settings[key] for key in sigwire.settings}
     with FakeProvider(sigwire.LM("offline/lexical")) as provider:
         monkeypatch.setenv("OPENAI_BASE_URL", provider.url("openai"))
         monkeypatch.setenv("OPENAI_API_KEY", "test")
-        results = run_program(name)
+        try:
+            results = run_program(name)
+        finally:
+            sigwire.configure(**before)
     assert {key: value for key, value in results.items() if not _holds(value)} == {}
 
 

@@ -1,0 +1,91 @@
+"""``dspy.utils`` and ``dspy.teleprompt.utils``: paths of attributes, functions over items, evaluation of candidates."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import sigwire.dspy as dspy
+from sigwire.dspy.utils import magicattr
+from sigwire.dspy.utils.parallelizer import ParallelExecutor
+
+
+def tree() -> Any:
+    root = SimpleNamespace(name="root", parts=[1, {"k": [2, 3]}])
+    root.parts.append(root)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("name", "root"), ("parts[0]", 1), ("parts[1]['k'][-1]", 3), ('parts[-1].parts[2].name', "root"),
+        (" parts[-3] ", 1),
+    ],
+)  # fmt: skip
+def test_path_reads_attributes_and_items(path: str, value: object) -> None:
+    assert magicattr.get(tree(), path) == value
+
+
+def test_path_sets_and_deletes() -> None:
+    root = tree()
+    magicattr.set(root, "parts[1]['k']", "new")
+    magicattr.set(root, "parts[-1].name", "changed")
+    assert (root.parts[1], root.name) == ({"k": "new"}, "changed")
+    magicattr.delete(root, "parts[0]")
+    magicattr.delete(root, "parts[-1].name")
+    assert (len(root.parts), hasattr(root, "name")) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("missing", AttributeError), ("parts[9]", IndexError), ("parts[1]['x']", KeyError), ("parts[0+1]", NotImplementedError),
+        ("parts[name]", NotImplementedError), ("parts.pop(0)", ValueError), ("name = 1", ValueError), ("", ValueError),
+        ("parts..", SyntaxError), (None, TypeError),
+    ],
+)  # fmt: skip
+def test_path_that_is_wrong_is_refused(path: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        magicattr.get(tree(), path)
+
+
+def test_default_is_for_a_last_attribute_only() -> None:
+    assert magicattr.get(tree(), "parts[-1].missing", default=7) == 7
+    with pytest.raises(AttributeError):
+        magicattr.get(tree(), "missing.name", default=7)
+
+
+@pytest.mark.filterwarnings("ignore:Item 1 failed")
+def test_executor_of_one_thread_runs_in_the_thread_of_the_caller() -> None:
+    def work(number: int) -> Any:
+        if number == 2:
+            raise ValueError(number)
+        return threading.current_thread()
+
+    executor = ParallelExecutor(num_threads=1, max_errors=2)
+    assert executor.execute(work, [1, 2]) == [threading.current_thread(), None]
+    assert executor.failed_indices == [1]
+
+
+@pytest.mark.parametrize(("size", "count"), [(10, 5), (3, 3)])
+def test_candidate_is_evaluated_on_all_examples_or_on_some(size: int, count: int) -> None:
+    asked: list[Any] = []
+
+    def evaluate(program: Any, devset: list[int], callback_metadata: Any) -> float:
+        asked.append((len(devset), callback_metadata["metric_key"]))
+        return 50.0
+
+    assert dspy.teleprompt.eval_candidate_program(size, [1, 2, 3, 4, 5], dspy.Module(), evaluate) == 50.0
+    assert asked == [(count, "eval_full" if count == 5 else "eval_minibatch")]
+
+
+def test_failed_evaluation_of_a_candidate_counts_as_zero() -> None:
+    def fail(program: Any, **options: Any) -> float:
+        raise ValueError("no")
+
+    with pytest.warns(UserWarning, match="counts as 0"):
+        assert float(dspy.teleprompt.eval_candidate_program(2, [1, 2, 3], dspy.Module(), fail)) == 0.0
