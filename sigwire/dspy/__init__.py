@@ -80,6 +80,9 @@ if TYPE_CHECKING:
     from sigwire.dspy.types import Citations, Document, File, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
     from sigwire.dspy.utils.callback import with_callbacks
+    from sigwire.dspy.utils.logging_utils import (  # isort: skip
+        disable_litellm_logging, disable_logging, enable_litellm_logging, enable_logging,
+    )  # fmt: skip
     from sigwire.dspy.utils.saving import load
     from sigwire.dspy.utils.exceptions import (  # isort: skip
         DSPyError, LMAuthError, LMConfigurationError, LMNotConfiguredError, LMProviderError, LMStreamAssemblyError,
@@ -114,14 +117,15 @@ __all__ = [
     "Toolbox", "TwoStepAdapter", "Type", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where",
     "XMLAdapter", "__version__", "adapters", "agreement", "answer_exact_match", "answer_passage_match",
     "apply_sync_streaming", "asyncify", "bfcl_match", "cache", "check", "clients", "compare", "configure",
-    "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "evaluate",
-    "experimental", "f1_score", "history", "hotpot_f1_score", "infer_prefix", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load", "load_bfcl", "load_examples", "load_program", "load_records",
-    "load_settings", "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools",
-    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "predict", "preview_all", "prices",
-    "primitives", "retrievers", "save_program", "settings", "signatures", "split_examples", "streamify", "streaming",
-    "streaming_response", "sync_send_to_stream", "syncify", "teleprompt", "tool_call_match", "track_usage", "utils",
-    "with_callbacks", "within",
+    "configure_cache", "contains", "context", "current_call", "deadline", "disable_litellm_logging", "disable_logging",
+    "em_score", "enable_litellm_logging", "enable_logging", "ensure_signature", "evaluate", "experimental", "f1_score",
+    "history", "hotpot_f1_score", "infer_prefix", "inspect_history", "is_retryable_lm_error", "json_match", "limits",
+    "load", "load_bfcl", "load_examples", "load_program", "load_records", "load_settings", "log_to_stderr", "majority",
+    "majority_judge", "make_signature", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
+    "pairwise_judge", "precision_score", "predict", "preview_all", "prices", "primitives", "retrievers",
+    "save_program", "settings", "signatures", "split_examples", "streamify", "streaming", "streaming_response",
+    "sync_send_to_stream", "syncify", "teleprompt", "tool_call_match", "track_usage", "utils", "with_callbacks",
+    "within",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
@@ -144,6 +148,7 @@ _MODULES = {
     "sigwire.dspy.types": "Citations Document File Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
     "sigwire.dspy.utils.callback": "with_callbacks",
+    "sigwire.dspy.utils.logging_utils": "disable_litellm_logging disable_logging enable_litellm_logging enable_logging",
     "sigwire.dspy.utils.saving": "load",
     "sigwire.dspy.utils.exceptions": (
         "DSPyError LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,3 +91,26 @@ def test_failed_evaluation_of_a_candidate_counts_as_zero() -> None:
 
     with pytest.warns(UserWarning, match="counts as 0"):
         assert float(dspy.teleprompt.eval_candidate_program(2, [1, 2, 3], dspy.Module(), fail)) == 0.0
+
+
+def test_logging_is_switched_off_and_on() -> None:
+    for name, off, on in (
+        ("sigwire", dspy.disable_logging, dspy.enable_logging),
+        ("LiteLLM", dspy.disable_litellm_logging, dspy.enable_litellm_logging),
+    ):
+        off()
+        assert not logging.getLogger(f"{name}.part").isEnabledFor(logging.CRITICAL)
+        on()
+        assert logging.getLogger(f"{name}.part").isEnabledFor(logging.CRITICAL)
+
+
+def test_embeddings_take_the_options_of_dspy_and_load_a_folder(tmp_path: Path) -> None:
+    def embed(texts: list[str]) -> Any:
+        return [[float("cat" in text), float("dog" in text)] for text in texts]
+
+    search = dspy.Embeddings(["a cat", "a dog"], embed, k=1, cache=True, brute_force_threshold=9)
+    search.save(tmp_path)
+    other = dspy.retrievers.EmbeddingsWithScores(["else"], embed, brute_force_threshold=5).load(tmp_path, embed)
+    assert (other.corpus, other.k, other.brute_force_threshold) == (["a cat", "a dog"], 1, 5)
+    assert (other("my dog").passages, other("my dog").scores) == (["a dog"], [1.0])
+    assert type(dspy.Embeddings.from_saved(tmp_path, embed)) is dspy.Embeddings

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from os import PathLike
+from typing import Any, Self, cast
 
 from sigwire.core.example import Prediction
 from sigwire.dspy.modules import Module
@@ -36,9 +37,17 @@ class Embeddings(embeddings.Embeddings):
         cache: bool = False,
         brute_force_threshold: int = 20_000,
         normalize: bool = True,
+        *,
+        index: embeddings.VectorSearch | None = None,
     ) -> None:
-        super().__init__(corpus, embedder, k, normalize=normalize, callbacks=callbacks)
+        super().__init__(corpus, embedder, k, normalize=normalize, index=index, callbacks=callbacks)
         self.brute_force_threshold = brute_force_threshold
+
+    def load(self, path: str | PathLike[str], embedder: Embedder | EmbedFunction) -> Self:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take the corpus, vectors and settings of a folder of ``save``. Raises ``StateError`` for another folder."""
+        found = type(self).from_saved(path, embedder)
+        self.__dict__.update({**found.__dict__, "brute_force_threshold": self.brute_force_threshold})
+        return self
 
 
 class EmbeddingsWithScores(Embeddings):

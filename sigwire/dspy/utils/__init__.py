@@ -9,13 +9,15 @@ from sigwire.dspy.utils.annotation import experimental
 from sigwire.dspy.utils.both_forms import asyncify, syncify
 from sigwire.dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback, with_callbacks
 from sigwire.dspy.utils.dummies import DummyLM, DummyVectorizer, dummy_rm
+from sigwire.dspy.utils.logging_utils import disable_logging, enable_logging
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
 from sigwire.modules.preview.history import inspect_history
 from sigwire.observe.usage import UsageTracker, track_usage
 
 __all__ = [
     "ACTIVE_CALL_ID", "BaseCallback", "DummyLM", "DummyVectorizer", "ParallelExecutor", "StatusMessage",
-    "StatusMessageProvider", "UsageTracker", "asyncify", "dummy_rm", "exceptions", "experimental", "inspect_history",
+    "StatusMessageProvider", "UsageTracker", "asyncify",
+    "disable_logging", "dummy_rm", "enable_logging", "exceptions", "experimental", "inspect_history",
     "magicattr", "syncify", "track_usage", "with_callbacks",
 ]  # fmt: skip
 
