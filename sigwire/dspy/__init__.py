@@ -12,7 +12,7 @@ patched, and nothing in the core imports the door.
     teleprompt   the optimizers, as in dspy.teleprompt      missing      names of DSPy that are not here, and what is
     types        Document, Citations, Type, File            paths        DSPy's module paths without a file here
 
-The folders clients, experimental, predict, primitives, retrievers, signatures and utils have the names of DSPy's modules.
+The folders (clients, datasets, experimental, predict, primitives, retrievers, signatures, utils) are DSPy's modules.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         track_usage, within,
     )  # fmt: skip
     from sigwire.dspy import (  # isort: skip
-        adapters, clients, evaluate, experimental, predict, primitives, retrievers, signatures, streaming, teleprompt,
+        adapters, clients, datasets, evaluate, experimental, predict, primitives, retrievers, signatures, streaming, teleprompt,
         utils,
     )  # fmt: skip
     from sigwire.dspy.adapters import Adapter, BAMLAdapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         streaming_response,
         sync_send_to_stream,
     )
-    from sigwire.dspy.teleprompt import Teleprompter
+    from sigwire.dspy.teleprompt import Teleprompter, bootstrap_trace_data
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
     from sigwire.dspy.types import Citations, Document, File, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
@@ -116,16 +116,16 @@ __all__ = [
     "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
     "Toolbox", "TwoStepAdapter", "Type", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where",
     "XMLAdapter", "__version__", "adapters", "agreement", "answer_exact_match", "answer_passage_match",
-    "apply_sync_streaming", "asyncify", "bfcl_match", "cache", "check", "clients", "compare", "configure",
-    "configure_cache", "contains", "context", "current_call", "deadline", "disable_litellm_logging", "disable_logging",
-    "em_score", "enable_litellm_logging", "enable_logging", "ensure_signature", "evaluate", "experimental", "f1_score",
-    "history", "hotpot_f1_score", "infer_prefix", "inspect_history", "is_retryable_lm_error", "json_match", "limits",
-    "load", "load_bfcl", "load_examples", "load_program", "load_records", "load_settings", "log_to_stderr", "majority",
-    "majority_judge", "make_signature", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
-    "pairwise_judge", "precision_score", "predict", "preview_all", "prices", "primitives", "retrievers",
-    "save_program", "settings", "signatures", "split_examples", "streamify", "streaming", "streaming_response",
-    "sync_send_to_stream", "syncify", "teleprompt", "tool_call_match", "track_usage", "utils", "with_callbacks",
-    "within",
+    "apply_sync_streaming", "asyncify", "bfcl_match", "bootstrap_trace_data", "cache", "check", "clients", "compare",
+    "configure", "configure_cache", "contains", "context", "current_call", "datasets", "deadline",
+    "disable_litellm_logging", "disable_logging", "em_score", "enable_litellm_logging", "enable_logging",
+    "ensure_signature", "evaluate", "experimental", "f1_score", "history", "hotpot_f1_score", "infer_prefix",
+    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load", "load_bfcl", "load_examples",
+    "load_program", "load_records", "load_settings", "log_to_stderr", "majority", "majority_judge", "make_signature",
+    "matches_schema", "mcp_tools", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "predict",
+    "preview_all", "prices", "primitives", "retrievers", "save_program", "settings", "signatures", "split_examples",
+    "streamify", "streaming", "streaming_response", "sync_send_to_stream", "syncify", "teleprompt", "tool_call_match",
+    "track_usage", "utils", "with_callbacks", "within",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
@@ -143,7 +143,7 @@ _MODULES = {
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
-    "sigwire.dspy.teleprompt": "Teleprompter",
+    "sigwire.dspy.teleprompt": "Teleprompter bootstrap_trace_data",
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Citations Document File Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
@@ -156,7 +156,8 @@ _MODULES = {
     ),
 }
 _FOLDERS = frozenset(
-    "adapters clients evaluate experimental predict primitives retrievers signatures streaming teleprompt utils".split()
+    "adapters clients datasets evaluate experimental predict primitives retrievers signatures streaming teleprompt "
+    "utils".split()
 )
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -114,3 +114,46 @@ def test_embeddings_take_the_options_of_dspy_and_load_a_folder(tmp_path: Path) -
     assert (other.corpus, other.k, other.brute_force_threshold) == (["a cat", "a dog"], 1, 5)
     assert (other("my dog").passages, other("my dog").scores) == (["a dog"], [1.0])
     assert type(dspy.Embeddings.from_saved(tmp_path, embed)) is dspy.Embeddings
+
+
+ROWS = [dspy.Example(text=text, number=number).with_inputs("text") for text, number in (("one", 1), ("two", 2))]
+
+
+def equal(example: Any, prediction: Any, trace: Any) -> bool:
+    assert trace
+    return bool(example.number == prediction.number)
+
+
+@pytest.mark.filterwarnings("ignore:Item 1 failed")
+def test_traces_of_runs_have_a_score_and_unreadable_answers() -> None:
+    program = dspy.Predict(
+        "text -> number: int, note", lm=dspy.DummyLM([{"number": 1, "note": "n"}, {"number": 2}] * 3)
+    )
+    good, bad = dspy.bootstrap_trace_data(
+        program, ROWS, equal, num_threads=1, capture_failed_parses=True, failure_score=1, format_failure_score=-1
+    )
+    assert (good["prediction"].number, good["score"], good["example_ind"]) == (1, True, 0)
+    assert isinstance(bad["prediction"], dspy.teleprompt.FailedPrediction)
+    assert "[[ ## number ## ]]" in bad["prediction"].completion_text
+    assert (bad["score"], bad["trace"][-1][0], bad["trace"][-1][1]) == (0.0, program, {"text": "two"})
+    assert [
+        row["example_ind"] for row in dspy.bootstrap_trace_data(program, ROWS, raise_on_error=False, num_threads=1)
+    ] == [0]
+    with pytest.raises(dspy.AdapterParseError):
+        dspy.bootstrap_trace_data(program, ROWS, num_threads=1)
+
+
+@pytest.mark.filterwarnings("ignore:Item 0 failed")
+def test_traces_of_runs_capture_errors_of_the_program_and_not_of_the_model() -> None:
+    class Fails(dspy.Module):
+        def __init__(self, error: Exception) -> None:
+            super().__init__()
+            self.error = error
+
+        def forward(self, text: str) -> Any:
+            raise self.error
+
+    (row,) = dspy.bootstrap_trace_data(Fails(RuntimeError("bug")), ROWS[:1], num_threads=1, capture_crashes=True)
+    assert row["prediction"].completion_text == "RuntimeError: bug"
+    limited = Fails(dspy.LMRateLimitError("429"))
+    assert dspy.bootstrap_trace_data(limited, ROWS[:1], None, 1, raise_on_error=False, capture_crashes=True) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.streamify import StatusMessage, StatusMessageProvider
-from sigwire.dspy.utils import exceptions, magicattr
+from sigwire.dspy.utils import exceptions, foreign_tools, magicattr
 from sigwire.dspy.utils.annotation import experimental
 from sigwire.dspy.utils.both_forms import asyncify, syncify
 from sigwire.dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback, with_callbacks
@@ -17,7 +17,7 @@ from sigwire.observe.usage import UsageTracker, track_usage
 __all__ = [
     "ACTIVE_CALL_ID", "BaseCallback", "DummyLM", "DummyVectorizer", "ParallelExecutor", "StatusMessage",
     "StatusMessageProvider", "UsageTracker", "asyncify",
-    "disable_logging", "dummy_rm", "enable_logging", "exceptions", "experimental", "inspect_history",
+    "disable_logging", "dummy_rm", "enable_logging", "exceptions", "experimental", "foreign_tools", "inspect_history",
     "magicattr", "syncify", "track_usage", "with_callbacks",
 ]  # fmt: skip
 
