@@ -15,6 +15,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
+from sigwire.dspy import datasets
 from sigwire.dspy.missing import INSTEAD
 from sigwire.testing import FakeProvider
 
@@ -68,6 +69,21 @@ def test_optimizer_that_the_page_excludes_raises_its_reason(name: str) -> None:
 
 
 # --- the same -------------------------------------------------------------------------------------------------
+
+
+@row("data")
+def _data(folder: Path) -> None:
+    (folder / "rows.csv").write_text("question,answer\n2+2?,4\n", encoding="utf-8")
+    (example,) = datasets.DataLoader().from_csv(folder / "rows.csv", input_keys=("question",))
+    assert datasets.gsm8k.gsm8k_metric(example, dspy.Prediction(answer="It is 4."))
+    assert datasets.Dataset(train_size=3).train == []
+
+
+@row("tutorials")
+def _tutorials(_: Path) -> None:
+    programs = Path(__file__).parent / "dspy" / "tutorials" / "programs"
+    names = {path.stem for path in programs.glob("*.py")}
+    assert names == {"classification", "rag", "react", "math_reasoning", "streaming", "saving"}
 
 
 @row("signatures")
@@ -293,6 +309,7 @@ def _inputs(_: Path) -> None:
         with pytest.raises(sigwire.InputError):
             dspy.Predict("question -> answer", lm=lm)(**given)
     assert lm.requests == []
+    assert dspy.Predict("question, hint: str | None -> answer")(question="2+2?").answer == "4"
 
 
 @row("agents")
@@ -373,9 +390,10 @@ def _stored_answers(folder: Path) -> None:
 
 @row("pickle")
 def _pickle(folder: Path) -> None:
-    for arguments in ((folder / "program.pkl",), (folder, True)):
-        with pytest.raises(sigwire.StateError):
-            dspy.Predict("question -> answer").save(*arguments)
+    with pytest.raises(sigwire.StateError):
+        dspy.Predict("question -> answer").save(folder / "program.pkl")
+    dspy.Predict("question -> answer").save(folder / "whole", save_program=True)
+    assert list(dspy.load(folder / "whole").signature.output_fields) == ["answer"]
 
 
 @row("keys")

@@ -12,7 +12,7 @@ patched, and nothing in the core imports the door.
     teleprompt   the optimizers, as in dspy.teleprompt      missing      names of DSPy that are not here, and what is
     types        fields: Type, Document, Image, History ... paths        DSPy's module paths without a file here
 
-The folders clients, experimental, predict, primitives, retrievers, signatures and utils have the names of DSPy's modules.
+The folders (clients, datasets, experimental, predict, primitives, retrievers, signatures, utils) are DSPy's modules.
 """
 
 from __future__ import annotations
@@ -26,41 +26,40 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        COPRO, EM, F1, GEPA, KNN, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart,
-        BaseCallback, BatchRun, BestOfN, BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna,
+        COPRO, EM, F1, GEPA, KNN, SIMBA, AdapterParseError, AgentStopped, ApprovalNeeded, AskStart, BaseCallback,
+        BatchRun, BestOfN, BetterTogether, BootstrapFewShot, BootstrapFewShotWithOptuna,
         BootstrapFewShotWithRandomSearch, BootstrapRS, Budget, BudgetSpent, CallReport, CallerError, Capabilities,
         ChatSession, Choice, Comparison, CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered,
-        ContextWindowExceededError, DataSplit, DemoWarning, Embedder, Embeddings, EmbeddingsWithScores, EmptyResponse,
-        Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult,
-        EventLoopError, Example, ExampleDone, Examples, FakeLM, FieldDelta, FieldEnd, FieldPartial, Finished,
-        HotPotF1, InferRules, InputError, InputField, Journal, JournalDivergence, JudgeError, KNNFewShot,
-        LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
-        LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
-        LanguageModel, Limit, LimitState, MIPROv2, MalformedToolCall, McpServerError, Message,
-        MetricError, ModelCall, ModelError, MultiChainComparison, OptimizationInterrupted, OptimizationReport,
-        Optimizer, OutputField, OutputTruncated, Parallel, PendingCall, Prediction, Preview, Price, ProgramDifference,
-        ProgramEvent, ReActStep, Reasoned, ReasoningDelta, Refine, Refused, Repair, Request, Response,
-        ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1, Signature, SignatureError,
-        SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall, ToolCallDelta, ToolCallEnd,
-        ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolInterrupted, ToolResult, ToolText,
-        ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__, agreement,
-        answer_exact_match, answer_passage_match, bfcl_match, check, compare, configure_cache, contains, current_call,
-        deadline, em_score, ensure_signature, f1_score, history, hotpot_f1_score, inspect_history,
+        ContextWindowExceededError, DataSplit, DemoWarning, Embedder, EmptyResponse, Ensemble, Evaluate,
+        EvaluationAborted, EvaluationInterrupted, EvaluationProgress, EvaluationResult, EventLoopError, Example,
+        ExampleDone, Examples, FakeLM, FieldDelta, FieldEnd, FieldPartial, Finished, HotPotF1, InferRules, InputError,
+        InputField, Journal, JournalDivergence, JudgeError, KNNFewShot, LMAuthenticationError, LMBillingError, LMError,
+        LMInvalidRequestError, LMNotConfigured, LMRateLimitError, LMServerError, LMTimeoutError, LMTransportError,
+        LMUnexpectedError, LMUnsupportedModelError, LMWarning, LanguageModel, Limit, LimitState, MIPROv2,
+        MalformedToolCall, McpServerError, Message, MetricError, ModelCall, ModelError, MultiChainComparison,
+        OptimizationInterrupted, OptimizationReport, Optimizer, OutputField, OutputTruncated, PendingCall, Prediction,
+        Preview, Price, ProgramDifference, ProgramEvent, ReActStep, Reasoned, ReasoningDelta, Refused, Repair, Request,
+        Response, ResponseFormat, RetryPolicy, RetryTool, RunIsLive, Score, SearchPaused, SemanticF1, Signature,
+        SignatureError, SigwireError, StateError, StreamCancelled, TextDelta, Timeout, ToolCall, ToolCallDelta,
+        ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone, ToolFailed, ToolInterrupted, ToolResult,
+        ToolText, ToolWarning, Toolbox, UnsupportedFeature, Usage, UsageUpdate, WebSearch, Where, __version__,
+        agreement, answer_exact_match, answer_passage_match, bfcl_match, check, compare, configure_cache, contains,
+        current_call, deadline, em_score, ensure_signature, f1_score, history, hotpot_f1_score, inspect_history,
         is_retryable_lm_error, json_match, limits, load_bfcl, load_examples, load_program, load_records, log_to_stderr,
-        majority, majority_judge, make_signature, matches_schema, mcp_tools, normalize_text, outputs_of,
-        pairwise_judge, precision_score, preview_all, prices, save_program, split_examples, tool_call_match,
-        track_usage, within,
+        majority, majority_judge, make_signature, matches_schema, mcp_tools, normalize_text, outputs_of, pairwise_judge,
+        precision_score, preview_all, prices, save_program, split_examples, tool_call_match, track_usage, within,
     )  # fmt: skip
     from sigwire.dspy import (  # isort: skip
-        adapters, clients, evaluate, experimental, predict, primitives, retrievers, signatures, streaming, teleprompt,
+        adapters, clients, datasets, evaluate, experimental, predict, primitives, retrievers, signatures, streaming, teleprompt,
         utils,
     )  # fmt: skip
     from sigwire.dspy.adapters import Adapter, BAMLAdapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
     from sigwire.dspy.cache import cache
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
+    from sigwire.dspy.predict.composites import Parallel, Refine
     from sigwire.dspy.primitives import BaseModule
-    from sigwire.dspy.retrievers import Retrieve
+    from sigwire.dspy.retrievers import Embeddings, EmbeddingsWithScores, Retrieve
     from sigwire.dspy.settings import configure, context, load_settings, settings
     from sigwire.dspy.signatures import SignatureMeta, infer_prefix
     from sigwire.dspy.streamify import (
@@ -74,11 +73,15 @@ if TYPE_CHECKING:
         streaming_response,
         sync_send_to_stream,
     )
-    from sigwire.dspy.teleprompt import LabeledFewShot, Teleprompter
+    from sigwire.dspy.teleprompt import LabeledFewShot, Teleprompter, bootstrap_trace_data
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
     from sigwire.dspy.types import Audio, Citations, Code, Document, File, History, Image, Reasoning, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
     from sigwire.dspy.utils.callback import with_callbacks
+    from sigwire.dspy.utils.logging_utils import (  # isort: skip
+        disable_litellm_logging, disable_logging, enable_litellm_logging, enable_logging,
+    )  # fmt: skip
+    from sigwire.dspy.utils.saving import load
     from sigwire.dspy.utils.exceptions import (  # isort: skip
         DSPyError, LMAuthError, LMConfigurationError, LMNotConfiguredError, LMProviderError, LMStreamAssemblyError,
         LMUnsupportedFeatureError,
@@ -111,43 +114,48 @@ __all__ = [
     "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning",
     "Toolbox", "TwoStepAdapter", "Type", "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where",
     "XMLAdapter", "__version__", "adapters", "agreement", "answer_exact_match", "answer_passage_match",
-    "apply_sync_streaming", "asyncify", "bfcl_match", "cache", "check", "clients", "compare", "configure",
-    "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "evaluate",
-    "experimental", "f1_score", "history", "hotpot_f1_score", "infer_prefix", "inspect_history",
-    "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program", "load_records",
-    "load_settings", "log_to_stderr", "majority", "majority_judge", "make_signature", "matches_schema", "mcp_tools",
-    "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "predict", "preview_all", "prices",
-    "primitives", "retrievers", "save_program", "settings", "signatures", "split_examples", "streamify", "streaming",
-    "streaming_response", "sync_send_to_stream", "syncify", "teleprompt", "tool_call_match", "track_usage", "utils",
-    "with_callbacks", "within",
+    "apply_sync_streaming", "asyncify", "bfcl_match", "bootstrap_trace_data", "cache", "check", "clients", "compare",
+    "configure", "configure_cache", "contains", "context", "current_call", "datasets", "deadline",
+    "disable_litellm_logging", "disable_logging", "em_score", "enable_litellm_logging", "enable_logging",
+    "ensure_signature", "evaluate", "experimental", "f1_score", "history", "hotpot_f1_score", "infer_prefix",
+    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load", "load_bfcl", "load_examples",
+    "load_program", "load_records", "load_settings", "log_to_stderr", "majority", "majority_judge", "make_signature",
+    "matches_schema", "mcp_tools", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "predict",
+    "preview_all", "prices", "primitives", "retrievers", "save_program", "settings", "signatures", "split_examples",
+    "streamify", "streaming", "streaming_response", "sync_send_to_stream", "syncify", "teleprompt", "tool_call_match",
+    "track_usage", "utils", "with_callbacks", "within",
 ]  # fmt: skip
 
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
 _MODULES = {
     "sigwire.dspy.adapters": "Adapter BAMLAdapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
     "sigwire.dspy.cache": "cache",
+    "sigwire.dspy.predict.composites": "Parallel Refine",
     "sigwire.dspy.lm": "LM BaseLM DummyLM",
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
     "sigwire.dspy.primitives": "BaseModule",
-    "sigwire.dspy.retrievers": "Retrieve",
+    "sigwire.dspy.retrievers": "Embeddings EmbeddingsWithScores Retrieve",
     "sigwire.dspy.settings": "configure context load_settings settings",
     "sigwire.dspy.signatures": "SignatureMeta infer_prefix",
     "sigwire.dspy.streamify": (
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
-    "sigwire.dspy.teleprompt": "LabeledFewShot Teleprompter",
+    "sigwire.dspy.teleprompt": "LabeledFewShot Teleprompter bootstrap_trace_data",
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
     "sigwire.dspy.utils.callback": "with_callbacks",
+    "sigwire.dspy.utils.logging_utils": "disable_litellm_logging disable_logging enable_litellm_logging enable_logging",
+    "sigwire.dspy.utils.saving": "load",
     "sigwire.dspy.utils.exceptions": (
         "DSPyError LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "
         "LMUnsupportedFeatureError"
     ),
 }
 _FOLDERS = frozenset(
-    "adapters clients evaluate experimental predict primitives retrievers signatures streaming teleprompt utils".split()
+    "adapters clients datasets evaluate experimental predict primitives retrievers signatures streaming teleprompt "
+    "utils".split()
 )
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 

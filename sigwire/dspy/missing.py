@@ -15,7 +15,6 @@ INSTEAD: Mapping[str, str] = {
     "PythonInterpreter": _NO_CODE,
     "RLM": _NO_CODE,
     "ColBERTv2": _RETRIEVAL,
-    "load": "`load_program` makes a program of a file of `save_program`; `program.load` loads a state.",
 }  # fmt: skip
 
 
