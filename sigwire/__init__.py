@@ -263,6 +263,10 @@ _DSPY_ONLY = frozenset(
     "LMUnsupportedFeatureError LocalInterpreter PythonInterpreter ReActV2 Retrieve SendStream SignatureMeta StatusMessage "
     "StatusMessageProvider StreamListener StreamResponse Teleprompter ToolCallResults Type apply_sync_streaming asyncify "
     "clients experimental infer_prefix load_settings predict primitives retrievers streamify streaming streaming_response "
+    "BAMLAdapter BaseModule Citations DSPyError Document DummyLM LMAuthError LMConfigurationError LMNotConfiguredError "
+    "LMProviderError LMStreamAssemblyError LMUnsupportedFeatureError ReActV2 Retrieve SendStream SignatureMeta StatusMessage "
+    "bootstrap_trace_data clients datasets disable_litellm_logging disable_logging enable_litellm_logging enable_logging "
+    "experimental infer_prefix load load_settings predict primitives retrievers streamify streaming streaming_response "
     "sync_send_to_stream syncify teleprompt utils with_callbacks".split()
 )
 
@@ -270,8 +274,7 @@ _DSPY_ONLY = frozenset(
 def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
     if module is None:
-        door = "it is in sigwire.dspy (import sigwire.dspy as dspy)"
-        where = door if name in _DSPY_ONLY else "dir(sigwire) lists them"
+        where = ("dir(sigwire) lists them", "it is in sigwire.dspy (import sigwire.dspy as dspy)")[name in _DSPY_ONLY]
         raise AttributeError(f"sigwire has no public name {name!r}; {where}.", name=name, obj=sys.modules[__name__])
     value = getattr(import_module(module), name)
     globals()[name] = value

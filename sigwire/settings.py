@@ -227,7 +227,6 @@ class SettingsAccess:
 settings = SettingsAccess()
 
 
-
 def _listeners() -> Sequence[CallbackLike]:
     overlay = _overlay.get()  # three times a call: without the frame of current()
     return (_defaults if overlay is None else overlay.merge(_defaults)).callbacks

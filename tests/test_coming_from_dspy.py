@@ -15,6 +15,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
+from sigwire.dspy import datasets
 from sigwire.dspy.missing import INSTEAD
 from sigwire.testing import FakeProvider
 
@@ -68,6 +69,21 @@ def test_optimizer_that_the_page_excludes_raises_its_reason(name: str) -> None:
 
 
 # --- the same -------------------------------------------------------------------------------------------------
+
+
+@row("data")
+def _data(folder: Path) -> None:
+    (folder / "rows.csv").write_text("question,answer\n2+2?,4\n", encoding="utf-8")
+    (example,) = datasets.DataLoader().from_csv(folder / "rows.csv", input_keys=("question",))
+    assert datasets.gsm8k.gsm8k_metric(example, dspy.Prediction(answer="It is 4."))
+    assert datasets.Dataset(train_size=3).train == []
+
+
+@row("tutorials")
+def _tutorials(_: Path) -> None:
+    programs = Path(__file__).parent / "dspy" / "tutorials" / "programs"
+    names = {path.stem for path in programs.glob("*.py")}
+    assert names == {"classification", "rag", "react", "math_reasoning", "streaming", "saving"}
 
 
 @row("signatures")
@@ -293,6 +309,7 @@ def _inputs(_: Path) -> None:
         with pytest.raises(sigwire.InputError):
             dspy.Predict("question -> answer", lm=lm)(**given)
     assert lm.requests == []
+    assert dspy.Predict("question, hint: str | None -> answer")(question="2+2?").answer == "4"
 
 
 @row("agents")
@@ -373,9 +390,10 @@ def _stored_answers(folder: Path) -> None:
 
 @row("pickle")
 def _pickle(folder: Path) -> None:
-    for arguments in ((folder / "program.pkl",), (folder, True)):
-        with pytest.raises(sigwire.StateError):
-            dspy.Predict("question -> answer").save(*arguments)
+    with pytest.raises(sigwire.StateError):
+        dspy.Predict("question -> answer").save(folder / "program.pkl")
+    dspy.Predict("question -> answer").save(folder / "whole", save_program=True)
+    assert list(dspy.load(folder / "whole").signature.output_fields) == ["answer"]
 
 
 @row("keys")
@@ -472,7 +490,11 @@ class Event(dspy.Type):
     name: str
 
     def format(self) -> str:
-        return "another text"
+        return f"Event: {self.name}"
+
+    @classmethod
+    def description(cls) -> str:
+        return "A day in town."
 
 
 @row("types of your own")
@@ -483,7 +505,49 @@ def _types(_: Path) -> None:
 
     lm = dspy.DummyLM([{"answer": "Yes."}])
     dspy.Predict(Visit, lm=lm)(event=Event(name="fair"))
-    assert '{"name":"fair"}' in lm.history[-1]["messages"][-1]["content"]
+    system, asked = (message["content"] for message in lm.history[-1]["messages"])
+    assert ("A day in town." in system, "\nEvent: fair\n" in asked) == (True, True)
+
+
+@row("media")
+def _media(folder: Path) -> None:
+    class Brief(dspy.ChatAdapter):
+        def format_user_message_content(self, signature: Any, inputs: Any, *args: Any, **options: Any) -> Any:
+            return f"Look: {inputs['image']}"
+
+    lm = dspy.DummyLM([ANSWER])
+    with dspy.context(lm=lm, adapter=Brief()):
+        dspy.Predict("image: dspy.Image -> answer")(image=dspy.Image("https://example.com/cat.png"))
+    assert [part["type"] for part in lm.history[-1]["messages"][-1]["content"]] == ["text", "image_url"]
+    (folder / "a.txt").write_text("tea")
+    assert dspy.File.from_path(str(folder / "a.txt")) == dspy.File.from_bytes(b"tea", "a.txt", "text/plain")
+
+
+@row("conversations")
+def _conversations(_: Path) -> None:
+    history = dspy.History(messages=[])
+    calls = dspy.ToolCalls.from_dict_list([{"id": "a", "name": "add", "args": {"a": 1}}])
+    results = dspy.ToolCallResults.from_tool_calls_and_values(calls, [2])
+    history.messages.append({"question": "1+1?", "calls": calls.model_copy(update={"tool_call_results": results})})
+    ask = dspy.Signature("question, history: dspy.History, tools: list[dspy.Tool] -> calls: dspy.ToolCalls")
+    messages = dspy.ChatAdapter().format(ask, [], {"question": "2+2?", "history": history, "tools": [dspy.Tool(add)]})
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user", "user"]
+    assert "2" in messages[3]["content"]
+
+
+@row("content parts")
+def _content_parts(_: Path) -> None:
+    lm = dspy.DummyLM([ANSWER])
+    dspy.Predict("page: dspy.Document -> answer", lm=lm)(page=dspy.Document("Tea."))
+    assert '"data":"Tea."' in lm.history[-1]["messages"][-1]["content"]
+
+
+@row("missing files")
+def _missing_files(folder: Path) -> None:
+    with pytest.raises(sigwire.InputError, match="File not found"):
+        dspy.Image.from_path(folder / "none.png")
+    with pytest.warns(UserWarning, match="nothing is fetched"):
+        assert dspy.Image("https://example.com/cat.png", download=True).url == "https://example.com/cat.png"
 
 
 @row("agents of the second kind")

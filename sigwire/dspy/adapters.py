@@ -9,12 +9,14 @@ are dicts in OpenAI's form, whose content is text or a list of parts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, replace
+from functools import cache, partial
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_origin
 
 from pydantic import TypeAdapter
 
@@ -22,18 +24,38 @@ from sigwire.adapters import base, chat, json, two_step, xml
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
+from sigwire.adapters.values.codecs import FieldCodec
+from sigwire.adapters.values.typed_json import untyped_json
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
+from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValue, FieldValues
-from sigwire.core.request import Request
+from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response
+from sigwire.core.tools import calls as core_calls
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
-from sigwire.dspy.types import Audio, Code, File, History, Image, Reasoning, Type
+from sigwire.dspy.types import (
+    Audio,
+    Code,
+    File,
+    History,
+    Image,
+    Reasoning,
+    Type,
+    TypeMethods,
+    formatted,
+    has_own_format,
+    split_message_content_for_custom_types,
+)
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import warn_user
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.openai_dicts import decode_messages, encode_messages
+from sigwire.modules.ask import Ask, resolve_lm
+from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.declarations import OutputField
+from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass, make_signature
 
 __all__ = [
@@ -124,8 +146,11 @@ class Adapter(base.Adapter):
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return the layout of the adapter; sections for an adapter that overrides methods of DSPy only."""
+        visible = replace(
+            visible, inputs=tuple(map(_described, visible.inputs)), outputs=tuple(map(_described, visible.outputs))
+        )
         own: Layout | None = cast(Any, super()).layout(visible, capabilities)
-        return own or chat.ChatLayout(visible)
+        return _with_formats(own or chat.ChatLayout(visible))
 
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan that uses the overridden methods."""
@@ -146,8 +171,7 @@ class Adapter(base.Adapter):
         >>> ChatAdapter()(FakeLM([{"answer": "4"}]), {}, Signature("question -> answer"), [], {"question": "2+2?"})
         [{'answer': '4'}]
         """
-        request, read = self._exchange(lm, lm_kwargs, signature, demos, inputs)
-        return read(lm.respond(request))
+        return run(self._steps(lm, lm_kwargs, signature, demos, inputs))
 
     async def acall(
         self,
@@ -158,26 +182,26 @@ class Adapter(base.Adapter):
         inputs: FieldValues,
     ) -> _Dicts:
         """``adapter(...)``, awaited."""
-        request, read = self._exchange(lm, lm_kwargs, signature, demos, inputs)
-        return read(await lm.arespond(request))
+        return await arun(self._steps(lm, lm_kwargs, signature, demos, inputs))
 
-    def _exchange(
+    def _steps(
         self,
         lm: LanguageModel,
         lm_kwargs: FieldValues,
         signature: SignatureClass,
         demos: Sequence[object],
         inputs: FieldValues,
-    ) -> tuple[Request, Callable[[Response], _Dicts]]:
-        """Return the request, and the function that reads its response."""
-        plan = self.plan(signature, lm.capabilities)
-        request = plan.format(inputs, demos, dict(lm_kwargs) or None)
-        tools = plan.tools_of(inputs)
-
-        def read(response: Response) -> _Dicts:
-            return [dict(plan.parse(choice).fields) for choice in plan.normalize(response, tools).choices]
-
-        return request, read
+    ) -> Steps[_Dicts]:
+        plan, options = self.plan(signature, lm.capabilities), dict(lm_kwargs)
+        request = plan.format(inputs, demos, options or None)
+        if request.tools and request.parallel_tool_calls is not None and request.tool_choice is None:
+            request = replace(request, tool_choice=ToolChoice("auto"))
+        response: Response = yield Ask(lm, request)
+        answers: _Dicts = []
+        for choice in plan.normalize(response, plan.tools_of(inputs)).choices:
+            fields = yield from _parse_steps(plan, choice, plan.parse)
+            answers.append({name: _shown(fields.get(name)) for name in signature.output_fields})
+        return answers
 
     def _call(self, signature: SignatureClass) -> _InUse:
         """Return the running call, or one without demos and inputs."""
@@ -207,7 +231,8 @@ class Adapter(base.Adapter):
     ) -> dict[str, Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the fields of an answer. Raises ``AdapterParseError``."""
         choice = Choice(completion) if isinstance(completion, str) else completion
-        return Plan.parse(self._call(signature).plan or self.plan(signature), choice).fields
+        plan = self._call(signature).plan or self.plan(signature)
+        return run(_parse_steps(plan, choice, partial(Plan.parse, plan)))
 
     def format_system_message(self, signature: SignatureClass) -> str:
         """Return the system message: fields, structure, tools, task."""
@@ -260,12 +285,62 @@ class Adapter(base.Adapter):
         return type(layout).write(layout, outputs)
 
 
+def _parse_steps(plan: Plan, choice: Choice, parse: Callable[[Choice], ParsedChoice]) -> Steps[dict[str, Any]]:
+    """Return the fields of a choice, after a second request if the adapter needs one."""
+    follow_up = plan.follow_up(choice)
+    if follow_up is None:
+        return parse(choice).fields
+    response: Response = yield Ask(resolve_lm(follow_up.lm, "the second request of the adapter"), follow_up.request)
+    second = follow_up.plan
+    return second.parse(second.normalize(response, ()).choices[0]).fields
+
+
+def _shown(value: object) -> object:
+    """Return calls as those of the door; no calls are ``None``."""
+    return (ToolCalls.of(value) if value else None) if isinstance(value, core_calls.ToolCalls) else value
+
+
 def own_call(adapter: object) -> object:
     """Return the overridden ``__call__``, or ``acall``, that a ``Predict`` of the door calls; ``None`` without one."""
     if not isinstance(adapter, Adapter):
         return None
     mine = (getattr(adapter, name) for name in _CALLS if getattr(type(adapter), name) is not getattr(Adapter, name))
     return next(mine, None)
+
+
+def _described(spec: FieldSpec) -> FieldSpec:
+    """Return the field with the descriptions of its types."""
+    kinds = [kind for kind in nested_types(spec.annotation) if isinstance(kind, type) and issubclass(kind, TypeMethods)]
+    own = [kind for kind in kinds if kind.description.__func__ is not Type.description.__func__]  # type: ignore[attr-defined]
+    texts = [spec.description, *(kind.description() for kind in own)]
+    return replace(spec, description=" ".join(filter(None, texts))) if any(texts[1:]) else spec
+
+
+def _with_formats(layout: Layout) -> Layout:
+    """Return the layout; it writes inputs of types that override ``format`` by that method."""
+    inputs = layout._inputs  # pyright: ignore[reportPrivateUsage]  # set once, by the constructor
+    if any(has_own_format(codec.field.annotation) for *_, codec in inputs):
+        layout._has_media = True  # pyright: ignore[reportPrivateUsage]
+        layout._inputs = tuple(  # pyright: ignore[reportPrivateUsage]
+            (name, before, after, _FormatCodec(codec.field) if has_own_format(codec.field.annotation) else codec)
+            for name, before, after, codec in inputs
+        )
+    return layout
+
+
+class _FormatCodec(FieldCodec):
+    """Writes an input by the methods ``format`` of its types."""
+
+    __slots__ = ()
+    has_media = True
+
+    def parts(self, value: object) -> tuple[str | Part, ...]:
+        with suppress(ValueError):  # a demo of a file holds plain data
+            value = self.field.adapter.validate_python(value)
+        shown = formatted(value)
+        text = shown if isinstance(shown, str) else untyped_json(shown)
+        found = decode_messages(split_message_content_for_custom_types([{"role": "user", "content": text}]))[0].parts
+        return tuple(part.text if isinstance(part, TextPart) else part for part in found)
 
 
 class _Sections(NamedTuple):
@@ -317,7 +392,8 @@ class _HookedPlan(Plan):
             inputs = {name: value for name, value in values.items() if name in layout.input_names}
             with _using(signature, _InUse(layout)):
                 content = adapter.format_user_message_content(signature, inputs, before, after, main_request=not before)
-            return decode_messages([{"role": "user", "content": content}])[0].parts
+            marked = split_message_content_for_custom_types([{"role": "user", "content": content}])
+            return decode_messages(marked)[0].parts
 
         def no_reader(events: object) -> None:
             """Return no reader: fields are emitted when the answer is complete."""
@@ -342,7 +418,7 @@ class _HookedPlan(Plan):
             return request
         with _using(self.signature, _InUse(self.layout, self, demos, inputs)):
             messages = self._user_adapter.format(self.signature, list(demos), dict(inputs))
-        return replace(request, messages=decode_messages(messages))
+        return replace(request, messages=decode_messages(split_message_content_for_custom_types(messages)))
 
     def parse(self, choice: Choice) -> ParsedChoice:
         if not self._parses or choice.tool_calls or not self.layout.outputs:
@@ -356,6 +432,12 @@ class _HookedPlan(Plan):
 @dataclass(frozen=True)
 class ChatAdapter(Adapter, chat.ChatAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.ChatAdapter`` with DSPy's options and methods."""
+
+
+@cache
+def default_adapter() -> ChatAdapter:
+    """Return the adapter of a ``Predict`` of the door if the settings have none."""
+    return ChatAdapter()
 
 
 @dataclass(frozen=True)
@@ -393,6 +475,10 @@ def parse_value(value: object, annotation: FieldValue) -> FieldValue:
     """
     if not isinstance(value, str):
         return str(value) if annotation is str else TypeAdapter(annotation).validate_python(value)
+    if cast(object, get_origin(annotation)) is Literal and (
+        named := re.fullmatch(r"(?:Literal|str)\[(.*)\]", value.strip())
+    ):
+        value = named[1]
     signature = make_signature({"value": (annotation, OutputField())}, "Read the value.")
     return ChatAdapter().parse(signature, f"[[ ## value ## ]]\n{value}\n\n[[ ## completed ## ]]")["value"]
 

@@ -9,8 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from sigwire.core.response import Response
-from sigwire.errors import InputError
+from sigwire.errors import ConfigurationError, InputError
 from sigwire.lm.openai_dicts import decode_answer
 from sigwire.lm.policy.cache import cache as core
 from sigwire.lm.policy.cache.answers import decode_response, encode_response
@@ -23,19 +25,52 @@ __all__ = ["Cache", "cache"]
 class Cache(core.ResponseCache):
     """``sigwire.cache`` with DSPy's methods; both are one cache. Requests are dicts, answers are ``Response``.
 
+    With arguments, it is a cache of its own: ``restrict_pickle`` and ``safe_types`` have no effect, since there is no pickle.
+
     >>> cache.cache_key({"model": "m", "messages": []}) == cache.cache_key({"messages": [], "model": "m"})
     True
     >>> cache.cache_key({"model": "m", "seed": 1}, ["seed"]) == cache.cache_key({"model": "m"})
     True
     """
 
-    def __init__(self) -> None:
-        self.__dict__ = core.cache.__dict__  # one state
+    def __init__(
+        self,
+        enable_disk_cache: bool | None = None,
+        enable_memory_cache: bool = True,
+        disk_cache_dir: str | os.PathLike[str] | None = None,
+        disk_size_limit_bytes: int | None = None,
+        memory_max_entries: int = 1_000_000,
+        restrict_pickle: bool = True,
+        safe_types: object = None,
+    ) -> None:
+        if enable_disk_cache is None:
+            self.__dict__ = core.cache.__dict__  # one state
+            return
+        super().__init__()
+        if enable_memory_cache and not _is_positive(memory_max_entries):
+            raise ConfigurationError(
+                f"memory_max_entries is a number above 0, not {memory_max_entries!r} (making a Cache)."
+            )
+        folder = Path(disk_cache_dir) if disk_cache_dir else None
+        limit = disk_size_limit_bytes or 1 << 30
+        self.set_up(
+            disk=enable_disk_cache, memory=enable_memory_cache, folder=folder, limit=limit, entries=memory_max_entries
+        )
+
+    @property
+    def enable_memory_cache(self) -> bool:
+        """True if answers are kept in memory."""
+        return self.memory is not None
+
+    @property
+    def enable_disk_cache(self) -> bool:
+        """True if answers are kept on disk."""
+        return self._disk is not None
 
     def cache_key(self, request: Mapping[str, Any], ignored_args_for_cache_key: Iterable[str] | None = None) -> str:
         """Return the key of a request as 64 hex characters. Raises ``ValueError`` for a request that is not JSON."""
         ignored = {*(ignored_args_for_cache_key or ())}
-        parts = [[name, request[name]] for name in sorted(request) if name not in ignored]
+        parts = [[name, _plain(request[name])] for name in sorted(request) if name not in ignored]
         return sha256(canonical_bytes(parts)).hexdigest()
 
     def get(
@@ -88,6 +123,18 @@ class Cache(core.ResponseCache):
             raise InputError(
                 f"{filepath} is no file of save_memory_cache (loading the cache): {error}. Save it again."
             ) from error
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and value > 0
+
+
+def _plain(value: object) -> object:
+    """Return the JSON form of a pydantic model, or the schema of a class of models; any other value as it is."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    schema = getattr(value, "model_json_schema", None)
+    return value if schema is None else schema()
 
 
 class MemoryKeys:

@@ -8,17 +8,21 @@ DummyLM    the test model: a list of field dicts, a dict by substring, or the an
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from inspect import signature
 from itertools import pairwise
 from typing import Any, ClassVar, Self, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
+from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
@@ -27,7 +31,10 @@ from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
 
-__all__ = ["LM", "SCRIPTED_FINISH", "BaseLM", "DummyLM"]
+__all__ = ["LM", "LM_CLASS_STATE_KEY", "SCRIPTED_FINISH", "BaseLM", "DummyLM"]
+
+LM_CLASS_STATE_KEY = "class"
+"""The key of a model's class in its state; a ``load_state`` of yours removes it."""
 
 SCRIPTED_FINISH = "finish"
 """The mark of a ``submit`` call that a script of DSPy wrote as ``next_tool_name="finish"``."""
@@ -61,6 +68,12 @@ class BaseLM(base.BaseLM):
         )  # fmt: skip
         self.model_type = model_type
 
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        load = getattr(cls.__dict__.get("load_state"), "__func__", None)
+        if load is not None and "allow_unsafe_lm_state" not in signature(load).parameters:
+            type.__setattr__(cls, "load_state", classmethod(partial(_load_with, load)))
+
     def _default_capabilities(self) -> Capabilities:
         return Capabilities(
             native_tools=self.supports_function_calling,
@@ -93,6 +106,11 @@ class BaseLM(base.BaseLM):
     def dump_state(self) -> JsonObject:
         """Return what is needed to build the model again, as JSON and without secrets."""
         return {**super().dump_state(), "model_type": self.model_type}
+
+
+def _load_with(load: Callable[[type, FieldValues], BaseLM], cls: type, state: FieldValues, **options: object) -> BaseLM:
+    """Call a ``load_state`` with DSPy's arguments, which are the class and the state."""
+    return load(cls, state)
 
 
 class LM(BaseLM, client.LM):
@@ -207,7 +225,8 @@ class DummyLM(FakeLM, BaseLM):
     ``answers`` is a list of field dicts, used up one per choice (then every answer is "No more responses"); or a dict
     from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
     those of the request. A script of DSPy for ``ReAct`` works: ``next_thought``, ``next_tool_name``, ``next_tool_args`` are
-    a call, and ``finish`` submits the fields of the next answer. ``reasoning`` adds reasoning beside each answer.
+    a call, and ``finish`` submits the fields of the next answer; for ``ReActV2``, ``tool_calls`` are calls. ``reasoning``
+    adds reasoning beside each answer.
 
     >>> lm = DummyLM([{"answer": "red"}])
     >>> print(lm("What color?")[0])
@@ -244,21 +263,32 @@ class DummyLM(FakeLM, BaseLM):
         text = _matching_answer(request.messages) if self.follow_examples else None
         if text is None:
             fields = self._fields(request)
-            scripted = "next_tool_name" in fields and not any(
-                "next_tool_name" in part.text for part in request.messages
-            )
-            choice = self._scripted_call(fields, request) if scripted else self._fields_choice(fields)
+            choice = self._scripted_calls(fields, request) or self._fields_choice(fields)
         else:
             choice = Choice(text)
         return replace(choice, reasoning="This is scripted reasoning." if self.reasoning else None)
 
-    def _scripted_call(self, fields: Mapping[str, Any], request: Request) -> Choice:
-        name, arguments, mark = fields["next_tool_name"], fields.get("next_tool_args"), None
-        if name == "finish":
-            name, mark = "submit", SCRIPTED_FINISH
-            arguments = {name: value for name, value in self._fields(request).items() if name != "reasoning"}
-        call = replace(ToolCall.read("", name, arguments), provider_data=mark)
-        return Choice(fields.get("next_thought", ""), number_calls([call]), finish_reason="tool_calls")
+    def _scripted_calls(self, fields: FieldValues, request: Request) -> Choice | None:
+        """Return the calls of a script of DSPy; ``None`` for other answers, and if the request asks for these fields."""
+        name = next((name for name in ("next_tool_name", "tool_calls") if name in fields), None)
+        if name is None or any(name in message.text for message in request.messages):
+            return None
+        mark = SCRIPTED_FINISH if fields.get(name) == "finish" else None
+        if name == "tool_calls":
+            given = ToolCalls.model_validate(fields[name])
+            calls = [ToolCall(call.id or "", call.name, call.arguments) for call in given]
+        elif mark:
+            outputs = {name: value for name, value in self._fields(request).items() if name != "reasoning"}
+            calls = [ToolCall.read("", "submit", outputs)]
+        else:
+            calls = [ToolCall.read("", str(fields[name]), fields.get("next_tool_args"))]
+        if (
+            not request.tools and "submit" not in request.messages[0].text
+        ):  # an agent without tools asks for the outputs
+            submit = next((call for call in calls if call.name == "submit"), None)
+            return self._dummy_answer(request) if submit is None else self._fields_choice(submit.arguments or {})
+        calls = [replace(call, provider_data=mark) for call in calls]
+        return Choice(str(fields.get("next_thought", "")), number_calls(calls), finish_reason="tool_calls")
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
         nothing = {"answer": "No more responses"}

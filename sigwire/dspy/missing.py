@@ -11,7 +11,6 @@ _RETRIEVAL = "`Embeddings` searches a corpus of yours; a function of yours may b
 INSTEAD: Mapping[str, str] = {
     "ColBERTv2": _RETRIEVAL,
     "SandboxSerializable": "Variables of code are JSON: pass `frame.to_dict('records')`, or a tool that reads the object.",
-    "load": "`load_program` makes a program of a file of `save_program`; `program.load` loads a state.",
 }  # fmt: skip
 
 

@@ -11,14 +11,16 @@ A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
-from sigwire.dspy.adapters import own_call
+from sigwire.dspy.adapters import default_adapter, own_call
+from sigwire.dspy.inputs import InputsOfDspy
 from sigwire.dspy.lm import SCRIPTED_FINISH
-from sigwire.dspy.saving import read_state, read_states
+from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
@@ -27,9 +29,11 @@ from sigwire.modules.agents import react, run
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
-from sigwire.settings import current
+from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
+    from sigwire.adapters.plan import Plan
+    from sigwire.lm.base import LanguageModel
     from sigwire.modules.agents.toolbox import ToolsLike
     from sigwire.modules.inputs import InputReader
     from sigwire.signatures.signature import Signature, SignatureMeta
@@ -41,7 +45,21 @@ S = TypeVar("S")
 
 
 class Module(module.Module):
-    """``sigwire.Module`` with DSPy's methods."""
+    """``sigwire.Module`` with DSPy's methods. A subclass may name its ``forward`` ``__call__``, and ``aforward`` ``acall``.
+
+    >>> class Double(Module):
+    ...     def __call__(self, n):
+    ...         return 2 * n
+    >>> Double()(4)
+    8
+    """
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        for name, entry in (("__call__", "forward"), ("acall", "aforward")):
+            if name in cls.__dict__ and getattr(cls, entry, None) is getattr(module.Module, entry, None):
+                setattr(cls, entry, cls.__dict__[name])
+                delattr(cls, name)
+        super().__init_subclass__(**kwargs)
 
     def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
         """Replace every predictor inside by ``function(predictor)``; returns the module."""
@@ -68,6 +86,21 @@ class Module(module.Module):
     ) -> Any:
         """``batch``, awaited."""
         return await cast(Any, super()).abatch(examples, num_threads, **_with_effect(options))
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        save_program: bool = False,
+        modules_to_serialize: Iterable[object] | None = None,
+    ) -> None:
+        """Write the state to a ``.json`` file, or the whole program to a folder, for ``dspy.load``; see ``save_program``.
+
+        No file holds code: ``modules_to_serialize`` has no effect. Raises ``StateError`` for a path of the wrong kind.
+        """
+        if save_program:
+            write_program(self, path)
+        else:
+            super().save(path)
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
         return super()._prepare(read_states(dict(self.named_parameters()), state), unsafe)
@@ -131,6 +164,8 @@ class Predict(Module, predict.Predict[P, S]):
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, Any]
     ) -> Steps[Prediction]:
         values = current()
+        if reader is self._reader and not isinstance(reader, InputsOfDspy):
+            reader = self._reader = InputsOfDspy(reader.spec)
         call = own_call(values.adapter)
         if call is None:
             return (yield from super()._signature_steps(signature, reader, given, specials))
@@ -149,10 +184,19 @@ class Predict(Module, predict.Predict[P, S]):
         """Return the module's request options."""
         return self.config
 
+    def _plan_for(
+        self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
+    ) -> Plan:
+        if values.adapter is None:
+            values = replace(values, adapter=default_adapter())  # the core's has no formats of types
+        return super()._plan_for(signature, lm, values, options)
+
     def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state, with or without field names; returns the change that applies it."""
         if isinstance(state, Mapping) and isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             state = read_state(self.signature, state)
+        if not allow_unsafe_lm_state:
+            warn_of_endpoints(state)
         return super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
@@ -230,9 +274,20 @@ class ReActV2(ReAct[P, S]):
                 f"{', '.join(sorted(used))} is reserved by ReActV2 (making it). Rename the field or the tool."
             )
 
+    @property
+    def tools(self) -> dict[str, Any]:
+        """The tools by name; ``submit`` returns the fields it is called with."""
+        submit = self._submit.tool
+        answers = Tool(_fields, name=submit.name, desc=submit.description, parameters=submit.parameters)
+        return {**super().tools, submit.name: answers}
+
     def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
         reason = "submit" if run.termination_reason == "submit" else "forced_submit"
         return {**super()._run_fields(run), "termination_reason": reason}
+
+
+def _fields(**fields: object) -> dict[str, object]:
+    return fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError, warn_user
+from sigwire.modules.programs.files import save_program
 
-__all__ = ["name_fields", "read_lm", "read_state", "read_states"]
+if TYPE_CHECKING:
+    from sigwire.modules.module import Module
+
+__all__ = [
+    "PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states", "warn_of_endpoints",
+    "write_program",
+]  # fmt: skip
+
+PROGRAM_FILE = "program.json"
+"""The file of a whole program, in its folder."""
+
+
+def write_program(program: Module, folder: str | PathLike[str]) -> None:
+    """Write a whole program to a folder, which is made. Raises ``StateError`` if the path is that of a file."""
+    if Path(folder).suffix in (".json", ".pkl"):
+        raise StateError(f"{folder} must be a directory (saving a program). Pass a folder, or save_program=False.")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    save_program(program, Path(folder, PROGRAM_FILE))
 
 
 def read_states(parameters: Mapping[str, Any], state: Any) -> Any:
@@ -58,6 +78,17 @@ def read_lm(state: Any) -> Any:
     return {"class": "sigwire.dspy.lm.LM" if path == _LM else path, **given}
 
 
+def warn_of_endpoints(state: object) -> None:
+    """Warn of an endpoint of the model in the state of a predictor: it would get the key, and is not loaded."""
+    lm = state.get("lm") if is_mapping(state) else None
+    found = [name for name in ("api_base", "base_url", "model_list") if is_mapping(lm) and name in lm]
+    if found:
+        warn_user(
+            f"The saved model has {', '.join(found)}, which would get your key and is not loaded. Set it in your code, or "
+            "trust the file with allow_unsafe_lm_state=True."
+        )
+
+
 _LM = "dspy.clients.lm.LM"
 
 
@@ -86,7 +117,7 @@ def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
 def _is_foreign_loop(parameter: Any, state: Any) -> bool:
     """Return True if the state of an agent's loop has a field that only loops of DSPy have."""
     signature = getattr(parameter, "signature", None)
-    if signature is None or signature.spec.calls_field is None or "next_thought" in signature.spec.by_name:
+    if signature is None or "next_thought" in signature.spec.by_name:
         return False
     try:
         return "${next_thought}" in [field["description"] for field in state["signature"]["fields"]]

@@ -38,7 +38,7 @@ _OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
         lambda value: value is None or callable(value),
         "It is a function that makes an interpreter.",
     ),
-    "disable_history": (True, bool, "Modules keep no history unless max_history_size is set."),
+    "disable_history": (True, lambda value: type(value) is bool, "False keeps 10,000 calls of each module, True none."),
     "provide_traceback": (True, bool, "Errors always have their traceback."),
     "rm": (None, lambda value: value is None or callable(value), "It is a function of query and k."),
 }
@@ -84,6 +84,8 @@ def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
         _, fits, instead = _OWN[name]
         if not fits(values[name]):
             raise ConfigurationError(f"The setting {name!r} cannot be {values[name]!r:.80}. {instead}")
+    if "disable_history" in values:
+        values.setdefault("max_history_size", 0 if values["disable_history"] else 10_000)
     if values.get("callbacks", ()) is None:
         values["callbacks"] = ()
     return {name: values.pop(name) for name in _OWN.keys() & values.keys()}

@@ -470,4 +470,4 @@ def _as_json(item: Any) -> str:
             data = {"event": item.to_json()}
         case _:
             data = {"chunk": item}
-    return json.dumps(data, ensure_ascii=False)
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

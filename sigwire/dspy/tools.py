@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
+from pydantic_core import CoreSchema, core_schema
+
+from sigwire.adapters.values.json_text import read_json
 from sigwire.core import tools as core
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import FieldValues
@@ -161,7 +165,7 @@ def _schema_of(args: _Members) -> JsonObject:
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class NamedCall(core.ToolCall):
-    """A call by DSPy's arguments ``name`` and ``args``; it can run itself.
+    """A call by DSPy's arguments ``name`` and ``args``; it can run itself. Arguments that are nearly JSON are repaired.
 
     >>> call = NamedCall(name="add", args={"a": 1, "b": 2})
     >>> call.execute({"add": lambda a, b: a + b}), call.format()
@@ -175,6 +179,10 @@ class NamedCall(core.ToolCall):
     def _copy(self, call: core.ToolCall) -> Self:
         for field in fields(call):
             object.__setattr__(self, field.name, getattr(call, field.name))
+        if call.error is not None and call.error.code == "malformed_json":
+            with suppress(ValueError):
+                arguments = read_json(call.raw_arguments or "")[0]
+                object.__setattr__(self, "arguments", arguments if isinstance(arguments, dict) else None)
         return self
 
     @classmethod
@@ -185,7 +193,8 @@ class NamedCall(core.ToolCall):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, core.ToolCall):
             return NotImplemented
-        return all(getattr(self, field.name) == getattr(other, field.name) for field in fields(self))
+        same = (self.id, self.name, self.arguments) == (other.id, other.name, other.arguments)
+        return same and (self.arguments is not None or self.raw_arguments == other.raw_arguments)
 
     def __hash__(self) -> int:
         return hash((self.id, self.name))
@@ -229,14 +238,22 @@ class CallFailed(ToolFailed, RuntimeError):
 
 
 class ToolCalls(core.ToolCalls):
-    """The calls a model made in one turn, with DSPy's methods."""
+    """The calls a model made in one turn, with DSPy's methods; a ``History`` replays ``tool_call_results`` as results."""
 
-    __slots__ = ()
+    __slots__ = ("tool_call_results",)
     ToolCall: ClassVar[type[NamedCall]] = NamedCall
+    tool_call_results: ToolCallResults | None
 
-    def __init__(self, tool_calls: Iterable[core.ToolCall | _Members] = (), text: str = "") -> None:
+    def __init__(
+        self,
+        tool_calls: Iterable[core.ToolCall | _Members] = (),
+        text: str = "",
+        *,
+        tool_call_results: ToolCallResults | None = None,
+    ) -> None:
         super().__init__(tool_calls, text)
         self._calls = tuple(map(NamedCall.of, self._calls))
+        self.tool_call_results = tool_call_results
 
     @property
     def tool_calls(self) -> list[Any]:
@@ -271,6 +288,32 @@ class ToolCalls(core.ToolCalls):
             value = given.get("tool_calls", [given])
         return cls(cast("Iterable[_Members]", value))
 
+    def model_copy(self, *, update: _Members | None = None, deep: bool = False) -> Self:
+        """Return a copy with other ``tool_calls`` or ``tool_call_results``."""
+        kept: _Members = {"tool_calls": self, "text": self.text, "tool_call_results": self.tool_call_results}
+        return type(self)(**{**kept, **(update or {})})
+
+    def model_dump(self, **options: object) -> JsonObject:
+        """Return ``format()``."""
+        return self.format()
+
+    @classmethod
+    def description(cls) -> str:
+        """Return the description of the type for a model."""
+        return 'Tool calls: {"tool_calls": [{"name": "...", "args": {...}}]}.'
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> CoreSchema:
+        to_json = core_schema.plain_serializer_function_ser_schema(cls.format, when_used="json-unless-none")
+        return core_schema.no_info_plain_validator_function(cls.model_validate, serialization=to_json)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: object) -> JsonObject:
+        call: JsonObject = {"name": {"type": "string"}, "args": {"type": "object"}}
+        items: JsonObject = {"type": "object", "properties": call, "required": [*call]}
+        calls: JsonObject = {"tool_calls": {"type": "array", "items": items}}
+        return {"type": "object", "properties": calls, "required": [*calls]}
+
     def format(self) -> JsonObject:
         """Return the names and arguments of the calls.
 
@@ -280,7 +323,7 @@ class ToolCalls(core.ToolCalls):
         return {"tool_calls": [{"name": call.name, "args": call.arguments} for call in self]}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NamedResult:
     """The value of one call."""
 
@@ -301,6 +344,11 @@ class ToolCallResults(ChecksKeywords):
 
     ToolCallResult: ClassVar[type[NamedResult]] = NamedResult
     tool_call_results: Sequence[NamedResult]
+
+    def model_dump(self, **options: object) -> dict[str, object]:
+        """Return the results as a dict."""
+        items = [{name: getattr(item, name) for name in _RESULT} for item in self.tool_call_results]
+        return {"tool_call_results": items}
 
     @classmethod
     def from_tool_calls_and_values(
@@ -330,3 +378,6 @@ class ToolCallResults(ChecksKeywords):
             return cls([item if isinstance(item, NamedResult) else NamedResult(**item) for item in items])
         except TypeError as error:
             raise InputError(f"A result has a name and a value (making ToolCallResults): {error}.") from error
+
+
+_RESULT = ("call_id", "name", "value", "is_error")

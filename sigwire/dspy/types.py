@@ -1,28 +1,149 @@
-"""DSPy's types of fields that the core has no name for: ``Document``, ``Citations`` and the base ``Type``.
+"""DSPy's types of fields: the core's types with DSPy's methods, ``Document``, ``Citations`` and the base ``Type``.
 
-Each is a pydantic model: its fields and descriptions reach the prompt as JSON, and an answer is validated by it. ``format``
-is for the program: the prompt does not use it.
+``Type``, ``Document`` and ``Citations`` are pydantic models, and an answer is validated by them. A value that is put into a
+text (``f"{image}"``) is its content parts between two marks; ``split_message_content_for_custom_types`` finds them.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import pydantic
 
-from sigwire.signatures.types import media
-from sigwire.signatures.types.history import History
-from sigwire.signatures.types.media import Audio, Image
-from sigwire.signatures.types.text import Code, Reasoning
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_mapping
+from sigwire.core.record import FieldValues
+from sigwire.dspy.signatures.marks import marked, split_message_content_for_custom_types
+from sigwire.errors import InputError, warn_user
+from sigwire.signatures.annotations import nested_types
+from sigwire.signatures.types import history, media, text
+from sigwire.signatures.types.base import FieldType
 
-__all__ = ["Audio", "Citations", "CitedText", "Code", "Document", "File", "History", "Image", "Reasoning", "Type"]
+if TYPE_CHECKING:
+    from sigwire.core.messages import Message
+    from sigwire.lm.base import LanguageModel
+    from sigwire.signatures.signature import SignatureClass
+
+__all__ = [
+    "Audio", "Citations", "CitedText", "Code", "Document", "File", "History", "Image", "Reasoning", "Type",
+    "encode_audio", "encode_file_to_dict", "encode_image", "split_message_content_for_custom_types",
+]  # fmt: skip
 
 
 _Block: TypeAlias = dict[str, Any]
 
 
-class File(media.File):
+class TypeMethods:
+    """DSPy's class methods of a type."""
+
+    __slots__ = ()
+
+    @classmethod
+    def description(cls) -> str:
+        """Return the description of the type for a model."""
+        return ""
+
+    @classmethod
+    def extract_custom_type_from_annotation(cls, annotation: object) -> list[type]:
+        """Return the types of this class in a type expression.
+
+        >>> [kind.__name__ for kind in Type.extract_custom_type_from_annotation(dict[str, list[Document]])]
+        ['Document']
+        """
+        kinds = (cls, FieldType) if cls is Type else cls
+        found = [kind for kind in nested_types(annotation, records=False) if isinstance(kind, type)]
+        return [kind for kind in reversed(found) if issubclass(kind, kinds)]
+
+    @classmethod
+    def is_streamable(cls) -> bool:
+        """Return True if the type is made of chunks of a stream."""
+        return False
+
+    @classmethod
+    def parse_lm_response(cls, response: str | FieldValues) -> object:
+        """Return the value that an output of a model has beside its text, else ``None``."""
+        return None
+
+    @classmethod
+    def adapt_to_native_lm_feature(
+        cls, signature: SignatureClass, field_name: str, lm: LanguageModel, lm_kwargs: FieldValues
+    ) -> SignatureClass:
+        """Return the signature without the field if the model has its own feature for it."""
+        return signature
+
+
+class _FieldMethods(TypeMethods, FieldType):
+    """DSPy's methods of the core's types."""
+
+    __slots__ = ()
+
+    @classmethod
+    def model_validate(cls, value: object) -> Self:
+        """Return the value of any accepted form. Raises ``ValueError``."""
+        return cls.read(value)
+
+    def model_dump(self, **options: object) -> JsonValue:
+        """Return the value as plain JSON."""
+        return self.to_json()
+
+
+class _Medium(_FieldMethods):
+    """DSPy's methods of images, sounds and files."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_path(cls, path: str | os.PathLike[str], **options: Any) -> Self:
+        """Read a file. Raises ``InputError`` if there is none."""
+        if not os.path.isfile(path):
+            raise InputError(f"File not found: {os.fspath(path)!r} (reading {cls.__name__}). Check the path.")
+        made: Self = cast(Any, super()).from_path(path, **options)
+        return made
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Self:
+        """Another name of ``from_path``."""
+        return cls.from_path(path)
+
+    def __str__(self) -> str:
+        return marked(cast(Any, self).format())
+
+
+class Image(_Medium, media.Image):
+    """``sigwire.Image`` with DSPy's methods. ``download`` and ``verify`` have no effect: the provider fetches a URL.
+
+    >>> Image({"url": "https://example.com/cat.png"}).url
+    'https://example.com/cat.png'
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, source: object = None, /, *, download: object = None, verify: object = None, **fields: Any
+    ) -> None:
+        if download:
+            warn_user("Image(download=True) has no effect: nothing is fetched, and the provider gets the URL.")
+        if isinstance(source, Mapping):
+            source, fields = None, {**cast("FieldValues", source), **fields}
+        super().__init__(source, **fields)
+
+    @classmethod
+    def from_PIL(cls, pil_image: object) -> Self:  # noqa: N802  (DSPy's name)
+        """Return the image of a PIL image."""
+        return cls(pil_image)
+
+
+class Audio(_Medium, media.Audio):
+    """``sigwire.Audio`` with DSPy's methods."""
+
+    __slots__ = ()
+
+
+class File(_Medium, media.File):
     """``sigwire.File`` by DSPy's arguments, which may stand without their names.
 
     >>> File(None, "file-1", "a.pdf").filename
@@ -41,8 +162,145 @@ class File(media.File):
     ) -> None:
         super().__init__(file_data=file_data, file_id=file_id, filename=filename, url=url, media_type=media_type)
 
+    @classmethod
+    def from_path(
+        cls, path: str | os.PathLike[str], filename: str | None = None, mime_type: str | None = None, **options: Any
+    ) -> Self:
+        """Read a file; ``mime_type`` replaces that of its name. Raises ``InputError`` if there is none."""
+        made = super().from_path(path, filename=filename, **options)
+        return cls(made.part().data, None, made.filename, None, mime_type) if mime_type else made
 
-class Type(pydantic.BaseModel):
+    @classmethod
+    def from_bytes(
+        cls, content: bytes, filename: str | None = None, mime_type: str | None = None, **options: Any
+    ) -> Self:
+        """Return a file made of bytes."""
+        return cls(content, filename=filename, **{"media_type": mime_type, **options})
+
+    @classmethod
+    def from_file_id(cls, file_id: str, filename: str | None = None, **options: Any) -> Self:
+        """Return a file that was uploaded to the provider before."""
+        return cls(file_id=file_id, filename=filename, **options)
+
+    def __repr__(self) -> str:
+        part, facts = self.part(), {"file_id": self.file_id, "filename": self.filename, "url": self.url}
+        data = [f"file_data=<DATA_URI({part.media_type}, {len(part.data)} chars)>"] if part.data else []
+        return f"File({', '.join([*data, *(f'{name}={value!r}' for name, value in facts.items() if value)])})"
+
+
+def encode_image(image: object) -> str:
+    """Return the URL or the data URI of an image in any accepted form. Raises ``InputError``."""
+    return Image.read(image).url
+
+
+def encode_audio(audio: object, sampling_rate: int = 16000, format: str = "wav") -> dict[str, str]:
+    """Return base64 data and format of a sound in any accepted form, or of samples between -1 and 1."""
+    if hasattr(audio, "shape"):
+        audio = Audio.from_array(cast("Iterable[float]", audio), sampling_rate)
+    made = Audio(audio, audio_format=format) if isinstance(audio, bytes) else Audio.read(audio)
+    return {"data": made.data, "audio_format": made.audio_format}
+
+
+def encode_file_to_dict(file_input: object) -> dict[str, str]:
+    """Return the fields of a file of bytes, a data URI, a dict or a ``File``. Raises ``InputError``."""
+    if isinstance(file_input, str) and not file_input.startswith("data:"):
+        raise InputError(f"{file_input!r} is not a data URI. Read a local file with File.from_path(...).")
+    return {name: str(value) for name, value in File.read(file_input).to_json().items() if value}
+
+
+class Reasoning(_FieldMethods, text.Reasoning):
+    """``sigwire.Reasoning`` with DSPy's methods; the sum of two is one of them."""
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> str:
+        total = super().__add__(other)
+        return type(self)(total) if isinstance(other, text.Reasoning) else total
+
+    @classmethod
+    def parse_lm_response(cls, response: str | FieldValues) -> Reasoning | None:
+        """Return the reasoning of an output of ``lm(...)``, else ``None``."""
+        found = response.get("reasoning_content") if isinstance(response, Mapping) else None
+        return None if found is None else cls(str(found))
+
+
+class Code(_FieldMethods, text.Code):
+    """``sigwire.Code`` with DSPy's methods; the constructor removes every fence, as for text of a model.
+
+    >>> Code("Here:\\n```python\\nprint(1)\\n```").code, Code["java"].description()
+    ('print(1)', 'Source code as text, in java.')
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        closed = _FENCED.sub(r"\1\n```", self.code)
+        object.__setattr__(self, "code", text.Code.__class_getitem__(self.language).read(closed).code)
+
+    def __class_getitem__(cls, language: str) -> type[Code]:
+        return _code_in(str(language).lower())
+
+    @classmethod
+    def description(cls) -> str:
+        """Return the description of the type for a model."""
+        return f"Source code as text, in {cls.language}."
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _code, (self.language, self.code)
+
+    __eq__ = text.Code.__eq__
+    __hash__ = text.Code.__hash__
+
+
+# A fenced block whose closing fence stands behind the last line of the code.
+_FENCED = re.compile(r"^(```[^\n`]*\n(?:(?!```).)*[^\n`])```$", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def _code_in(language: str) -> type[Code]:
+    if language == Code.language:
+        return Code
+    return type("Code", (Code,), {"__slots__": (), "language": language, "__module__": __name__})
+
+
+def _code(language: str, code: str) -> Code:
+    return _code_in(language)(code)
+
+
+class _Turns(list[object]):
+    """The turns of a history, which a program may lengthen."""
+
+    def append(self, turn: object) -> None:
+        self.extend([turn])
+
+    def extend(self, turns: Iterable[object]) -> None:
+        super().extend(history.History(cast("Iterable[Message]", turns)).messages)
+
+
+class History(_FieldMethods, history.History):
+    """``sigwire.History`` whose list ``messages`` may be lengthened in place, as programs of DSPy do.
+
+    >>> turns = History(messages=[{"question": "Hi", "answer": "Hello"}])
+    >>> turns.messages.append({"question": "Well?", "answer": "Yes"})
+    >>> len(turns), turns.messages[0] == {"question": "Hi", "answer": "Hello"}
+    (2, True)
+    """
+
+    __slots__ = ()
+    messages: list[Any]  # type: ignore[assignment]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, messages: Iterable[FieldValues | Message] = ()) -> None:
+        super().__init__(messages)
+        object.__setattr__(self, "messages", _Turns(self.messages))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self.messages) == tuple(other.messages) if isinstance(other, history.History) else NotImplemented
+
+    __hash__ = history.History.__hash__
+
+
+class Type(TypeMethods, pydantic.BaseModel):
     """Base of types of your own.
 
     >>> class Event(Type):
@@ -64,7 +322,37 @@ class Type(pydantic.BaseModel):
 
     def __str__(self) -> str:
         shown = self.format()
+        if isinstance(shown, list):
+            return marked(cast("list[JsonObject]", shown))
         return shown if isinstance(shown, str) else super().__str__()
+
+
+_PARTS = ("text", "image_url", "input_audio", "file")
+
+
+def has_own_format(annotation: object) -> bool:
+    """Return True if a type expression has a subclass of ``Type`` that overrides ``format``.
+
+    >>> has_own_format(list[Type]), has_own_format(list[Document])
+    (False, True)
+    """
+    kinds = (kind for kind in nested_types(annotation) if isinstance(kind, type) and issubclass(kind, Type))
+    return any(kind.format is not Type.format for kind in kinds)
+
+
+def formatted(value: object) -> object:
+    """Return a value as data whose texts hold what ``format`` returns; content parts that no model takes are data."""
+    if isinstance(value, Type):
+        shown = value.format()
+        if not isinstance(shown, list):
+            return shown
+        blocks = cast("list[_Block]", shown)
+        return marked(blocks) if all(block.get("type") in _PARTS for block in blocks) else value.model_dump(mode="json")
+    if isinstance(value, pydantic.BaseModel):
+        return {name: formatted(getattr(value, name)) for name in type(value).model_fields}
+    if is_mapping(value):
+        return {name: formatted(item) for name, item in value.items()}
+    return [formatted(item) for item in cast("list[object]", value)] if isinstance(value, (list, tuple)) else value
 
 
 class Document(Type):
@@ -86,7 +374,7 @@ class Document(Type):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _read(cls, value: Any) -> Any:
+    def _read(cls, value: object) -> object:
         return {"data": value} if isinstance(value, str) else value
 
     def format(self) -> list[_Block]:
@@ -139,11 +427,34 @@ class Citations(Type):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _read(cls, value: Any) -> Any:
+    def _read(cls, value: object) -> object:
         if isinstance(value, list):
             return {"citations": value}  # pyright: ignore[reportUnknownVariableType]
-        is_one = isinstance(value, Mapping) and "cited_text" in value
-        return {"citations": [cast("Any", value)]} if is_one else cast("Any", value)
+        is_one = is_mapping(value) and "cited_text" in value
+        return {"citations": [value]} if is_one else value
+
+    @classmethod
+    def description(cls) -> str:
+        """Return the description of the type."""
+        return "Citations: quoted text, and the place in a document where it stands."
+
+    @classmethod
+    def is_streamable(cls) -> bool:
+        """Return True."""
+        return True
+
+    @classmethod
+    def parse_lm_response(cls, response: str | FieldValues) -> Citations | None:
+        """Return the citations of an output of ``lm(...)``, else ``None``."""
+        found = response.get("citations") if isinstance(response, Mapping) else None
+        return cls.model_validate(found) if found else None
+
+    @classmethod
+    def adapt_to_native_lm_feature(
+        cls, signature: SignatureClass, field_name: str, lm: LanguageModel, lm_kwargs: FieldValues
+    ) -> SignatureClass:
+        """Return the signature without the field for a model of Anthropic, which cites natively."""
+        return signature.delete(field_name) if lm.model.startswith("anthropic/") else signature
 
     def format(self) -> list[_Block]:
         """Return the citations as dicts."""

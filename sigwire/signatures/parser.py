@@ -305,7 +305,10 @@ class TypeScope:
         for length in range(len(path), 0, -1):  # custom_types may have the key "Outer.Inner"
             if (name := ".".join(path[:length])) in custom:
                 return _attributes(custom[name], path, length, fail)
-        if len(path) > 1 and path[0] in _NAMESPACES and path[1] in _NAMESPACES[path[0]]:
+        door = (
+            getattr((self.scope or {}).get("dspy"), "__name__", "") == "sigwire.dspy"
+        )  # it has subclasses of the types
+        if len(path) > 1 and path[1] in _NAMESPACES.get(path[0], ()) and not (door and path[0] == "dspy"):
             return _attributes(_NAMESPACES[path[0]][path[1]], path, 2, fail)
         return _attributes(self._resolve_head(path[0], fail), path, 1, fail)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pydantic
 import pytest
 
 import sigwire
@@ -93,3 +94,34 @@ def test_configure_cache_takes_the_arguments_of_dspy(folder: Path) -> None:
     dspy.cache.put(REQUEST, ["answer"])
     assert dspy.cache.get(REQUEST) is None
     dspy.cache.reset_memory_cache()
+
+
+def own_cache(folder: Path, **options: Any) -> Any:
+    return dspy.clients.Cache(
+        enable_disk_cache=True, enable_memory_cache=True, disk_cache_dir=folder / "own", memory_max_entries=9, **options
+    )
+
+
+def test_cache_with_arguments_is_a_cache_of_its_own(tmp_path: Path) -> None:
+    cache = own_cache(tmp_path)
+    cache.put(REQUEST, sigwire.Response((sigwire.Choice("hi"),)))
+    assert (cache.enable_disk_cache, cache.enable_memory_cache) == (True, True)
+    assert cache.cache_key(REQUEST) in cache.memory_cache
+    assert cache.cache_key(REQUEST) not in dspy.cache.memory_cache
+    cache.reset_memory_cache()
+    assert cache.get(REQUEST).choices[0].text == "hi"
+
+
+@pytest.mark.parametrize("entries", [0, -1, None])
+def test_cache_without_room_in_memory_is_refused(entries: Any) -> None:
+    with pytest.raises(dspy.ConfigurationError, match="memory_max_entries is a number above 0"):
+        dspy.clients.Cache(enable_disk_cache=False, memory_max_entries=entries)
+
+
+def test_cache_key_takes_pydantic_models_and_their_classes() -> None:
+    class Query(pydantic.BaseModel):
+        text: str
+
+    keys = [dspy.cache.cache_key({"data": value}) for value in (Query(text="a"), Query(text="b"), Query)]
+    assert len(set(keys)) == 3
+    assert keys[0] == dspy.cache.cache_key({"data": Query(text="a")})

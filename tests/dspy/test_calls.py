@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pickle
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy.adapters import parse_value
+from sigwire.dspy.primitives import set_attribute_by_name
+from sigwire.dspy.signatures import get_dspy_field_type
 from sigwire.dspy.tools import convert_input_schema_to_tool_args
 from sigwire.dspy.utils.dummies import DummyVectorizer, dummy_rm
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
@@ -38,6 +40,77 @@ async def test_adapter_awaited_with_a_model_sends_demos_and_options() -> None:
     assert await dspy.ChatAdapter().acall(lm, {"temperature": 0.5}, QA, demos, {"question": "?"}) == [{"answer": "b"}]
     assert lm.history[-1]["kwargs"]["temperature"] == 0.5
     assert [message["role"] for message in lm.history[-1]["messages"]] == ["system", "user", "assistant", "user"]
+
+
+class Answering(dspy.BaseLM):
+    """A model with tools that gives one message, and keeps what it was sent."""
+
+    supports_function_calling = True
+
+    def __init__(self, **message: Any) -> None:
+        super().__init__("answering", cache=False)
+        self.message, self.sent = message, {}
+
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        self.sent = {"messages": messages, **kwargs}
+        return {"choices": [{"message": self.message, "finish_reason": "stop"}]}
+
+
+class Acting(dspy.Signature):
+    question: str = dspy.InputField()
+    tools: list[dspy.Tool] = dspy.InputField()
+    answer: str = dspy.OutputField()
+    calls: dspy.ToolCalls = dspy.OutputField()
+
+
+ASKED = {"question": "?", "tools": [dspy.Tool(add)]}
+CALL = {"id": "c", "type": "function", "function": {"name": "add", "arguments": '{"a": 1,}'}}
+
+
+@pytest.mark.parametrize("name", ["ChatAdapter", "JSONAdapter", "XMLAdapter"])
+async def test_adapter_gives_none_for_outputs_that_the_answer_lacks(name: str) -> None:
+    adapter = getattr(dspy, name)(parallel_tool_calls=False)
+    lm = Answering(content=None, tool_calls=[CALL])
+    for fields in (adapter(lm, {}, Acting, [], ASKED), await adapter.acall(lm, {}, Acting, [], ASKED)):
+        calls = dspy.ToolCalls(tool_calls=[dspy.ToolCalls.ToolCall(id="c", name="add", args={"a": 1})])
+        assert fields == [{"answer": None, "calls": calls}]
+    assert (lm.sent["tool_choice"], lm.sent["parallel_tool_calls"]) == ("auto", False)
+    text = {
+        "ChatAdapter": "[[ ## answer ## ]]\n3",
+        "JSONAdapter": '{"answer": "3"}',
+        "XMLAdapter": "<answer>3</answer>",
+    }
+    assert adapter(Answering(content=text[name]), {}, Acting, [], ASKED) == [{"answer": "3", "calls": None}]
+
+
+async def test_two_step_adapter_makes_its_second_request() -> None:
+    main, second = Answering(content="It is 4."), dspy.DummyLM([{"answer": "4"}] * 3)
+    adapter = dspy.TwoStepAdapter(second)
+    assert adapter.parse(QA, "It is 4.") == {"answer": "4"}
+    assert adapter(main, {}, QA, [], {"question": "?"}) == [{"answer": "4"}]
+    assert await adapter.acall(main, {}, QA, [], {"question": "?"}) == [{"answer": "4"}]
+    assert ["It is 4." in call["messages"][-1]["content"] for call in second.history] == [True] * 3
+
+
+def test_history_replays_calls_with_the_results_that_they_hold() -> None:
+    class Conversation(Acting):
+        history: dspy.History = dspy.InputField()
+
+    calls = dspy.ToolCalls.from_dict_list([{"id": name, "name": "add", "args": {"a": 1}} for name in "ab"])
+    results = dspy.ToolCallResults.from_tool_calls_and_values(calls, [{"sum": 1}, "no"], [False, True])
+    turn = {"question": "1?", "calls": calls.model_copy(update={"tool_call_results": results})}
+    lm = Answering(content="[[ ## answer ## ]]\n3")
+    dspy.ChatAdapter()(lm, {}, Conversation, [], {**ASKED, "history": dspy.History(messages=[turn])})
+    _, _, called, *results_sent, _ = lm.sent["messages"]
+    assert [call["id"] for call in called["tool_calls"]] == ["a", "b"]
+    assert [(message["tool_call_id"], message["content"]) for message in results_sent] == [
+        ("a", '{"sum":1}'),
+        ("b", "no"),
+    ]
+    as_text = dspy.ChatAdapter(use_native_function_calling=False)
+    messages = as_text.format(Conversation, [], {**ASKED, "history": dspy.History(messages=[turn])})
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user", "user"]
+    assert '{"sum"' in messages[3]["content"]
 
 
 class Polite(dspy.ChatAdapter):
@@ -250,3 +323,30 @@ def test_vectorizer_is_deterministic_and_fits_an_embedder() -> None:
     examples = [dspy.Example(question=text).with_inputs("question") for text in ("tea", "red car")]
     (nearest,) = dspy.KNN(1, examples, dspy.Embedder(DummyVectorizer()))(question="red car")
     assert nearest.question == "red car"
+
+
+def test_parse_value_reads_a_literal_in_the_words_of_its_type() -> None:
+    kind = Literal["a", "b"]
+    assert [parse_value(text, kind) for text in ("a", "'a'", "Literal[a]", "str[a]")] == ["a"] * 4
+    assert parse_value("str[a]", str) == "str[a]"
+    with pytest.raises(ValueError):
+        parse_value("Literal[c]", kind)
+
+
+def test_attribute_is_set_by_its_path() -> None:
+    program = dspy.Module()
+    program.parts = [dspy.Module(), ({"key": dspy.Module()},)]
+    for path in ("note", "parts[0].note", "parts[1][0]['key'].note"):
+        set_attribute_by_name(program, path, path)
+    assert program.note == "note"
+    assert program.parts[0].note == "parts[0].note"
+    assert program.parts[1][0]["key"].note == "parts[1][0]['key'].note"
+    with pytest.raises(sigwire.ConfigurationError, match="ends with no attribute"):
+        set_attribute_by_name(program, "parts[0]", 1)
+
+
+def test_direction_of_a_field_is_read() -> None:
+    fields = dspy.Signature("question -> answer").fields
+    assert [get_dspy_field_type(field) for field in fields.values()] == ["input", "output"]
+    with pytest.raises(ValueError, match="no field"):
+        get_dspy_field_type(3)

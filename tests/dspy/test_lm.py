@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -143,3 +144,19 @@ def test_option_names_are_checked_beside_those_of_dspy() -> None:
     with pytest.raises(UnsupportedOption, match="Did you mean temperature"):
         DummyLM([{"answer": "red"}], temprature=1)
     assert DummyLM([{"answer": "red"}], rollout_id=1).kwargs["rollout_id"] == 1
+
+
+def test_global_history_has_the_calls_of_all_models_since_it_was_cleared(capsys: pytest.CaptureFixture[str]) -> None:
+    from sigwire.dspy.clients.base_lm import GLOBAL_HISTORY
+
+    first, second = dspy.DummyLM([{"answer": "one"}]), dspy.DummyLM([{"answer": "two"}, {"answer": "three"}])
+    first("before")
+    GLOBAL_HISTORY.clear()
+    assert (len(GLOBAL_HISTORY), list(GLOBAL_HISTORY), isinstance(GLOBAL_HISTORY, list)) == (0, [], True)
+    for lm, prompt in ((second, "Hi"), (first, "Hello"), (second, "Bye")):
+        lm(prompt)
+    assert [entry["prompt"] for entry in GLOBAL_HISTORY] == ["Hi", "Hello", "Bye"]
+    assert (GLOBAL_HISTORY[-1]["messages"][0]["content"], len(GLOBAL_HISTORY[:2])) == ("Bye", 2)
+    with dspy.context(lm=second):
+        dspy.inspect_history(n=1)
+    assert "Bye" in capsys.readouterr().out

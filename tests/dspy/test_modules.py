@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCall
 from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
 from sigwire.dspy.tools import Tool, ToolCalls
+from sigwire.errors import OverrideError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules import predict as core
 
@@ -114,3 +117,62 @@ def test_trajectory_is_named_run_trajectory_when_an_output_has_that_name() -> No
     agent.set_lm(FakeLM([ToolCall("", "submit", {"trajectory": "short"})]))
     result = agent(question="?")
     assert (result.trajectory, result.run_trajectory["tool_name_0"]) == ("short", "submit")
+
+
+def look(query: str) -> str:
+    return f"found {query}"
+
+
+def turn(name: str, **args: Any) -> dict[str, Any]:
+    return {"next_thought": "next", "tool_calls": dspy.ToolCalls.from_dict_list([{"name": name, "args": args}])}
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_script_of_tool_calls_runs_the_second_agent(is_awaited: bool) -> None:
+    agent = dspy.ReActV2("question -> answer", tools=[look])
+    agent.set_lm(dspy.DummyLM([turn("look", query="cats"), turn("submit", answer="found cats")]))
+    result = asyncio.run(agent.acall(question="?")) if is_awaited else agent(question="?")
+    assert (result.answer, result.termination_reason) == ("found cats", "submit")
+    assert result.trajectory["observation_0"] == "found cats"
+
+
+@pytest.mark.parametrize("before", [[], [turn("missing")]])
+def test_script_of_tool_calls_answers_for_an_agent_without_tools(before: list[Any]) -> None:
+    agent = dspy.ReActV2("question -> answer")
+    agent.set_lm(dspy.DummyLM([*before, {"tool_calls": {"name": "submit", "arguments": {"answer": "yes"}}}]))
+    assert agent(question="?").answer == "yes"
+
+
+def test_submit_tool_of_the_second_agent_returns_its_fields() -> None:
+    agent = dspy.ReActV2("question -> answer", tools=[look])
+    assert agent.tools["submit"](answer="Paris") == {"answer": "Paris"}
+    assert list(agent.tools) == ["look", "submit"]
+
+
+class Named(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict("question -> answer")
+
+    def __call__(self, text: str) -> Any:  # type: ignore[override]
+        return self.predict(question=text)
+
+    async def acall(self, text: str) -> Any:  # type: ignore[override]
+        return await self.predict.acall(question=text)
+
+
+def test_module_may_name_its_entries_as_calls() -> None:
+    module = Named()
+    module.set_lm(FakeLM([{"answer": "a"}] * 3))
+    assert module("?").answer == asyncio.run(module.acall("?")).answer == "a"
+    *_, last = dspy.streamify(module, async_streaming=False)("?")
+    assert last.answer == "a"
+
+
+def test_call_beside_forward_is_refused() -> None:
+    with pytest.raises(OverrideError, match="overrides '__call__'"):
+
+        class Both(dspy.Module):
+            def forward(self) -> None: ...
+
+            def __call__(self) -> None: ...  # type: ignore[override]

@@ -332,3 +332,18 @@ def test_gepa_makes_no_more_runs_than_max_metric_calls_if_a_child_joins_late() -
         )
         program: Any = optimizer.compile(dspy.Predict("question -> answer", lm=lm), trainset=trainset, valset=valset)
         assert 40 < program.optimization.spent.runs <= 150
+
+
+def test_labeled_few_shot_takes_rows_that_declare_no_inputs() -> None:
+    class Asking(dspy.Module):
+        def __init__(self) -> None:
+            self.ask = dspy.ChainOfThought("question -> answer")
+
+        def forward(self, question: str, k: int = 1) -> Any:
+            return self.ask(question=question)
+
+    rows = [dspy.Example(question="1?", answer="a"), dspy.Example(question="2?", answer="b").with_inputs("question")]
+    for student in (Asking(), dspy.Predict("question -> answer"), dspy.ChainOfThought("question -> answer")):
+        found = dspy.LabeledFewShot(k=2).compile(student, trainset=rows, sample=False)
+        assert [demo.answer for demo in found.predictors()[0].demos] == ["a", "b"]
+    assert dspy.teleprompt.LabeledFewShot is dspy.LabeledFewShot

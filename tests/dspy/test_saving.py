@@ -26,7 +26,8 @@ def state_of(count: int) -> dict[str, Any]:
     return {"instructions": "Old.", "fields": [{"prefix": f"P{n}:", "description": f"d{n}"} for n in range(count)]}
 
 
-def test_an_agent_saved_by_dspy_loads_its_extraction_and_warns_of_its_loop() -> None:
+@pytest.mark.parametrize("tools", [[add], []])
+def test_an_agent_saved_by_dspy_loads_its_extraction_and_warns_of_its_loop(tools: list[Any]) -> None:
     def part(*names: str) -> dict[str, Any]:
         fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
         return {
@@ -38,7 +39,7 @@ def test_an_agent_saved_by_dspy_loads_its_extraction_and_warns_of_its_loop() -> 
         }
 
     loop = part("question", "trajectory", "next_thought", "next_tool_name", "next_tool_args")
-    agent = ReAct("question -> answer", tools=[add])
+    agent = ReAct("question -> answer", tools=tools)
     instructions = agent.react.signature.instructions
     with pytest.warns(UserWarning, match="next_tool_name"):
         agent.load_state({"react": loop, "extract.predict": part("question", "trajectory", "reasoning", "answer")})
@@ -120,6 +121,7 @@ class Program(Module):
         self.agent = ReAct("question -> answer", tools=[search])
 
 
+@pytest.mark.filterwarnings("ignore:The saved model has api_base")
 @pytest.mark.parametrize("trusted", [False, True])
 def test_predictor_of_dspy_loads_texts_demos_and_model(trusted: bool) -> None:
     predict = Predict(Question)
@@ -145,6 +147,7 @@ def test_program_of_dspy_loads_every_part_but_the_loop_of_its_agent() -> None:
     assert (lm.model, lm.model_type, lm.cache, lm.num_retries) == ("openai/gpt-5-mini", "responses", False, 7)
 
 
+@pytest.mark.filterwarnings("ignore:The saved model has api_base")
 def test_agent_of_dspy_keeps_the_model_of_its_loop() -> None:
     agent = ReAct("question -> answer: int", tools=[search])
     with pytest.warns(UserWarning, match="next_thought"):
@@ -160,6 +163,7 @@ def test_second_agent_of_dspy_loads_without_an_extraction() -> None:
     assert agent.dump_state() == state
 
 
+@pytest.mark.filterwarnings("ignore:The saved model has api_base")
 def test_model_class_of_a_user_in_a_file_of_dspy_is_not_imported() -> None:
     state = json.loads((FILES / "predictor.json").read_text())
     state["lm"]["_dspy_lm_class"] = "antigravity.LM"
@@ -179,3 +183,69 @@ def test_field_with_a_name_of_the_loop_loads_as_any_field() -> None:
 def test_state_of_wrong_types_is_refused_by_an_agent(state: Any) -> None:
     with pytest.raises(StateError):
         ReAct("question -> answer", tools=[search]).load_state(state)
+
+
+class DraftAndAnswer(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = dspy.ChainOfThought("question -> draft")
+        self.second = dspy.Predict("draft -> answer: int")
+
+
+def test_whole_program_is_loaded_from_its_folder_by_registered_classes(tmp_path: Path) -> None:
+    program = DraftAndAnswer()
+    program.second.demos = [dspy.Example(draft="two", answer=2)]
+    program.save(tmp_path / "model.v1", save_program=True, modules_to_serialize=[json])
+    with pytest.raises(StateError, match=r"pass classes=\[DraftAndAnswer\]"):
+        dspy.load(tmp_path / "model.v1")
+    loaded = dspy.load(tmp_path / "model.v1", classes=[DraftAndAnswer])
+    assert type(loaded) is DraftAndAnswer
+    assert loaded.dump_state() == program.dump_state()
+
+
+def test_trusted_folder_may_name_any_class_of_the_process(tmp_path: Path) -> None:
+    DraftAndAnswer().save(tmp_path, save_program=True)
+    assert type(dspy.load(tmp_path, allow_pickle=True)) is DraftAndAnswer
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.pkl"])
+def test_whole_program_is_not_saved_to_a_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="must be a directory"):
+        Predict("question -> answer").save(tmp_path / name, save_program=True)
+
+
+def test_folder_without_a_program_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match=r"holds no program\.json"):
+        dspy.load(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["api_base", "base_url"])
+def test_endpoint_in_a_state_is_a_warning_and_is_loaded_only_if_trusted(option: str) -> None:
+    state = Predict("question -> answer", lm=dspy.LM("openai/gpt-4o-mini")).dump_state()
+    state["lm"][option] = "http://localhost:9/v1"
+    with pytest.warns(UserWarning, match=f"{option}, which would get your key"):
+        loaded = Predict("question -> answer").load_state(state)
+    assert option not in loaded.lm.dump_state()
+    trusted = Predict("question -> answer").load_state(state, allow_unsafe_lm_state=True)
+    assert trusted.lm.dump_state()["base_url"] == "http://localhost:9/v1"
+
+
+class PlacedLM(dspy.BaseLM):
+    def __init__(self, model: str, *, place: str, **options: Any) -> None:
+        super().__init__(model, **options)
+        self.place = place
+
+    def dump_state(self) -> Any:
+        return {**super().dump_state(), "place": self.place}
+
+    @classmethod
+    def load_state(cls, state: Any) -> Any:  # type: ignore[override]
+        return cls(**{name: value for name, value in state.items() if name != dspy.clients.base_lm.LM_CLASS_STATE_KEY})
+
+
+def test_load_state_of_a_model_may_have_the_arguments_of_dspy() -> None:
+    state = Predict("question -> answer", lm=PlacedLM("m", place="here")).dump_state()
+    with pytest.raises(StateError):
+        Predict("question -> answer").load_state(state)
+    loaded = Predict("question -> answer").load_state(state, allow_unsafe_lm_state=True)
+    assert (type(loaded.lm), loaded.lm.place) == (PlacedLM, "here")

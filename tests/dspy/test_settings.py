@@ -13,7 +13,7 @@ from sigwire.errors import ConfigurationError
 
 HINTS = [("max_errors", "Evaluate"), ("send_stream", "streamify"), ("usage_tracker", "track_usage")]
 UNFIT = [
-    ("disable_history", False, "max_history_size"),
+    ("disable_history", 1, "10,000"),
     ("allow_tool_async_sync_conversion", False, "Async tools"),
     ("provide_traceback", False, "traceback"),
     ("async_max_workers", 0, "above 0"),
@@ -100,3 +100,16 @@ def test_loading_settings_refuses_a_pickle(tmp_path: Path) -> None:
     (tmp_path / "settings.pkl").write_bytes(b"\x80\x04N.")
     with pytest.raises(sigwire.StateError, match=r"settings\.pkl is no file of settings\.save"):
         dspy.load_settings(tmp_path / "settings.pkl", allow_pickle=True)
+
+
+def test_disable_history_sets_the_size_of_histories() -> None:
+    program = dspy.Predict("question -> answer", lm=dspy.DummyLM([{"answer": "a"}] * 3))
+    with dspy.context(disable_history=False):
+        assert dspy.settings.max_history_size == 10_000
+        program(question="?")
+        with dspy.context(disable_history=True):
+            program(question="?")
+    program(question="?")
+    assert len(program.history) == 1
+    with dspy.context(disable_history=False, max_history_size=2):
+        assert dspy.settings.max_history_size == 2

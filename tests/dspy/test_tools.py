@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import pickle
 from typing import Any
 
+import pydantic
 import pytest
 
 from sigwire.core import tools as core
-from sigwire.dspy.tools import Tool, ToolCalls
+from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
 from sigwire.signatures.roles import role_of
 
 
@@ -104,3 +106,39 @@ def test_calls_are_read_and_formatted_as_in_dspy() -> None:
 def test_a_call_without_a_name_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a name"):
         ToolCalls.ToolCall(name="")
+
+
+def test_results_of_calls_are_kept_with_the_calls() -> None:
+    calls = ToolCalls.from_dict_list([{"id": "a", "name": "f", "args": {}}])
+    results = ToolCallResults.from_tool_calls_and_values(calls, [1])
+    both = calls.model_copy(update={"tool_call_results": results})
+    assert both.tool_call_results is results
+    assert ToolCalls(tool_calls=calls, tool_call_results=results) == both
+    assert both.model_dump() == both.format() == {"tool_calls": [{"name": "f", "args": {}}]}
+    item = {"call_id": "a", "name": "f", "value": 1, "is_error": False}
+    assert results.model_dump() == {"tool_call_results": [item]}
+    assert calls.tool_call_results is None
+
+
+def test_calls_are_a_type_of_pydantic_without_ids() -> None:
+    class Turn(pydantic.BaseModel):
+        calls: ToolCalls
+
+    turn = Turn.model_validate({"calls": [{"id": "a", "name": "f", "args": {"x": 1}}]})
+    assert turn.model_dump(mode="json") == {"calls": {"tool_calls": [{"name": "f", "args": {"x": 1}}]}}
+    assert '"id"' not in json.dumps(Turn.model_json_schema())
+    assert "args" in ToolCalls.description()
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"), [('{"a": 1,}', {"a": 1}), ("{'a': 1}", {"a": 1}), ("[1]", None), ("{a b", None)]
+)
+def test_arguments_that_are_nearly_json_are_repaired(text: str, arguments: Any) -> None:
+    assert ToolCalls.from_dict_list([{"name": "f", "arguments": text}])[0].args == arguments
+
+
+def test_calls_are_equal_by_id_name_and_arguments() -> None:
+    read = ToolCalls.ToolCall.of(core.ToolCall.read("a", "f", '{"x": 1}'))
+    assert read == ToolCalls.ToolCall(id="a", name="f", args={"x": 1})
+    assert read != ToolCalls.ToolCall(id="b", name="f", args={"x": 1})
+    assert ToolCalls.ToolCall("f", "{a") != ToolCalls.ToolCall("f", "{b")

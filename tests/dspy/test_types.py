@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,12 @@ import pytest
 import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy.lm import BaseLM
+from sigwire.dspy.types import (
+    encode_audio,
+    encode_file_to_dict,
+    encode_image,
+    split_message_content_for_custom_types,
+)
 from sigwire.dspy.utils.annotation import experimental
 from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 
@@ -223,3 +231,171 @@ def test_react_v2_submits_or_is_made_to() -> None:
 def test_react_v2_refuses_names_that_it_uses(signature: str, tools: list[Any]) -> None:
     with pytest.raises(sigwire.ConfigurationError, match="is reserved by ReActV2"):
         dspy.ReActV2(signature, tools=tools)
+
+
+IMAGE = "https://example.com/cat.png"
+
+
+def test_media_in_a_text_become_parts_of_the_message() -> None:
+    text = f"Compare {dspy.Image(IMAGE)} and {dspy.File.from_file_id('f', 'a.pdf')}"
+    (message, *others) = split_message_content_for_custom_types(
+        [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
+    )
+    assert [part["type"] for part in message["content"]] == ["text", "image_url", "text", "file"]
+    assert message["content"][1] == dspy.Image(IMAGE).format()[0]
+    assert others == [{"role": "assistant", "content": text}]
+
+
+def test_marked_value_inside_json_becomes_a_part() -> None:
+    text = json.dumps([str(dspy.Image(IMAGE))])
+    (message,) = split_message_content_for_custom_types([{"role": "user", "content": text}])
+    assert message["content"][1] == dspy.Image(IMAGE).format()[0]
+
+
+def test_adapter_that_writes_an_image_into_a_text_sends_the_image() -> None:
+    class Brief(dspy.ChatAdapter):
+        def format_user_message_content(self, signature, inputs, *args, **kwargs):  # type: ignore[no-untyped-def]
+            return f"Look: {inputs['image']}"
+
+    lm = dspy.DummyLM([{"answer": "a cat"}])
+    with dspy.context(lm=lm, adapter=Brief()):
+        assert dspy.Predict("image: dspy.Image -> answer")(image=dspy.Image(IMAGE)).answer == "a cat"
+    assert [part["type"] for part in lm.history[-1]["messages"][-1]["content"]] == ["text", "image_url"]
+
+
+def test_media_are_read_from_paths_and_from_the_forms_of_dspy(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"tea")
+    assert dspy.File.from_path(path).filename == "a.txt"
+    made = dspy.File.from_path(path, filename="b.txt", mime_type="text/custom")
+    assert (made.file_data, made.filename) == ("data:text/custom;base64,dGVh", "b.txt")
+    assert repr(made) == "File(file_data=<DATA_URI(text/custom, 4 chars)>, filename='b.txt')"
+    assert dspy.File.from_bytes(b"tea", mime_type="audio/mp3") == dspy.File(b"tea", media_type="audio/mp3")
+    for kind in (dspy.Image, dspy.Audio, dspy.File):
+        with pytest.raises(ValueError, match="File not found"):
+            kind.from_file(tmp_path / "none.png")
+    assert dspy.Image({"url": IMAGE}) == dspy.Image.model_validate(IMAGE) == dspy.Image(url=IMAGE)
+    with pytest.warns(UserWarning, match="download"):
+        assert dspy.Image(IMAGE, download=True).url == IMAGE
+
+
+def test_helpers_encode_media() -> None:
+    assert encode_image(dspy.Image(IMAGE)) == encode_image(IMAGE) == IMAGE
+    assert encode_audio("data:audio/x-wav;base64,dGVh") == {"data": "dGVh", "audio_format": "wav"}
+    assert encode_audio(b"tea", format="mp3") == {"data": "dGVh", "audio_format": "mp3"}
+    assert encode_file_to_dict(dspy.File.from_file_id("f", "a.pdf")) == {"file_id": "f", "filename": "a.pdf"}
+    with pytest.raises(ValueError, match="from_path"):
+        encode_file_to_dict("a.pdf")
+
+
+def test_reasoning_and_code_have_the_methods_of_dspy() -> None:
+    both = dspy.Reasoning(content="a") + dspy.Reasoning(content="b")
+    assert isinstance(both, dspy.Reasoning)
+    assert both.content == "ab"
+    assert type(dspy.Reasoning("a") + "b") is str
+    assert dspy.Reasoning.parse_lm_response({"reasoning_content": "x"}) == "x"
+    assert dspy.Reasoning.parse_lm_response("x") is None
+    assert dspy.Code("Here:\n```python\nprint(1)```").code == "print(1)"
+    assert dspy.Code("```python\n'''\n```x```\n'''\n```").code == "'''\n```x```\n'''"
+    java = dspy.Code["java"].model_validate("```\nint a;\n```")
+    assert (java.code, java.language, pickle.loads(pickle.dumps(java))) == ("int a;", "java", java)
+    assert java != dspy.Code("int a;")
+
+
+def test_history_is_lengthened_in_place() -> None:
+    history = dspy.History(messages=[{"question": "1", "answer": "a"}])
+    history.messages.append({"question": "2", "answer": "b"})
+    history.messages.extend([{"question": "3", "answer": "c"}])
+    lm = dspy.DummyLM([{"answer": "d"}])
+    predict = dspy.Predict("question, history: dspy.History -> answer", lm=lm)
+    assert predict(question="4", history=history).answer == "d"
+    assert [message["role"] for message in lm.history[-1]["messages"]] == ["system", *("user", "assistant") * 3, "user"]
+    assert history.messages[1] == {"question": "2", "answer": "b"}
+    for again in (dspy.History.model_validate(history.model_dump()), pickle.loads(pickle.dumps(history))):
+        assert again == history
+    assert sigwire.History(history.messages) == history != dspy.History()
+
+
+def test_types_are_found_in_an_annotation() -> None:
+    class Event(dspy.Type):
+        name: str
+
+    find = dspy.Type.extract_custom_type_from_annotation
+    assert find(list[dict[str, Event]]) == Event.extract_custom_type_from_annotation(Event) == [Event]
+    assert (find(int), find(dspy.Image | None)) == ([], [dspy.Image])
+
+
+class Event(dspy.Type):
+    """A day in town."""
+
+    name: str
+    image: str = ""
+
+    def format(self) -> Any:
+        return dspy.Image(self.image).format() if self.image else f"<event {self.name}>"
+
+    @classmethod
+    def description(cls) -> str:
+        return "Events have a name."
+
+
+EVENTS = dspy.make_signature("event: Event, all: list[Event] -> code: dspy.Code", custom_types={"Event": Event})
+
+
+@pytest.mark.parametrize("name", ["ChatAdapter", "JSONAdapter", "XMLAdapter"])
+def test_prompt_has_the_format_and_the_description_of_a_type(name: str) -> None:
+    adapter = getattr(dspy, name)()
+    inputs = {"event": Event(name="fair"), "all": [Event(name="a"), Event(name="b", image=IMAGE)]}
+    system, *_, asked = adapter.format(EVENTS, [{**inputs, "code": "x"}], inputs)
+    assert "Events have a name." in system["content"]
+    assert dspy.Code.description() in system["content"]
+    assert "A day in town." not in system["content"]
+    before, image, after = asked["content"]
+    assert image == dspy.Image(IMAGE).format()[0]
+    assert "<event fair>" in before["text"]
+    assert '["<event a>","' in before["text"]
+    assert after["text"].startswith('"]')
+
+
+def test_saved_demo_is_written_by_the_format_of_its_type() -> None:
+    demo = {"event": {"name": "fair"}, "all": [], "code": "x"}
+    messages = dspy.ChatAdapter().format(EVENTS, [demo], {"event": Event(name="now"), "all": []})
+    assert "<event fair>" in messages[1]["content"]
+
+
+def test_document_stays_data_in_the_prompt() -> None:
+    signature = dspy.make_signature("page: Document -> answer", custom_types={"Document": dspy.Document})
+    asked = dspy.ChatAdapter().format(signature, [], {"page": dspy.Document("Tea.", title="Drinks")})[-1]
+    assert '"data":"Tea."' in asked["content"]
+    assert '"citations"' not in asked["content"]
+
+
+def test_citations_are_left_to_a_model_that_cites() -> None:
+    signature = dspy.make_signature("q -> a, c: Citations", custom_types={"Citations": dspy.Citations})
+    for model, kept in (("anthropic/claude-haiku-4-5", ["a"]), ("openai/gpt-5-mini", ["a", "c"])):
+        adapted = dspy.Citations.adapt_to_native_lm_feature(signature, "c", dspy.LM(model), {})
+        assert list(adapted.output_fields) == kept
+    found = dspy.Citations.parse_lm_response({"text": "", "citations": [CITED]})
+    assert found is not None
+    assert found[0].cited_text == "Tea"
+    assert (dspy.Citations.parse_lm_response("Tea"), dspy.Citations.is_streamable(), dspy.Type.is_streamable()) == (
+        None,
+        True,
+        False,
+    )
+
+
+def test_text_of_a_signature_means_the_types_of_the_door() -> None:
+    signature = dspy.Signature("image: dspy.Image, tools: list[dspy.Tool] -> code: dspy.Code, calls: dspy.ToolCalls")
+    kinds = [field.annotation for field in signature.fields.values()]
+    assert kinds == [dspy.Image, list[dspy.Tool], dspy.Code, dspy.ToolCalls]
+    assert (
+        dspy.Signature("image: Image -> text", custom_types={"dspy": sigwire}).fields["image"].annotation
+        is sigwire.Image
+    )
+
+
+def test_history_in_json_keeps_the_kind_of_media() -> None:
+    history = dspy.History([{"image": dspy.Image(IMAGE), "code": dspy.Code["java"]("int a;"), "question": "?"}])
+    turn = dspy.History.from_json(history.to_json()).messages[0]
+    assert (turn["image"], turn["code"]) == (sigwire.Image(IMAGE), sigwire.Code["java"]("int a;"))

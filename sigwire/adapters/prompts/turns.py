@@ -17,7 +17,7 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValues
-from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, with_call_id
 
 __all__ = ["RESULT_NAMES", "TurnWriter", "numbered_calls", "read_calls_value", "read_results"]
 
@@ -53,7 +53,7 @@ class TurnWriter:
         ids = {call.id: f"{prefix}{number}" if prefix else call.id for number, call in enumerate(calls)}
         text = text or calls.text
         if text or calls:
-            yield self.assistant(text, tuple(replace(call, id=ids[call.id]) for call in calls))
+            yield self.assistant(text, tuple(with_call_id(call, ids[call.id]) for call in calls))
         results = tuple(replace(result, id=ids.get(result.id, result.id)) for result in read_results(values))
         if results:
             yield self.results(results)
@@ -135,12 +135,11 @@ def read_calls_value(value: Any) -> ToolCalls:
 
 
 def read_results(values: FieldValues) -> Iterator[ToolResult]:
-    """Yield the tool results of a turn: ``ToolResult`` objects, their JSON, or DSPy's items, under ``tool_results``."""
-    for key in _RESULT_KEYS:
-        found: Any = values.get(key)
-        if is_mapping(found):
-            found = found.get(key)
-        for item in found or ():
+    """Yield the tool results of a turn: ``ToolResult`` objects, their JSON, or DSPy's items, which calls may hold."""
+    held: list[Any] = [getattr(value, "tool_call_results", None) for value in values.values()]
+    for found in [*map(values.get, _RESULT_KEYS), *held]:
+        items: Any = next((found[key] for key in _RESULT_KEYS if key in found), ()) if is_mapping(found) else found
+        for item in getattr(items, "tool_call_results", items) or ():
             yield item if isinstance(item, ToolResult) else _result_of(item)
 
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from sigwire.dspy.cache import Cache
-from sigwire.dspy.lm import LM, BaseLM
+from sigwire.dspy.clients.history import GLOBAL_HISTORY
+from sigwire.dspy.lm import LM, LM_CLASS_STATE_KEY, BaseLM
 from sigwire.dspy.paths import add_paths
 from sigwire.lm.policy.cache.cache import configure_cache
 from sigwire.modules.preview.history import inspect_history
 from sigwire.retrieval.embedder import Embedder
 
-__all__ = ["LM", "BaseLM", "Cache", "Embedder", "configure_cache", "inspect_history"]
+__all__ = [
+    "GLOBAL_HISTORY",
+    "LM",
+    "LM_CLASS_STATE_KEY",
+    "BaseLM",
+    "Cache",
+    "Embedder",
+    "configure_cache",
+    "inspect_history",
+]
 
 add_paths(__name__, "base_lm cache embedding lm")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from sigwire.core.record import to_plain as serialize_object
 from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
+from sigwire.dspy.predict.composites import Parallel, Refine
 from sigwire.dspy.tools import Tool
-from sigwire.modules.parallel import Parallel
 from sigwire.modules.sampling.best_of_n import BestOfN
 from sigwire.modules.sampling.multi_chain import MultiChainComparison
-from sigwire.modules.sampling.refine import Refine
 from sigwire.optimizers.rules.ensemble import majority
 from sigwire.retrieval.knn import KNN
 
 __all__ = [
-    "KNN", "RLM", "BestOfN", "ChainOfThought", "CodeAct", "MultiChainComparison", "Parallel", "Predict", "ProgramOfThought",
-    "ReAct", "ReActV2", "Refine", "Tool", "majority",
+    "KNN", "RLM", "BestOfN", "ChainOfThought", "CodeAct", "MultiChainComparison", "Parallel", "Predict", "ProgramOfThought", "ReAct", "ReActV2", "Refine", "Tool", "majority", "serialize_object",
 ]  # fmt: skip
 
 add_paths(

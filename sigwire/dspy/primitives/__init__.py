@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from typing import Any
+
 from sigwire.core.example import Completions, Example, Prediction
 from sigwire.dspy.modules import Module
 from sigwire.dspy.paths import add_paths
@@ -13,13 +16,36 @@ from sigwire.dspy.primitives.interpreters import (
     LocalInterpreter,
     PythonInterpreter,
 )
+from sigwire.errors import ConfigurationError
 
 __all__ = [
     "BaseModule", "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "Completions", "Example", "FinalOutput",
-    "LocalInterpreter", "Module", "Prediction", "PythonInterpreter",
+    "LocalInterpreter", "Module", "Prediction", "PythonInterpreter", "set_attribute_by_name",
 ]  # fmt: skip
 
 BaseModule = Module
+
+
+def set_attribute_by_name(obj: object, name: str, value: object) -> None:
+    """Set an attribute by its path of attributes, keys and indices.
+
+    >>> program = Module()
+    >>> program.parts = [{"first": Module()}]
+    >>> set_attribute_by_name(program, "parts[0]['first'].note", "new")
+    >>> program.parts[0]["first"].note
+    'new'
+    """
+    path = ast.parse(f"_.{name}", mode="eval").body
+    if not isinstance(path, ast.Attribute):
+        raise ConfigurationError(f"{name!r} ends with no attribute (setting it). Write 'parts[0].name'.")
+    setattr(_value_at(path.value, obj), path.attr, value)
+
+
+def _value_at(path: ast.expr, obj: object) -> Any:
+    if isinstance(path, ast.Attribute):
+        return getattr(_value_at(path.value, obj), path.attr)
+    return _value_at(path.value, obj)[ast.literal_eval(path.slice)] if isinstance(path, ast.Subscript) else obj
+
 
 add_paths(
     __name__, "base_module code_interpreter example local_interpreter module prediction program python_interpreter"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any, Self, cast
 
 from sigwire.core.example import Prediction
 from sigwire.dspy.modules import Module
@@ -13,9 +14,46 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
-from sigwire.retrieval.embeddings import Embeddings, EmbeddingsWithScores
+from sigwire.retrieval import embeddings
+from sigwire.retrieval.embedder import Embedder, EmbedFunction
 
 __all__ = ["Embeddings", "EmbeddingsWithScores", "Retrieve"]
+
+
+class Embeddings(embeddings.Embeddings):
+    """``sigwire.Embeddings`` with DSPy's options, which are kept and have no effect: every search is exact.
+
+    >>> found = Embeddings(["tea", "a car"], lambda texts: [[float("tea" in text)] for text in texts], brute_force_threshold=9)
+    >>> found("green tea", k=1).passages, found.brute_force_threshold
+    (['tea'], 9)
+    """
+
+    def __init__(
+        self,
+        corpus: Sequence[str],
+        embedder: Embedder | EmbedFunction,
+        k: int = 5,
+        callbacks: Sequence[object] | None = None,
+        cache: bool = False,
+        brute_force_threshold: int = 20_000,
+        normalize: bool = True,
+        *,
+        index: embeddings.VectorSearch | None = None,
+    ) -> None:
+        super().__init__(corpus, embedder, k, normalize=normalize, index=index, callbacks=callbacks)
+        self.brute_force_threshold = brute_force_threshold
+
+    def load(self, path: str | PathLike[str], embedder: Embedder | EmbedFunction) -> Self:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take the corpus, vectors and settings of a folder of ``save``. Raises ``StateError`` for another folder."""
+        found = type(self).from_saved(path, embedder)
+        self.__dict__.update({**found.__dict__, "brute_force_threshold": self.brute_force_threshold})
+        return self
+
+
+class EmbeddingsWithScores(Embeddings):
+    """``Embeddings`` with the ``scores`` of the passages."""
+
+    _with_scores = True
 
 
 class Retrieve(Module, StepsModule):

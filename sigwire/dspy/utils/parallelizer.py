@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class ParallelExecutor(ChecksKeywords):
-    """Run a function over items in ``num_threads`` threads, in the caller's settings.
+    """Run a function over items in ``num_threads`` threads, in the caller's settings; one thread is the caller's.
 
     An item that fails is ``None`` in the results; ``failed_indices`` and ``exceptions_map`` have its place and error. The
     error that makes ``max_errors`` stops the run and is raised. ``straggler_limit`` has no effect: nothing is run twice.
@@ -35,7 +35,7 @@ class ParallelExecutor(ChecksKeywords):
         disable_progress_bar: bool = False,
         provide_traceback: bool | None = None,
         compare_results: bool = False,
-        timeout: int = 120,
+        timeout: float | None = 120,
         straggler_limit: int = 3,
     ) -> None:
         self.num_threads = num_threads or settings.num_threads
@@ -49,8 +49,11 @@ class ParallelExecutor(ChecksKeywords):
         self._stop.clear()
         self.failed_indices, self.exceptions_map = [], {}
         items: Sequence[T] = list(data)
-        with ThreadPoolExecutor(self.num_threads, "sigwire-dspy") as pool:
-            results = list(pool.map(bind(partial(self._one, function)), range(len(items)), items))
+        if self.num_threads == 1:
+            results = [self._one(function, index, item) for index, item in enumerate(items)]
+        else:
+            with ThreadPoolExecutor(self.num_threads, "sigwire-dspy") as pool:
+                results = list(pool.map(bind(partial(self._one, function)), range(len(items)), items))
         if self._stop.is_set():
             raise self.exceptions_map[self.failed_indices[self.max_errors - 1]]
         self.failed_indices.sort()

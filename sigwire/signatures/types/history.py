@@ -210,10 +210,10 @@ _RESTORED: Mapping[str, Any] = {kind.__name__: kind for kind in (ToolCalls, Imag
 
 
 def _class_name(value: object) -> str | None:
-    if isinstance(value, Code) and type(value) is not Code:
+    if isinstance(value, Code) and value.language != Code.language:
         return f"Code.{value.language}"
     name = type(value).__name__
-    return name if _RESTORED.get(name) is type(value) else None
+    return name if isinstance(value, _RESTORED.get(name, ())) else None
 
 
 def _kind(turn: AnyTurn) -> str | dict[str, str] | None:

@@ -1,0 +1,42 @@
+"""Inputs of a ``Predict`` of the door: texts of any type, optional inputs."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from typing import Any
+
+import pytest
+
+import sigwire.dspy as dspy
+
+
+def lm() -> dspy.DummyLM:
+    return dspy.DummyLM([{"answer": "4"}] * 3)
+
+
+@pytest.mark.parametrize("value", [123, ["a", "b"], {"k": 1}])
+def test_text_input_takes_a_value_of_any_type_without_a_warning(value: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dspy.Predict("context -> answer", lm=lm())(context=value).answer == "4"
+
+
+def test_typed_input_of_another_type_is_a_warning() -> None:
+    with pytest.warns(UserWarning, match="'count' does not fit its type"):
+        dspy.Predict("count: int -> answer", lm=lm())(count="many")
+
+
+def test_optional_input_may_be_missing() -> None:
+    predict = dspy.Predict("question, hint: str | None -> answer", lm=lm())
+    assert predict(question="2+2?").answer == asyncio.run(predict.acall(question="2+2?")).answer == "4"
+
+
+def test_required_input_may_not_be_missing() -> None:
+    with pytest.raises(dspy.InputError, match="needs the input 'question'"):
+        dspy.Predict("question, hint: str | None -> answer", lm=lm())(hint="none")
+
+
+def test_signature_of_a_call_does_not_replace_the_inputs_of_the_predictor() -> None:
+    predict = dspy.Predict("question -> answer", lm=lm())
+    assert predict(signature="text -> answer", text="x").answer == predict(question="y").answer == "4"

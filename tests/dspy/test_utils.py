@@ -1,0 +1,159 @@
+"""``dspy.utils`` and ``dspy.teleprompt.utils``: paths of attributes, functions over items, evaluation of candidates."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import sigwire.dspy as dspy
+from sigwire.dspy.utils import magicattr
+from sigwire.dspy.utils.parallelizer import ParallelExecutor
+
+
+def tree() -> Any:
+    root = SimpleNamespace(name="root", parts=[1, {"k": [2, 3]}])
+    root.parts.append(root)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("name", "root"), ("parts[0]", 1), ("parts[1]['k'][-1]", 3), ('parts[-1].parts[2].name', "root"),
+        (" parts[-3] ", 1),
+    ],
+)  # fmt: skip
+def test_path_reads_attributes_and_items(path: str, value: object) -> None:
+    assert magicattr.get(tree(), path) == value
+
+
+def test_path_sets_and_deletes() -> None:
+    root = tree()
+    magicattr.set(root, "parts[1]['k']", "new")
+    magicattr.set(root, "parts[-1].name", "changed")
+    assert (root.parts[1], root.name) == ({"k": "new"}, "changed")
+    magicattr.delete(root, "parts[0]")
+    magicattr.delete(root, "parts[-1].name")
+    assert (len(root.parts), hasattr(root, "name")) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("missing", AttributeError), ("parts[9]", IndexError), ("parts[1]['x']", KeyError), ("parts[0+1]", NotImplementedError),
+        ("parts[name]", NotImplementedError), ("parts.pop(0)", ValueError), ("name = 1", ValueError), ("", ValueError),
+        ("parts..", SyntaxError), (None, TypeError),
+    ],
+)  # fmt: skip
+def test_path_that_is_wrong_is_refused(path: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        magicattr.get(tree(), path)
+
+
+def test_default_is_for_a_last_attribute_only() -> None:
+    assert magicattr.get(tree(), "parts[-1].missing", default=7) == 7
+    with pytest.raises(AttributeError):
+        magicattr.get(tree(), "missing.name", default=7)
+
+
+@pytest.mark.filterwarnings("ignore:Item 1 failed")
+def test_executor_of_one_thread_runs_in_the_thread_of_the_caller() -> None:
+    def work(number: int) -> Any:
+        if number == 2:
+            raise ValueError(number)
+        return threading.current_thread()
+
+    executor = ParallelExecutor(num_threads=1, max_errors=2)
+    assert executor.execute(work, [1, 2]) == [threading.current_thread(), None]
+    assert executor.failed_indices == [1]
+
+
+@pytest.mark.parametrize(("size", "count"), [(10, 5), (3, 3)])
+def test_candidate_is_evaluated_on_all_examples_or_on_some(size: int, count: int) -> None:
+    asked: list[Any] = []
+
+    def evaluate(program: Any, devset: list[int], callback_metadata: Any) -> float:
+        asked.append((len(devset), callback_metadata["metric_key"]))
+        return 50.0
+
+    assert dspy.teleprompt.eval_candidate_program(size, [1, 2, 3, 4, 5], dspy.Module(), evaluate) == 50.0
+    assert asked == [(count, "eval_full" if count == 5 else "eval_minibatch")]
+
+
+def test_failed_evaluation_of_a_candidate_counts_as_zero() -> None:
+    def fail(program: Any, **options: Any) -> float:
+        raise ValueError("no")
+
+    with pytest.warns(UserWarning, match="counts as 0"):
+        assert float(dspy.teleprompt.eval_candidate_program(2, [1, 2, 3], dspy.Module(), fail)) == 0.0
+
+
+def test_logging_is_switched_off_and_on() -> None:
+    for name, off, on in (
+        ("sigwire", dspy.disable_logging, dspy.enable_logging),
+        ("LiteLLM", dspy.disable_litellm_logging, dspy.enable_litellm_logging),
+    ):
+        off()
+        assert not logging.getLogger(f"{name}.part").isEnabledFor(logging.CRITICAL)
+        on()
+        assert logging.getLogger(f"{name}.part").isEnabledFor(logging.CRITICAL)
+
+
+def test_embeddings_take_the_options_of_dspy_and_load_a_folder(tmp_path: Path) -> None:
+    def embed(texts: list[str]) -> Any:
+        return [[float("cat" in text), float("dog" in text)] for text in texts]
+
+    search = dspy.Embeddings(["a cat", "a dog"], embed, k=1, cache=True, brute_force_threshold=9)
+    search.save(tmp_path)
+    other = dspy.retrievers.EmbeddingsWithScores(["else"], embed, brute_force_threshold=5).load(tmp_path, embed)
+    assert (other.corpus, other.k, other.brute_force_threshold) == (["a cat", "a dog"], 1, 5)
+    assert (other("my dog").passages, other("my dog").scores) == (["a dog"], [1.0])
+    assert type(dspy.Embeddings.from_saved(tmp_path, embed)) is dspy.Embeddings
+
+
+ROWS = [dspy.Example(text=text, number=number).with_inputs("text") for text, number in (("one", 1), ("two", 2))]
+
+
+def equal(example: Any, prediction: Any, trace: Any) -> bool:
+    assert trace
+    return bool(example.number == prediction.number)
+
+
+@pytest.mark.filterwarnings("ignore:Item 1 failed")
+def test_traces_of_runs_have_a_score_and_unreadable_answers() -> None:
+    program = dspy.Predict(
+        "text -> number: int, note", lm=dspy.DummyLM([{"number": 1, "note": "n"}, {"number": 2}] * 3)
+    )
+    good, bad = dspy.bootstrap_trace_data(
+        program, ROWS, equal, num_threads=1, capture_failed_parses=True, failure_score=1, format_failure_score=-1
+    )
+    assert (good["prediction"].number, good["score"], good["example_ind"]) == (1, True, 0)
+    assert isinstance(bad["prediction"], dspy.teleprompt.FailedPrediction)
+    assert "[[ ## number ## ]]" in bad["prediction"].completion_text
+    assert (bad["score"], bad["trace"][-1][0], bad["trace"][-1][1]) == (0.0, program, {"text": "two"})
+    assert [
+        row["example_ind"] for row in dspy.bootstrap_trace_data(program, ROWS, raise_on_error=False, num_threads=1)
+    ] == [0]
+    with pytest.raises(dspy.AdapterParseError):
+        dspy.bootstrap_trace_data(program, ROWS, num_threads=1)
+
+
+@pytest.mark.filterwarnings("ignore:Item 0 failed")
+def test_traces_of_runs_capture_errors_of_the_program_and_not_of_the_model() -> None:
+    class Fails(dspy.Module):
+        def __init__(self, error: Exception) -> None:
+            super().__init__()
+            self.error = error
+
+        def forward(self, text: str) -> Any:
+            raise self.error
+
+    (row,) = dspy.bootstrap_trace_data(Fails(RuntimeError("bug")), ROWS[:1], num_threads=1, capture_crashes=True)
+    assert row["prediction"].completion_text == "RuntimeError: bug"
+    limited = Fails(dspy.LMRateLimitError("429"))
+    assert dspy.bootstrap_trace_data(limited, ROWS[:1], None, 1, raise_on_error=False, capture_crashes=True) == []
