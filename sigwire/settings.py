@@ -226,12 +226,6 @@ class SettingsAccess:
 
 settings = SettingsAccess()
 
-
-def _listeners() -> Sequence[CallbackLike]:
-    overlay = _overlay.get()  # three times a call: without the frame of current()
-    return (_defaults if overlay is None else overlay.merge(_defaults)).callbacks
-
-
-listen_to(_listeners)
+listen_to(lambda: current().callbacks)
 read_settings_from(current)
 find_budget_with(lambda: current().budget)

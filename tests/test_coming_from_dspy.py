@@ -383,9 +383,16 @@ def _stored_answers(folder: Path) -> None:
         lm = dspy.LM("openai/gpt-5-mini", base_url=provider.url("openai"), api_key="any", cache=True)
         request = sigwire.Request((sigwire.Message.user("Hi"),))
         responses = [lm.respond(request) for _ in range(2)]
-    assert [response.cache for response in responses] == ["miss", "hit"]
-    assert (responses[1].cost, responses[1].cached_usage) == (0.0, responses[0].usage)
-    assert len(provider.requests) == 1
+        assert [response.cache for response in responses] == ["miss", "hit"]
+        assert (responses[1].cost, responses[1].cached_usage) == (0.0, responses[0].usage)
+        assert len(provider.requests) == 1
+        provider.script.add("[[ ## answer ## ]]\n4 and more")
+        listener = dspy.streaming.StreamListener("answer")
+        stream = dspy.streamify(
+            dspy.Predict("question -> answer", lm=lm), stream_listeners=[listener], async_streaming=False
+        )
+        read = [[item.chunk for item in list(stream(question="2+2?"))[:-1]] for _ in range(2)]
+    assert (len(read[0]) > 2, read[1]) == (True, ["4 and more", ""])
 
 
 @row("pickle")

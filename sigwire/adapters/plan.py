@@ -202,8 +202,6 @@ class Plan:
         conversation uses: a call that repeats one gets another id. The text of a provider that runs its own tools is never
         read for calls.
         """
-        if not (self.warnings or tools or any([choice.tool_calls for choice in response.choices])):
-            return response  # most answers: a call costs less than the work below
         warnings = list(self.warnings)
         choices = with_unique_ids(response.choices, taken)
         choices = self._read_text_calls(choices, tuple(tools), taken, warnings)

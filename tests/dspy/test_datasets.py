@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sigwire.dspy as dspy
+from sigwire.dspy import datasets
 from sigwire.dspy.datasets import DataLoader, Dataset
 from sigwire.dspy.datasets.gsm8k import gsm8k_metric
 
@@ -78,3 +79,35 @@ def test_metric_of_gsm8k_compares_the_last_number() -> None:
     assert gsm8k_metric(gold, dspy.Prediction(answer="So 40 + 2 = $42.00"))
     assert not gsm8k_metric(gold, dspy.Prediction(answer="24"))
     assert not gsm8k_metric(gold, dspy.Prediction(answer="unknown"))
+
+
+def test_gsm8k_has_the_parts_of_dspy(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"question": f"q{number}", "answer": f"Add\nthem. #### 1,{number:03}"} for number in range(600)]
+    loaded = {"train": rows, "test": rows[:5]}
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=lambda *names: loaded))
+    data, again = datasets.GSM8K(), datasets.GSM8K()
+    assert (len(data.train), len(data.dev), len(data.test)) == (200, 300, 5)
+    assert data.train == again.train
+    example = data.train[0]
+    assert (example.gold_reasoning, example.answer) == ("Add them.", f"1{int(example.question[1:]):03}")
+    assert list(example.inputs().keys()) == ["question"]
+
+
+def test_math_has_the_parts_and_the_metric_of_dspy(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"problem": f"p{number}", "solution": rf"It is $\boxed{{{number}}}$."} for number in range(9)]
+    asked: list[Any] = []
+
+    def load_dataset(*names: str) -> Any:
+        asked.append(names)
+        return {"train": rows, "test": rows}
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    monkeypatch.setitem(sys.modules, "math_equivalence", None)
+    data = datasets.MATH("algebra")
+    assert (asked[0][1], len(data.train), len(data.dev), len(data.test)) == ("algebra", 3, 3, 3)
+    example = data.train[0]
+    assert (example.question, example.reasoning[:5]) == (f"p{example.answer}", "It is")
+    with pytest.raises(dspy.ConfigurationError, match="needs math_equivalence"):
+        data.metric(example, example)
+    monkeypatch.setitem(sys.modules, "math_equivalence", SimpleNamespace(is_equiv=lambda one, other: one == other))
+    assert data.metric(example, dspy.Prediction(answer=example.answer))

@@ -14,7 +14,7 @@ __all__ = ["GLOBAL_HISTORY"]
 
 
 class _AllEntries(list[FieldValue]):
-    """Read anew at each use from the logs of the models that live; ``clear`` hides the calls before it."""
+    """Read at each use from the logs of the models that live; ``clear`` hides the calls before it."""
 
     def __init__(self) -> None:
         super().__init__()

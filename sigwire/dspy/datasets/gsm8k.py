@@ -1,12 +1,38 @@
-"""The metric of GSM8K (Cobbe et al., 2021, https://arxiv.org/abs/2110.14168): the last number of both answers."""
+"""``GSM8K`` (Cobbe et al., 2021, https://arxiv.org/abs/2110.14168) in DSPy's parts, and its metric."""
 
 from __future__ import annotations
 
+import random
 import re
+from typing import cast
 
+from sigwire.core.example import Example
 from sigwire.core.record import Record
+from sigwire.dspy.datasets.dataloader import DataLoader
 
-__all__ = ["gsm8k_metric", "parse_integer_answer"]
+__all__ = ["GSM8K", "gsm8k_metric", "parse_integer_answer"]
+
+
+class GSM8K:
+    """Questions with "gold_reasoning" and "answer": 200 rows as ``train``, 300 as ``dev``, the test rows as ``test``.
+
+    Needs the extra ``data`` and a network.
+    """
+
+    def __init__(self) -> None:
+        loaded = cast("dict[str, list[Example]]", DataLoader().from_huggingface("gsm8k", "main"))
+        parts = {name: [_example(row) for row in loaded[name]] for name in ("train", "test")}
+        for rows in parts.values():
+            random.Random(0).shuffle(rows)
+        self.train, self.dev, self.test = parts["train"][:200], parts["train"][200:500], parts["test"]
+
+
+def _example(row: Example) -> Example:
+    reasoning, _, answer = str(row["answer"]).rpartition("####")
+    made = Example(
+        question=row["question"], gold_reasoning=" ".join(reasoning.split()), answer=answer.strip().replace(",", "")
+    )
+    return made.with_inputs("question")
 
 
 def gsm8k_metric(gold: Record, pred: Record, trace: object = None) -> bool:

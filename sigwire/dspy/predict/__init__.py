@@ -14,7 +14,8 @@ from sigwire.optimizers.rules.ensemble import majority
 from sigwire.retrieval.knn import KNN
 
 __all__ = [
-    "KNN", "RLM", "BestOfN", "ChainOfThought", "CodeAct", "MultiChainComparison", "Parallel", "Predict", "ProgramOfThought", "ReAct", "ReActV2", "Refine", "Tool", "majority", "serialize_object",
+    "KNN", "RLM", "BestOfN", "ChainOfThought", "CodeAct", "MultiChainComparison", "Parallel", "Predict",
+    "ProgramOfThought", "ReAct", "ReActV2", "Refine", "Tool", "majority", "serialize_object",
 ]  # fmt: skip
 
 add_paths(
