@@ -1,9 +1,9 @@
 """``Driver``: sends chunks until each row has a record, and finds the rows that kill their worker.
 
-When a worker is lost, the journal of its chunk tells its rows apart: finished ones have a record, those that never started are
+When a worker is lost, the journal of its chunk sorts its rows: finished ones have a record, those that never started are
 sent again, and those that were under way are suspects. Suspects are sent one at a time behind all other rows. A suspect whose
-worker is lost again is sent once more, with nothing else in any worker: a broken process pool loses innocent rows beside a
-poisoned one, so only that is proof. A row that is lost then is given up.
+worker is lost again is sent again, with nothing else in any worker: a broken process pool loses innocent rows beside a
+poisoned one, so only that is proof. A row that is lost then becomes a failure of the worker.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Driver:
                 if self.status in ("engine-lost", "stopped"):
                     break
                 self._fill()
-            if self.status != "stopped":
+            if self.status != "stopped":  # then no more records are wanted
                 yield from self._salvage()
         finally:
             submissions.close()

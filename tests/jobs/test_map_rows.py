@@ -8,9 +8,12 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sigwire
 from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool
@@ -21,6 +24,7 @@ from sigwire.jobs import worker
 from sigwire.jobs.driver import chunks_of
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job
+from sigwire.jobs.journal import RowAttempt, read_block
 from sigwire.jobs.worker import run_chunk
 from sigwire.testing import FakeProvider
 from tests.jobs import app
@@ -367,3 +371,37 @@ def test_key_is_in_no_job_journal_or_record(provider: FakeProvider, out: Path) -
 def test_executor_is_checked_before_any_row_is_drawn(out: Path) -> None:
     with pytest.raises(ConfigurationError, match="executor is a PEP 3148 executor"):
         map_rows(SHOUT, [], out, executor=4)  # type: ignore[arg-type]
+
+
+# --- properties --------------------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), VALUES, min_size=1, max_size=3))
+def test_example_of_json_values_is_the_same_in_a_worker(fields: dict[str, Any]) -> None:
+    example = Example(fields).with_inputs(min(fields))
+    row = json.loads(json.dumps(row_of(example, "1", 0, 1)))
+    found = example_of(row, None)
+    assert found.toDict() == example.toDict()
+    assert found.inputs().toDict() == example.inputs().toDict()
+
+
+@given(st.integers(0, 400))
+def test_journal_that_is_cut_has_a_prefix_of_its_records(cut: int) -> None:
+    records: list[dict[str, Any]] = [{"id": str(n), "repeat": 1, "text": "\ud800é"} for n in range(4)]
+    with TemporaryDirectory() as folder:
+        attempt = RowAttempt(Path(folder))
+        for record in records:
+            attempt.start(record)
+            attempt.done(record)
+        attempt.close()
+        (file,) = Path(folder).iterdir()
+        file.write_bytes(file.read_bytes()[:cut])
+        state = read_block(Path(folder))
+    assert [*state.done.values()] == records[: len(state.done)]
+    assert 0 <= len(state.started) - len(state.done) <= 1
