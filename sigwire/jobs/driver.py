@@ -28,6 +28,9 @@ __all__ = ["Driver", "DriverStatus", "RecordSink", "chunks_of"]
 
 DriverStatus: TypeAlias = Literal["complete", "budget", "refused", "stalled", "engine-lost", "stopped"]
 _IDLE_ROUNDS = 3  # losses without a started row, in rounds of all chunks that are out
+_HINT = (
+    "See the output of a worker: an import, its memory, or a script of a spawned pool without if __name__ == '__main__'."
+)
 _MOST_FINISHED = 8  # blocks whose records are not yet synced
 
 
@@ -188,7 +191,7 @@ class Driver:
         """Count a chunk that brought nothing; return True, and end the run, after too many of them in a row."""
         self._idle += 1
         if self._idle > _IDLE_ROUNDS * self._submissions.in_flight:
-            self._end("engine-lost", f"Workers end before their first row; the last: {error}")
+            self._end("engine-lost", f"Workers end before their first row. {_HINT} The last: {error}")
         return self.status != "complete"
 
     def _is_blind(self) -> bool:
