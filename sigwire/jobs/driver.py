@@ -28,9 +28,7 @@ __all__ = ["Driver", "DriverStatus", "RecordSink", "chunks_of"]
 
 DriverStatus: TypeAlias = Literal["complete", "budget", "refused", "stalled", "engine-lost", "stopped"]
 _IDLE_ROUNDS = 3  # losses without a started row, in rounds of all chunks that are out
-_HINT = (
-    "See the output of a worker: an import, its memory, or a script of a spawned pool without if __name__ == '__main__'."
-)
+_HINT = "See the output of a worker: an import, its memory, or a script of a spawned pool without if __name__ == '__main__'."
 _MOST_FINISHED = 8  # blocks whose records are not yet synced
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sigwire
-from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool
+from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool, dspy
 from sigwire.evaluate.evaluation import load_records
 from sigwire.evaluate.mapping.map_rows import amap_rows, map_rows
 from sigwire.evaluate.mapping.rows import example_of, row_of
@@ -329,6 +329,15 @@ def test_predictors_and_agents_without_a_module_travel_as_json(out: Path) -> Non
     with sigwire.context(lm=lm):
         assert load_records(out).records[0].outputs is not None
     assert result.failures == {}
+
+
+def test_programs_of_the_door_travel_as_what_they_are(provider: FakeProvider, out: Path) -> None:
+    program = dspy.ChainOfThought("question -> answer")
+    job = Job.of(program, lm=dspy.LM("openai/gpt-4o-mini", api_base=provider.url("openai")), key="tests.jobs.app:key")
+    assert isinstance(job.program, dict)
+    assert job.program["names"] == {"dspy.ChainOfThought": "sigwire.dspy.modules:ChainOfThought"}
+    map_rows(job, questions(1), out, executor=InlineExecutor())
+    assert len(provider.requests) == 1
 
 
 def test_state_adapter_and_settings_travel(provider: FakeProvider, out: Path) -> None:
