@@ -137,14 +137,14 @@ def test_run_chunk_called_again_makes_no_second_call(provider: FakeProvider, tmp
     assert len(provider.requests) == 3
 
 
-def test_row_that_kills_its_worker_is_one_record(provider: FakeProvider, out: Path) -> None:
+def test_rows_that_kill_their_worker_are_one_record_each(provider: FakeProvider, out: Path) -> None:
     job = job_of(provider, concurrency=2)
-    result = map_rows(job, questions(12, {4: "death"}), out, executor=InlineExecutor(), chunk=5)
-    assert (result.status, result.rows, result.failures, result.lost) == ("complete", 12, {"WorkerLost": 1}, 3)
-    (failed,) = load_records(out).not_scored
-    assert failed.cell.failure is not None
-    assert (failed.index, failed.cell.failure.kind, failed.score) == (4, "worker", None)
-    assert len(provider.requests) <= 11 + 2 * 2
+    result = map_rows(job, questions(12, {4: "death", 9: "death"}), out, executor=InlineExecutor(), chunk=5)
+    assert (result.status, result.rows, result.failures, result.lost) == ("complete", 12, {"WorkerLost": 2}, 6)
+    for failed, index in zip(load_records(out).not_scored, (4, 9), strict=True):
+        assert failed.cell.failure is not None
+        assert (failed.index, failed.cell.failure.kind, failed.score) == (index, "worker", None)
+    assert len(provider.requests) <= 10 + 2 * 2
 
 
 def test_lost_chunk_runs_again_without_its_finished_rows(provider: FakeProvider, out: Path) -> None:
