@@ -1,9 +1,9 @@
 """``Driver``: sends chunks until each row has a record, and finds the rows that kill their worker.
 
-When a worker is lost, the journal of its chunk tells its rows apart: finished ones have a record, those that never started are
+When a worker is lost, the journal of its chunk sorts its rows: finished ones have a record, those that never started are
 sent again, and those that were under way are suspects. Suspects are sent one at a time behind all other rows. A suspect whose
-worker is lost again is sent once more, with nothing else in any worker: a broken process pool loses innocent rows beside a
-poisoned one, so only that is proof. A row that is lost then is given up.
+worker is lost again is sent again, with nothing else in any worker: a broken process pool loses innocent rows beside a
+poisoned one, so only that is proof. A row that is lost then becomes a failure of the worker.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = ["Driver", "DriverStatus", "RecordSink", "chunks_of"]
 
 DriverStatus: TypeAlias = Literal["complete", "budget", "refused", "stalled", "engine-lost", "stopped"]
 _IDLE_ROUNDS = 3  # losses without a started row, in rounds of all chunks that are out
+_HINT = "See the output of a worker: an import, its memory, or a script of a spawned pool without if __name__ == '__main__'."
 _MOST_FINISHED = 8  # blocks whose records are not yet synced
 
 
@@ -108,7 +109,7 @@ class Driver:
                 if self.status in ("engine-lost", "stopped"):
                     break
                 self._fill()
-            if self.status != "stopped":
+            if self.status != "stopped":  # then no more records are wanted
                 yield from self._salvage()
         finally:
             submissions.close()
@@ -188,7 +189,7 @@ class Driver:
         """Count a chunk that brought nothing; return True, and end the run, after too many of them in a row."""
         self._idle += 1
         if self._idle > _IDLE_ROUNDS * self._submissions.in_flight:
-            self._end("engine-lost", f"Workers end before their first row; the last: {error}")
+            self._end("engine-lost", f"Workers end before their first row. {_HINT} The last: {error}")
         return self.status != "complete"
 
     def _is_blind(self) -> bool:

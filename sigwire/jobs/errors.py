@@ -8,13 +8,9 @@ __all__ = ["JobRefused"]
 
 
 class JobRefused(ConfigurationError):
-    """A worker refused a job, and each other worker would. ``kind``: "versions", "import", "caller" or "raised".
+    """A worker refused a job, and each other worker would: versions, an import, a key, a fault of the caller.
 
-    ``result`` has what is finished, if the driver has a result.
+    ``result``: what is finished, if the driver has a result. The message has the class and the text of the worker's error.
     """
 
     result: object = None
-
-    def __init__(self, message: str, kind: str = "caller") -> None:
-        super().__init__(message)
-        self.kind = kind

@@ -19,6 +19,7 @@ from sigwire.keywords import ChecksKeywords
 from sigwire.lm.base import BaseLM
 from sigwire.modules.module import Module
 from sigwire.modules.programs.encoding import ProgramEncoder
+from sigwire.modules.programs.library import LIBRARY
 from sigwire.settings import Settings, current
 
 __all__ = ["Job", "JobMetric"]
@@ -172,7 +173,7 @@ def _program_of(program: object, factory: Callable[..., object] | str | None) ->
             f"{cls.__name__} cannot be sent to workers: {error} Or name a function of a module that makes the program: "
             "Job.of(program, factory='app:build')."
         ) from error
-    names = {name: _path_of_part(value, kind) for (kind, name), value in encoder.named if not _is_library(value)}
+    names = {name: _path_of_part(value, kind) for (kind, name), value in encoder.named if name not in LIBRARY}
     return {**data, "names": {**names}}
 
 
@@ -197,10 +198,6 @@ def _takes_nothing(cls: Any) -> bool:
     import inspect
 
     return len(inspect.signature(cls).parameters) == 0
-
-
-def _is_library(value: object) -> bool:
-    return isinstance(value, type) and value.__module__.startswith("sigwire.")
 
 
 def _adapter_json(adapter: object) -> JsonValue:

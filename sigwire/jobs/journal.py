@@ -35,7 +35,7 @@ def key_of(row: JsonObject) -> RowKey:
 
 @dataclass(slots=True)
 class BlockState:
-    """What the files of a block say: ``done`` has the records of finished rows, ``started`` the rows that began."""
+    """The state of a block: ``done`` has the records of finished rows, ``started`` the rows that began."""
 
     done: dict[RowKey, JsonObject] = field(default_factory=dict[RowKey, JsonObject])
     started: set[RowKey] = field(default_factory=set[RowKey])

@@ -109,17 +109,17 @@ class Submissions:
         return EndedChunk(chunk, None, f"{type(error).__name__}: {error}"[:500])
 
     def cancel_waiting(self) -> None:
-        """Cancel the chunks that no worker has begun."""
+        """Cancel the chunks that no worker runs."""
         for future in list(self.out):
             future.cancel()
 
     def close(self) -> None:
-        """Cancel what waits, and shut the executor down."""
+        """Cancel what waits, and close the executor."""
         self.cancel_waiting()
         if not self._keeps:
-            self.shut_down()
+            self.close_executor()
 
-    def shut_down(self) -> None:
+    def close_executor(self) -> None:
         """End the processes of an executor that was made here, without waiting for rows under way."""
         if self._make is not None and self._executor is not None:
             self._executor.shutdown(wait=not self.out, cancel_futures=True)

@@ -87,6 +87,10 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
     "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
     "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
+    "executor": (
+        lambda given: given is None or callable(given) or hasattr(given, "submit"),
+        "a PEP 3148 executor or a function that makes one",
+    ),
     "on_event": (lambda given: given is None or callable(given), "a function of an event"),
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sigwire
-from sigwire import LM, BaseCallback, Budget, Evaluate, EvaluationAborted, ExampleDone, Finished
+from sigwire import LM, BaseCallback, Budget, ConfigurationError, Evaluate, EvaluationAborted, ExampleDone, Finished
 from sigwire.jobs.errors import JobRefused
 from sigwire.testing import FakeProvider
 from tests.jobs import app
@@ -91,3 +91,8 @@ def test_listeners_in_the_driver_see_each_example(provider: FakeProvider) -> Non
 def test_repeats_are_other_samples(provider: FakeProvider) -> None:
     result = evaluation(2, repeat=3)(app.Answer())
     assert (len(result.records), len(provider.requests)) == (6, 6)
+
+
+def test_executor_of_an_evaluation_is_checked_by_its_constructor() -> None:
+    with pytest.raises(ConfigurationError, match="executor of an Evaluate is a PEP 3148 executor"):
+        evaluation(executor=4)

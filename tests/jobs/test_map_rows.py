@@ -8,12 +8,15 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sigwire
-from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool
+from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool, dspy
 from sigwire.evaluate.evaluation import load_records
 from sigwire.evaluate.mapping.map_rows import amap_rows, map_rows
 from sigwire.evaluate.mapping.rows import example_of, row_of
@@ -21,6 +24,7 @@ from sigwire.jobs import worker
 from sigwire.jobs.driver import chunks_of
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job
+from sigwire.jobs.journal import RowAttempt, read_block
 from sigwire.jobs.worker import run_chunk
 from sigwire.testing import FakeProvider
 from tests.jobs import app
@@ -133,14 +137,14 @@ def test_run_chunk_called_again_makes_no_second_call(provider: FakeProvider, tmp
     assert len(provider.requests) == 3
 
 
-def test_row_that_kills_its_worker_is_one_record(provider: FakeProvider, out: Path) -> None:
+def test_rows_that_kill_their_worker_are_one_record_each(provider: FakeProvider, out: Path) -> None:
     job = job_of(provider, concurrency=2)
-    result = map_rows(job, questions(12, {4: "death"}), out, executor=InlineExecutor(), chunk=5)
-    assert (result.status, result.rows, result.failures, result.lost) == ("complete", 12, {"WorkerLost": 1}, 3)
-    (failed,) = load_records(out).not_scored
-    assert failed.cell.failure is not None
-    assert (failed.index, failed.cell.failure.kind, failed.score) == (4, "worker", None)
-    assert len(provider.requests) <= 11 + 2 * 2
+    result = map_rows(job, questions(12, {4: "death", 9: "death"}), out, executor=InlineExecutor(), chunk=5)
+    assert (result.status, result.rows, result.failures, result.lost) == ("complete", 12, {"WorkerLost": 2}, 6)
+    for failed, index in zip(load_records(out).not_scored, (4, 9), strict=True):
+        assert failed.cell.failure is not None
+        assert (failed.index, failed.cell.failure.kind, failed.score) == (index, "worker", None)
+    assert len(provider.requests) <= 10 + 2 * 2
 
 
 def test_lost_chunk_runs_again_without_its_finished_rows(provider: FakeProvider, out: Path) -> None:
@@ -327,6 +331,15 @@ def test_predictors_and_agents_without_a_module_travel_as_json(out: Path) -> Non
     assert result.failures == {}
 
 
+def test_programs_of_the_door_travel_as_what_they_are(provider: FakeProvider, out: Path) -> None:
+    program = dspy.ChainOfThought("question -> answer")
+    job = Job.of(program, lm=dspy.LM("openai/gpt-4o-mini", api_base=provider.url("openai")), key="tests.jobs.app:key")
+    assert isinstance(job.program, dict)
+    assert job.program["names"] == {"dspy.ChainOfThought": "sigwire.dspy.modules:ChainOfThought"}
+    map_rows(job, questions(1), out, executor=InlineExecutor())
+    assert len(provider.requests) == 1
+
+
 def test_state_adapter_and_settings_travel(provider: FakeProvider, out: Path) -> None:
     program = Predict("question -> answer")
     program.lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), temperature=0.5)
@@ -367,3 +380,37 @@ def test_key_is_in_no_job_journal_or_record(provider: FakeProvider, out: Path) -
 def test_executor_is_checked_before_any_row_is_drawn(out: Path) -> None:
     with pytest.raises(ConfigurationError, match="executor is a PEP 3148 executor"):
         map_rows(SHOUT, [], out, executor=4)  # type: ignore[arg-type]
+
+
+# --- properties --------------------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), VALUES, min_size=1, max_size=3))
+def test_example_of_json_values_is_the_same_in_a_worker(fields: dict[str, Any]) -> None:
+    example = Example(fields).with_inputs(min(fields))
+    row = json.loads(json.dumps(row_of(example, "1", 0, 1)))
+    found = example_of(row, None)
+    assert found.toDict() == example.toDict()
+    assert found.inputs().toDict() == example.inputs().toDict()
+
+
+@given(st.integers(0, 400))
+def test_journal_that_is_cut_has_a_prefix_of_its_records(cut: int) -> None:
+    records: list[dict[str, Any]] = [{"id": str(n), "repeat": 1, "text": "\ud800é"} for n in range(4)]
+    with TemporaryDirectory() as folder:
+        attempt = RowAttempt(Path(folder))
+        for record in records:
+            attempt.start(record)
+            attempt.done(record)
+        attempt.close()
+        (file,) = Path(folder).iterdir()
+        file.write_bytes(file.read_bytes()[:cut])
+        state = read_block(Path(folder))
+    assert [*state.done.values()] == records[: len(state.done)]
+    assert 0 <= len(state.started) - len(state.done) <= 1

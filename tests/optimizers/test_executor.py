@@ -14,7 +14,7 @@ from sigwire.testing import FakeProvider
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor, answer_text, questions
 
-ROWS = questions(16)
+ROWS = questions(10)
 
 
 def search(executor: Any, optimizer: Any = BootstrapRS, **options: Any) -> tuple[Module, FakeProvider]:
@@ -51,9 +51,9 @@ def test_run_that_kills_its_worker_has_the_failure_score() -> None:
 
 
 def test_budget_of_a_search_holds_over_its_workers() -> None:
-    program, provider = search(InlineExecutor(), budget=20)
-    assert len(provider.requests) <= 20
-    assert program.optimization.spent.calls <= 20  # type: ignore[attr-defined]
+    program, provider = search(InlineExecutor(), budget=14)
+    assert len(provider.requests) <= 14
+    assert program.optimization.spent.calls <= 14  # type: ignore[attr-defined]
 
 
 def test_metric_of_a_search_on_an_executor_is_importable() -> None:

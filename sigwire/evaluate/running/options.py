@@ -88,6 +88,10 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "errors": (lambda value: value in ("score", "raise", "skip"), '"score", "raise" or "skip"'),
     "timeout": (lambda value: value is None or (_is_number(value) and value > 0), "a number of seconds above 0"),
     "budget": (lambda value: value is None or hasattr(value, "deadline"), "a Budget such as Budget(money=1.0)"),
+    "executor": (
+        lambda value: value is None or callable(value) or hasattr(value, "submit"),
+        "a PEP 3148 executor or a function that makes one",
+    ),
     "resume": (lambda value: value is True or value is False or value == "append", 'True, False or "append"'),
     "interval": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1, such as 0.95"),
 }

@@ -48,7 +48,7 @@ class RemoteCells:
 
     def close(self) -> None:
         """End the processes of an executor that was made here."""
-        self._submissions.shut_down()
+        self._submissions.close_executor()
 
     def steps(
         self, runs: Sequence[RemoteRun], options: CellOptions, budget: Budget, keep: Callable[[int, Cell], None]
