@@ -114,7 +114,7 @@ class Attempt(Value):
     ``status`` (HTTP) and ``request_id``.
     """
 
-    purpose: Literal["ask", "repair", "extract", "retry", "redial", "skip", "joined"] = "ask"
+    purpose: Literal["ask", "repair", "extract", "retry", "redial", "fallback", "skip", "joined"] = "ask"
     model: str | None = None
     usage: Usage = Usage()
     error: str | None = None

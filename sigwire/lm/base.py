@@ -19,6 +19,7 @@ import re
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
@@ -42,6 +43,7 @@ from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
+    from sigwire.lm.policy.failover.targets import RouteTarget
     from sigwire.lm.preview.draft import Draft
     from sigwire.lm.preview.preview import Preview
     from sigwire.lm.preview.printing import HistoryFormat
@@ -280,6 +282,12 @@ class BaseLM:
             "messages=None, **kwargs) or aforward; return an object or dict with choices[i].message.content."
         )
 
+    def targets(self) -> Sequence[RouteTarget]:
+        """Return the models that a call may ask, in their order: a router asks them one by one, without their logs."""
+        from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
+
+        return (RouteTarget(self, lambda request, streamed, _: self._entry_steps(request, streamed, self._entries)),)
+
     # --- properties
 
     @property
@@ -403,13 +411,20 @@ class BaseLM:
 
 def _saved_options(cls: type[BaseLM], state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
     options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
-    if trusted:
-        return options
-    return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
+    models = {name: _loaded_models(options.pop(name), trusted) for name in _MODEL_LISTS & options.keys()}
+    if not trusted:
+        options = {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
+    return {**options, **models}
+
+
+def _loaded_models(states: Any, trusted: bool) -> list[Any]:
+    load = partial(BaseLM.load_state, allow_unsafe_lm_state=trusted)
+    return [load(cast("Mapping[str, object]", each)) if isinstance(each, Mapping) else each for each in states]
 
 
 # Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are DSPy's.
 _NO_OPTIONS = frozenset("callbacks capabilities class finetuning_model launch_kwargs train_kwargs".split())
+_MODEL_LISTS = frozenset({"fallbacks", "targets"})
 _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
 
@@ -419,7 +434,7 @@ def _is_endpoint(name: str) -> bool:
     return name in _ENDPOINTS or _ENDPOINT_WORD.search(name) is not None
 
 
-_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM"})
+_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM", "sigwire.lm.router.router.Router"})
 
 
 def _class_path(cls: type) -> str:

@@ -22,10 +22,10 @@ from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, choice_of, read_choice
-from sigwire.lm.policy.cache.loading import cache_layers
-from sigwire.lm.policy.call import Call, Layer, TargetKey, through
+from sigwire.lm.policy.cache.loading import cache_layers, cache_state
+from sigwire.lm.policy.call import NO_HASTE, Call, Haste, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
-from sigwire.lm.policy.limits.limit import Limit
+from sigwire.lm.policy.limits.limit import Limit, read_limit
 from sigwire.lm.policy.limits.registry import limiter_of
 from sigwire.lm.policy.money.opened import check_price, open_budgets
 from sigwire.lm.policy.retry import RetryPolicy
@@ -34,7 +34,10 @@ from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
 
 if TYPE_CHECKING:
+    from sigwire.lm.base import LanguageModel
     from sigwire.lm.http.messages import Transport
+    from sigwire.lm.policy.failover.records import HealthTable
+    from sigwire.lm.policy.failover.targets import RouteTarget
     from sigwire.lm.policy.money.prices import Price
     from sigwire.lm.preview.draft import Draft
 
@@ -89,6 +92,7 @@ class LM(BaseLM):
         limit: Limit | list[Any] | bool | None = None,
         capabilities: Capabilities | None = None,
         price: Price | None = None,
+        fallbacks: Sequence[str | LanguageModel] = (),
         **kwargs: Any,
     ) -> None:
         same = kwargs.pop("api_base", None)
@@ -110,7 +114,8 @@ class LM(BaseLM):
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
         self._given, self._price = capabilities, price
-        self._limit: Limit | Literal[False] | None = _limit(limit)
+        self._limit: Limit | Literal[False] | None = read_limit(limit)
+        self._fallbacks: Sequence[str | LanguageModel] = fallbacks
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
         self.check_options(self.kwargs)
@@ -130,13 +135,46 @@ class LM(BaseLM):
         if self._limit is not False and (row.needs or not row.backend):
             start = 4 if "//localhost" in str(row.base_url) else 32
             self._limiter = limiter_of(self._target, self._limit, start=start)
+        self._failover = None
+        if self._fallbacks:
+            from sigwire.lm.policy.failover.fallbacks import Fallbacks  # few models have some
+
+            self._failover = Fallbacks(self, self._fallbacks, self._total)
 
     # --- calls
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        if self._failover is not None:
+            return self._failover.steps(self.own_target(), request, streamed=streamed)
+        return self._own_steps(request, streamed)
+
+    def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
         call, choice = self._call(request, streamed)
+        call.hurry(haste)
         outer = self._outer_layers(choice)
         return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
+
+    def targets(self) -> Sequence[RouteTarget]:
+        if self._entries:
+            return super().targets()
+        return (self.own_target(), *(self._failover.targets if self._failover is not None else ()))
+
+    def own_target(self, dropped: tuple[str, ...] = ()) -> RouteTarget:
+        """Return the model without its fallbacks. ``dropped``: options that another model has, and this one does not know."""
+        from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
+
+        return RouteTarget(self, self._own_steps, self._holds, self._target, dropped)
+
+    def _holds(self, request: Request) -> bool:
+        call, choice = self._call(request, streamed=False)
+        return cache_state(self._backend, call.request, choice or choice_of(self.cache)) == "hit"
+
+    def health(self) -> HealthTable:
+        """Return the health of the model and its fallbacks, in the order in which a call asks them."""
+        from sigwire.lm.policy.failover.routing import Routing
+
+        own = self.own_target()
+        return Routing().table([own]) if self._failover is None else self._failover.table(own)
 
     def _call(self, request: Request, streamed: bool) -> tuple[Call, CacheChoice | None]:
         request, choice = self._with_options(request), None
@@ -245,6 +283,7 @@ class LM(BaseLM):
 
     def __repr__(self) -> str:
         shown = self._connection.masked_arguments() if "_connection" in vars(self) else ()  # else its making failed
+        shown = [*shown, *([f"fallbacks={self._fallbacks!r}"] if shown != () and self._fallbacks else ())]
         return f"{super().__repr__()[:-1]}{''.join(f', {setting}' for setting in shown)})"
 
     # --- copies and state
@@ -265,7 +304,8 @@ class LM(BaseLM):
         given = {name: updates.pop(name) for name in _CONNECTION & updates.keys()}
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
-        limit = _limit(updates.pop("limit", self._limit))
+        limit = read_limit(updates.pop("limit", self._limit))
+        fallbacks = updates.pop("fallbacks", self._fallbacks)
         price = updates.pop("price", self._price if updates.get("model", self.model) == self.model else None)
         check_choice(updates, "copying an LM")
         _check_arguments(retry, capabilities)
@@ -277,7 +317,7 @@ class LM(BaseLM):
         new._connection = replace(kept, **given, variables={**kept.variables, **variables})
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
-        new._given, new._limit, new._price = capabilities, limit, price
+        new._given, new._limit, new._price, new._fallbacks = capabilities, limit, price, fallbacks
         new._connect()
         new._policy()
         new.check_options(new.kwargs, "copying an LM")
@@ -288,7 +328,7 @@ class LM(BaseLM):
         state, kept = super().__getstate__(), self._connection.without_secrets()
         names = ("api_key", "base_url", "headers")
         removed = [name for name in names if getattr(kept, name) != getattr(self._connection, name)]
-        del state["_backend"], state["_target"], state["_limiter"]
+        del state["_backend"], state["_target"], state["_limiter"], state["_failover"]
         return {**state, "_connection": kept, "_removed": (*cast("tuple[str, ...]", state["_removed"]), *removed)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -302,7 +342,12 @@ class LM(BaseLM):
         limit = list(astuple(self._limit)) if self._limit else self._limit
         settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire, "limit": limit}
         given = {name: value for name, value in settings.items() if value is not None}
-        return {**super().dump_state(), **storable_options({**given, **connection.variables})}
+        state = {**super().dump_state(), **storable_options({**given, **connection.variables})}
+        if not self._fallbacks:
+            return state
+        from sigwire.lm.policy.failover.fallbacks import dump_models
+
+        return {**state, "fallbacks": dump_models(self._fallbacks)}
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
@@ -311,24 +356,13 @@ _TRANSPORT_OPTIONS = frozenset(
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_HINT = "It is an argument of the model: LM(..., {name}=...) or lm.copy({name}=...). "
-_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price"}) - {"wire"}
+_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price", "fallbacks"}) - {"wire"}
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:
     for name, value, kind in (("retry", retry, RetryPolicy), ("capabilities", capabilities, Capabilities)):
         if value is not None and not isinstance(value, kind):
             raise ConfigurationError(f"{name} is a {kind.__name__}, not {type(value).__name__} (making an LM).")
-
-
-def _limit(limit: object) -> Limit | Literal[False] | None:
-    """Return the limit; a list has the values of a saved one."""
-    if isinstance(limit, list):
-        limit = Limit(*limit)  # pyright: ignore[reportUnknownArgumentType]
-    if limit is not None and limit is not False and not isinstance(limit, Limit):
-        raise ConfigurationError(
-            f"limit is a Limit, or False for no limiter, not {limit!r:.80} (making an LM). Try limit=Limit(requests=500)."
-        )
-    return limit
 
 
 def _host(model: str) -> tuple[str, str]:
