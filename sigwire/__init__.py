@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from sigwire.lm.fake import FakeLM
     from sigwire.lm.policy.cache.cache import cache, configure_cache
     from sigwire.lm.policy.deadlines import Timeout, deadline
+    from sigwire.lm.policy.failover.health import Health
     from sigwire.lm.policy.limits.limit import Limit, LimitState
     from sigwire.lm.policy.limits.registry import limits
     from sigwire.lm.policy.money.budget import Budget
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.retry import RetryPolicy
     from sigwire.lm.preview.model_call import ModelCall
     from sigwire.lm.preview.preview import Preview
+    from sigwire.lm.router.router import Router
     from sigwire.mcp.errors import McpServerError
     from sigwire.mcp.servers import mcp_tools
     from sigwire.modules.agents.react import ReAct
@@ -123,7 +125,7 @@ __all__ = [
     "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings", "EmbeddingsWithScores",
     "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
     "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd",
-    "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
+    "FieldPartial", "File", "Finished", "Health", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
     "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
     "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
     "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
@@ -132,7 +134,7 @@ __all__ = [
     "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict",
     "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned",
     "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat",
-    "RetryPolicy", "RetryTool", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError",
+    "RetryPolicy", "RetryTool", "Router", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError",
     "SigwireError", "StateError", "StreamCancelled", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta",
     "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed",
     "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature",
@@ -192,6 +194,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.fake": "FakeLM",
     "sigwire.lm.policy.cache.cache": "cache configure_cache",
     "sigwire.lm.policy.deadlines": "Timeout deadline",
+    "sigwire.lm.policy.failover.health": "Health",
     "sigwire.lm.policy.limits.limit": "Limit LimitState",
     "sigwire.lm.policy.limits.registry": "limits",
     "sigwire.lm.policy.money.budget": "Budget",
@@ -199,6 +202,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.policy.retry": "RetryPolicy",
     "sigwire.lm.preview.model_call": "ModelCall",
     "sigwire.lm.preview.preview": "Preview",
+    "sigwire.lm.router.router": "Router",
     "sigwire.mcp.errors": "McpServerError",
     "sigwire.mcp.servers": "mcp_tools",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",

@@ -164,7 +164,7 @@ NO_OPTIONS = {
 }
 NEEDED: dict[str, tuple[object, ...]] = {
     "LM": ("openai/gpt-4.1",), "Predict": ("q -> a",), "ChainOfThought": ("q -> a",), "ReAct": ("q -> a",), "Tool": (len,),
-    "Embedder": ("offline/lexical",), "MultiChainComparison": ("q -> a",),
+    "Embedder": ("offline/lexical",), "MultiChainComparison": ("q -> a",), "Router": (["openai/gpt-4.1"],),
 }  # fmt: skip
 EXEMPT = {name for names in NO_OPTIONS.values() for name in names.split()}
 CONSTRUCTORS = [
@@ -332,9 +332,11 @@ LATER = (
     "evaluate/",
     "journal/",
     "lm/codecs/embeddings/",
+    "lm/fallbacks.py",
     "lm/offline/vectors.py",
     "lm/policy/",
     "lm/preview/",
+    "lm/router/",
     "mcp/",
     "modules/agents/large_results/",
     "modules/agents/session.py",

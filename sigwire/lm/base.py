@@ -7,9 +7,8 @@
     aforward(...)                                    the same, awaited
     __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts (acall: awaited)
 
-The other form is derived: an awaited call of ``forward`` runs it in a thread, so that the event loop stays free; a blocking
-call of ``aforward`` runs it on an event loop of sigwire's. Every call goes through these methods, ``__call__`` around
-``forward``, also in subclasses of ``LM`` and ``FakeLM``, where ``super()`` asks the model itself.
+The other form is derived: an awaited call of ``forward`` runs it in a thread, a blocking call of ``aforward`` on an event loop of
+sigwire's. Every call goes through these methods, ``__call__`` around ``forward``; ``super()`` in them asks the model itself.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import re
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
@@ -160,9 +158,8 @@ class BaseLM:
     ) -> list[Any]:
         """Answer a prompt or messages; options apply to this call.
 
-        Returns one item per choice: a ``str``, or a ``dict`` with ``text`` and those of ``tool_calls``,
-        ``reasoning_content``, ``logprobs`` and ``citations`` that the choice has. Raises ``InputError`` without prompt and
-        messages.
+        Returns one item per choice: a ``str``, or a ``dict`` with ``text`` and those of ``tool_calls``, ``reasoning_content``,
+        ``logprobs`` and ``citations`` that it has. Raises ``InputError`` without prompt and messages.
         """
         kwargs = dict(wrap_secrets(kwargs))
         if "__call__" not in self._overrides and "acall" in self._overrides:
@@ -283,7 +280,7 @@ class BaseLM:
         )
 
     def targets(self) -> Sequence[RouteTarget]:
-        """Return the models that a call may ask, in their order: a router asks them one by one, without their logs."""
+        """Return the models that a call may ask, in their order, as a router asks them: without their logs."""
         from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
 
         return (RouteTarget(self, lambda request, streamed, _: self._entry_steps(request, streamed, self._entries)),)
@@ -333,9 +330,7 @@ class BaseLM:
     # --- copies and state
 
     def copy(self, **updates: Any) -> Self:
-        """Return the model with changes, with options and callbacks of its own and an empty history.
-
-        A name that is an attribute updates it, any other name updates ``kwargs``; ``None`` removes an option.
+        """Return the model with changes to attributes or ``kwargs`` (``None`` removes one), own callbacks, and no history.
 
         >>> BaseLM("m", temperature=0.0).copy(seed=1, temperature=1.0).kwargs
         {'temperature': 1.0, 'max_tokens': None, 'seed': 1}
@@ -371,9 +366,7 @@ class BaseLM:
         return {**self.__dict__, "kwargs": kept, "_removed": (*self._removed, *removed)}
 
     def dump_state(self) -> JsonObject:
-        """Return the state that rebuilds the model, as JSON and without secrets.
-
-        Keys, tokens, headers and values that are not JSON (a client object) are removed: pass them again after loading.
+        """Return the state that rebuilds the model, as JSON. Pass secrets and values that are no JSON again after loading.
 
         >>> sorted(BaseLM("m", api_key="secret", temperature=0.5).dump_state())
         ['cache', 'class', 'max_tokens', 'model', 'num_retries', 'temperature']
@@ -390,8 +383,8 @@ class BaseLM:
     def load_state(cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
         """Build a model from the dict of ``dump_state``. Contacts nothing.
 
-        A state may name another class, which is imported, and an endpoint, which would receive your key. Both need
-        ``allow_unsafe_lm_state=True``; without it a foreign class raises ``StateError`` and endpoints are dropped.
+        A state may name a class to import, and an endpoint, which would receive your key. Without
+        ``allow_unsafe_lm_state=True`` a foreign class raises ``StateError``, and endpoints are dropped.
         """
         if not isinstance(state.get("model"), str):
             raise StateError(
@@ -401,30 +394,23 @@ class BaseLM:
         if target is not cls:  # its own load_state, if it has one
             return target.load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
         try:
-            return cls(**_saved_options(cls, state, allow_unsafe_lm_state))
+            return cls(**cls._options_of(state, allow_unsafe_lm_state))
         except (TypeError, CallerError) as error:
             raise StateError(
                 f"The saved language model does not fit {_class_path(cls)} (loading its state): {str(error).rstrip('.')}. "
                 "Save it again with lm.dump_state()."
             ) from error
 
-
-def _saved_options(cls: type[BaseLM], state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
-    options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
-    models = {name: _loaded_models(options.pop(name), trusted) for name in _MODEL_LISTS & options.keys()}
-    if not trusted:
-        options = {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
-    return {**options, **models}
-
-
-def _loaded_models(states: Any, trusted: bool) -> list[Any]:
-    load = partial(BaseLM.load_state, allow_unsafe_lm_state=trusted)
-    return [load(cast("Mapping[str, object]", each)) if isinstance(each, Mapping) else each for each in states]
+    @classmethod
+    def _options_of(cls, state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
+        options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
+        if trusted:
+            return options
+        return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
 
 
 # Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are DSPy's.
 _NO_OPTIONS = frozenset("callbacks capabilities class finetuning_model launch_kwargs train_kwargs".split())
-_MODEL_LISTS = frozenset({"fallbacks", "targets"})
 _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
 

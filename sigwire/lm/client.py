@@ -1,8 +1,7 @@
 """``LM("provider/model")``: the model object for the rows of the provider table.
 
-Decides which options a request has (the model's, then the request's) and which layers are around its exchanges. The settings
-for reaching the provider are a ``ConnectionOptions``, separate from the options: they are not sent, and their secrets are not
-shown or stored. The row's backend answers.
+Decides which options a request has (the model's, then the request's) and which layers are around its exchanges. The row's
+backend answers. The settings for reaching it are a ``ConnectionOptions``: not sent, and secrets not shown or stored.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
-from sigwire.lm.base import BaseLM
+from sigwire.lm.fallbacks import FailoverLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, choice_of, read_choice
 from sigwire.lm.policy.cache.loading import cache_layers, cache_state
@@ -36,15 +35,13 @@ from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.http.messages import Transport
-    from sigwire.lm.policy.failover.records import HealthTable
-    from sigwire.lm.policy.failover.targets import RouteTarget
     from sigwire.lm.policy.money.prices import Price
     from sigwire.lm.preview.draft import Draft
 
 __all__ = ["LM"]
 
 
-class LM(BaseLM):
+class LM(FailoverLM):
     """A language model by its name: ``provider/model``.
 
     ``temperature``, ``max_tokens`` and further keyword arguments are options of every request, kept in ``kwargs``; options of
@@ -56,8 +53,9 @@ class LM(BaseLM):
     ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
     exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
-    ``price``: the model's ``Price``, before any table. ``cache``: whether equal requests get the stored answer, at any
-    temperature ("on": also those with a provider's search); ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
+    ``price``: the model's ``Price``, before any table. ``fallbacks``: models that a call goes on to if this one fails; a name
+    gets the options of this model. ``cache``: whether equal requests get the stored answer, at any temperature ("on": also
+    those with a provider's search); ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
     ``UnsupportedOption`` for an option that no wire of the model has.
@@ -96,7 +94,7 @@ class LM(BaseLM):
         **kwargs: Any,
     ) -> None:
         same = kwargs.pop("api_base", None)
-        base_url = base_url if base_url is not None else same
+        base_url = same if base_url is None else base_url
         # Rebound: the traceback of an error below shows the local variables.
         api_key, base_url, headers, kwargs = cast(
             Any,
@@ -113,9 +111,8 @@ class LM(BaseLM):
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
-        self._given, self._price = capabilities, price
+        self._given, self._price, self._fallbacks = capabilities, price, fallbacks
         self._limit: Limit | Literal[False] | None = read_limit(limit)
-        self._fallbacks: Sequence[str | LanguageModel] = fallbacks
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
         self.check_options(self.kwargs)
@@ -135,18 +132,9 @@ class LM(BaseLM):
         if self._limit is not False and (row.needs or not row.backend):
             start = 4 if "//localhost" in str(row.base_url) else 32
             self._limiter = limiter_of(self._target, self._limit, start=start)
-        self._failover = None
-        if self._fallbacks:
-            from sigwire.lm.policy.failover.fallbacks import Fallbacks  # few models have some
-
-            self._failover = Fallbacks(self, self._fallbacks, self._total)
+        self._load_fallbacks(self._total)
 
     # --- calls
-
-    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
-        if self._failover is not None:
-            return self._failover.steps(self.own_target(), request, streamed=streamed)
-        return self._own_steps(request, streamed)
 
     def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
         call, choice = self._call(request, streamed)
@@ -154,27 +142,9 @@ class LM(BaseLM):
         outer = self._outer_layers(choice)
         return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
 
-    def targets(self) -> Sequence[RouteTarget]:
-        if self._entries:
-            return super().targets()
-        return (self.own_target(), *(self._failover.targets if self._failover is not None else ()))
-
-    def own_target(self, dropped: tuple[str, ...] = ()) -> RouteTarget:
-        """Return the model without its fallbacks. ``dropped``: options that another model has, and this one does not know."""
-        from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
-
-        return RouteTarget(self, self._own_steps, self._holds, self._target, dropped)
-
     def _holds(self, request: Request) -> bool:
         call, choice = self._call(request, streamed=False)
         return cache_state(self._backend, call.request, choice or choice_of(self.cache)) == "hit"
-
-    def health(self) -> HealthTable:
-        """Return the health of the model and its fallbacks, in the order in which a call asks them."""
-        from sigwire.lm.policy.failover.routing import Routing
-
-        own = self.own_target()
-        return Routing().table([own]) if self._failover is None else self._failover.table(own)
 
     def _call(self, request: Request, streamed: bool) -> tuple[Call, CacheChoice | None]:
         request, choice = self._with_options(request), None
@@ -283,7 +253,6 @@ class LM(BaseLM):
 
     def __repr__(self) -> str:
         shown = self._connection.masked_arguments() if "_connection" in vars(self) else ()  # else its making failed
-        shown = [*shown, *([f"fallbacks={self._fallbacks!r}"] if shown != () and self._fallbacks else ())]
         return f"{super().__repr__()[:-1]}{''.join(f', {setting}' for setting in shown)})"
 
     # --- copies and state
@@ -291,8 +260,7 @@ class LM(BaseLM):
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes to its options, its connection options or its ``model``.
 
-        A model of another provider gets the key, headers and base URL of the table or of this call, not those of the first
-        provider.
+        A model of another provider gets the key, headers and base URL of the table or of this call.
 
         >>> LM("openai/gpt-5-mini", temperature=0.5).copy(base_url="https://llm.example/v1", temperature=1.0)
         LM('openai/gpt-5-mini', temperature=1.0, base_url='https://llm.example/v1')
@@ -305,7 +273,6 @@ class LM(BaseLM):
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         limit = read_limit(updates.pop("limit", self._limit))
-        fallbacks = updates.pop("fallbacks", self._fallbacks)
         price = updates.pop("price", self._price if updates.get("model", self.model) == self.model else None)
         check_choice(updates, "copying an LM")
         _check_arguments(retry, capabilities)
@@ -317,7 +284,7 @@ class LM(BaseLM):
         new._connection = replace(kept, **given, variables={**kept.variables, **variables})
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
-        new._given, new._limit, new._price, new._fallbacks = capabilities, limit, price, fallbacks
+        new._given, new._limit, new._price = capabilities, limit, price
         new._connect()
         new._policy()
         new.check_options(new.kwargs, "copying an LM")
@@ -328,7 +295,7 @@ class LM(BaseLM):
         state, kept = super().__getstate__(), self._connection.without_secrets()
         names = ("api_key", "base_url", "headers")
         removed = [name for name in names if getattr(kept, name) != getattr(self._connection, name)]
-        del state["_backend"], state["_target"], state["_limiter"], state["_failover"]
+        del state["_backend"], state["_target"], state["_limiter"]
         return {**state, "_connection": kept, "_removed": (*cast("tuple[str, ...]", state["_removed"]), *removed)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -342,12 +309,7 @@ class LM(BaseLM):
         limit = list(astuple(self._limit)) if self._limit else self._limit
         settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire, "limit": limit}
         given = {name: value for name, value in settings.items() if value is not None}
-        state = {**super().dump_state(), **storable_options({**given, **connection.variables})}
-        if not self._fallbacks:
-            return state
-        from sigwire.lm.policy.failover.fallbacks import dump_models
-
-        return {**state, "fallbacks": dump_models(self._fallbacks)}
+        return {**super().dump_state(), **storable_options({**given, **connection.variables})}
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})

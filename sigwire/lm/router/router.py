@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from sigwire.core.capabilities import Capabilities
@@ -12,11 +12,11 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, UnsupportedOption
+from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM, LanguageModel
 from sigwire.lm.client import LM
 from sigwire.lm.policy.deadlines import Timeout, resolve_timeout
-from sigwire.lm.policy.failover.fallbacks import dump_models, read_models
+from sigwire.lm.policy.failover.fallbacks import dump_models, load_models, read_models
 from sigwire.lm.policy.failover.health import Health
 from sigwire.lm.policy.failover.records import HealthTable
 from sigwire.lm.policy.failover.routing import OnFilter, Routing
@@ -32,17 +32,19 @@ __all__ = ["Router"]
 class Router(BaseLM):
     """Several models as one: each call asks the first that can take it and is well, and goes on to the next if it fails.
 
-    ``targets``: models, or names ``provider/model``, which get the further keyword arguments as far as they know them. A router
-    in the list gives its targets. ``model``: the name of the router, by default the names of its targets. ``capabilities`` are
-    those of the first target, and programs are planned for them. ``health``: the rules by which a target is left alone.
-    ``patience``: the most seconds of waits between retries of a target while another one is left. ``on_filter="next"``: another
-    target is asked if the provider's filter refuses a request. ``clock`` returns the seconds of the circuits.
+    ``targets``: models, or names ``provider/model``. The first name gets the further keyword arguments, as ``LM`` does; other
+    names those that they know, and ``api_key`` and ``base_url`` if the provider is the same. A router gives its targets.
+    ``model``: the name of the router, by default the names of its targets. ``capabilities`` are those of the first target, and
+    programs are planned for them. ``health``: the rules by which a target is left alone. ``patience``: the most seconds of
+    waits between retries of a target while another one is left. ``timeout``: that of the targets given as text, and in
+    seconds of the whole call. ``on_filter="next"``: another target is asked if a provider's filter refuses the request.
+    ``clock`` returns the seconds of the circuits.
 
     ``response.attempts`` has each target in order with the reason, ``response.model`` is the model that answered, and
     ``health()`` the state of each target. Once an event of a stream with content is emitted, no other target is asked.
 
-    Raises ``ConfigurationError`` for no targets, for an object that is no model, and for an option that no target given as text
-    knows. A call raises the error of the last target that failed.
+    Raises ``ConfigurationError`` for no targets, for an object that is no model, and for an option without a target given as
+    text. A call raises the error of the last target that failed.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.errors import LMServerError
@@ -71,7 +73,7 @@ class Router(BaseLM):
     ) -> None:
         options = dict(wrap_secrets(options))
         options |= {} if timeout is None else {"timeout": timeout}
-        self._models = _models(read_models(targets, "targets"), options)
+        self._models = _read_models(read_models(targets, "targets"), options)
         self._targets = _all_targets(self._models)
         names = ", ".join(target.lm.model for target in self._targets)
         super().__init__(model or names, callbacks=callbacks)
@@ -100,11 +102,8 @@ class Router(BaseLM):
 
     def preview(self, request: Request | str) -> Preview:
         """Return a request as the first target would send it; see ``Preview``."""
-        first: Any = self._targets[0].lm
-        if hasattr(first, "preview"):
-            preview: Preview = first.preview(request)
-            return preview
-        return super().preview(request)
+        preview: Callable[..., Preview] = getattr(self._targets[0].lm, "preview", super().preview)
+        return preview(request)
 
     def check_options(self, options: Iterable[str], stage: str = "making a Router") -> None:
         """Raise ``UnsupportedOption`` for a name that no target knows."""
@@ -112,8 +111,10 @@ class Router(BaseLM):
         for target in self._targets:
             names &= {*unknown_options(target.lm, names)}
         if names:
-            first: Any = self._targets[0].lm
-            first.check_options(names, stage)
+            check: Callable[[Iterable[str], str], None] = getattr(
+                self._targets[0].lm, "check_options", super().check_options
+            )
+            check(names, stage)
 
     def close(self) -> None:
         """Close the idle connections of each target."""
@@ -160,42 +161,43 @@ class Router(BaseLM):
         Raises ``StateError`` for a target without ``dump_state``.
         """
         routing, kind = self._routing, super().dump_state()["class"]
-        health: Any = asdict(replace(routing.health, random=float))
-        del health["random"]
         facts: JsonObject = {"patience": routing.patience, "on_filter": routing.on_filter, "timeout": routing.total}
-        return {"class": kind, "model": self.model, "targets": dump_models(self._models), "health": health, **facts}
+        facts["health"] = {**routing.health.dump()}
+        return {"class": kind, "model": self.model, "targets": dump_models(self._models), **facts}
+
+    @classmethod
+    def _options_of(cls, state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
+        targets = load_models(state.get("targets"), partial(BaseLM.load_state, allow_unsafe_lm_state=trusted))
+        return {**super()._options_of({**state, "targets": []}, trusted), "targets": targets}
 
 
-def _models(given: Sequence[Any], options: Mapping[str, Any]) -> list[Any]:
-    """Return the models; a name becomes an ``LM`` with the options that it knows."""
-    if not given:
-        raise ConfigurationError("A Router needs a target (making a Router). Write Router(['openai/gpt-5-mini', ...]).")
-    names = [each for each in given if isinstance(each, str)]
-    common = {name: value for name, value in options.items() if name in _ARGUMENTS}
-    plain = {name: LM(name, **common) for name in names}
-    unknown = {name: unknown_options(lm, options.keys() - common.keys()) for name, lm in plain.items()}
-    for option in options:
-        if all(option in unknown[name] for name in names):
-            raise UnsupportedOption(
-                provider="Router", option=option, known=sorted(_ARGUMENTS), stage="making a Router",
-                hint="Options are those of targets that are given as text. ",
-            )  # fmt: skip
-    made = {
-        name: LM(name, **{option: value for option, value in options.items() if option not in unknown[name]})
-        for name in names
-    }
-    return [made[each] if isinstance(each, str) else each for each in given]
+def _read_models(given: Sequence[object], options: Mapping[str, Any]) -> list[LanguageModel]:
+    """Return the models. The first name becomes an ``LM`` with the options, and the others siblings of it."""
+    first: LM | None = None
+    models: list[LanguageModel] = []
+    for each in given:
+        if not isinstance(each, str):
+            models.append(cast(LanguageModel, each))
+            continue
+        models.append(LM(each, **options) if first is None else first.sibling(each))
+        first = first or cast(LM, models[-1])
+    if not given or (options and first is None):
+        problem = f"has no option {min(options)!r} of its own" if given else "needs a target"
+        raise ConfigurationError(
+            f"A Router {problem} (making a Router). Write Router(['openai/gpt-5-mini', ...], temperature=0.0): options "
+            "are those of targets that are given as text."
+        )
+    return models
+
+
+def _all_targets(models: Sequence[LanguageModel]) -> tuple[RouteTarget, ...]:
+    return tuple(target for model in models for target in targets_of(model))
+
+
+def _copied(model: LanguageModel, updates: Mapping[str, Any]) -> LanguageModel:
+    copy: Callable[..., LanguageModel] | None = getattr(model, "copy", None)
+    unknown = unknown_options(model, updates.keys() - _ARGUMENTS)
+    return model if copy is None else copy(**{name: each for name, each in updates.items() if name not in unknown})
 
 
 _ARGUMENTS = frozenset(LM.__init__.__kwdefaults__ or ()) | {"api_base"}
-
-
-def _all_targets(models: Sequence[Any]) -> tuple[RouteTarget, ...]:
-    return tuple(target for model in models for target in targets_of(model, "making a Router"))
-
-
-def _copied(model: Any, updates: Mapping[str, Any]) -> Any:
-    if not hasattr(model, "copy"):
-        return model
-    unknown = unknown_options(model, updates.keys() - _ARGUMENTS)
-    return cast(LanguageModel, model.copy(**{name: value for name, value in updates.items() if name not in unknown}))

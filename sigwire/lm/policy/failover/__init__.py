@@ -2,7 +2,7 @@
 
 health    the penalties and the circuit of a target
 records   the table that ``lm.health()`` returns
-verdicts  the consequence of each failure
+consequences  what follows each failure
 targets   the models of a route as one form
 routing   the order of targets, and one call on its way through them
 """

@@ -66,6 +66,10 @@ class Health(ChecksKeywords):
         if not self.half_life or self.jitter > 1:
             raise ConfigurationError(f"Health takes a half_life above 0 and a jitter of at most 1, not {self!r:.200}.")
 
+    def dump(self) -> dict[str, float]:
+        """Return the numbers by name, as JSON."""
+        return {name: getattr(self, name) for name in _NUMBERS}
+
 
 _NUMBERS = ("half_life", "limit", "first_open", "longest_open", "jitter", "rest")
 

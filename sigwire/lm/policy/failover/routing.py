@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
 from sigwire.core.request import Request
-from sigwire.core.response import Attempt, LMWarning, Response, Usage
+from sigwire.core.response import Attempt, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
-from sigwire.errors import BudgetSpent, LMError, ModelError, SigwireError, UnsupportedOption
+from sigwire.errors import BudgetSpent, LMError, ModelError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.policy.call import NO_HASTE, Haste
 from sigwire.lm.policy.deadlines import current_deadline, shorter
+from sigwire.lm.policy.failover.consequences import RAISE, Consequence, consequence_of
 from sigwire.lm.policy.failover.health import Admission, Circuit, Health, circuit_of
 from sigwire.lm.policy.failover.records import HealthTable, health_row
 from sigwire.lm.policy.failover.targets import RouteTarget, misfit
-from sigwire.lm.policy.failover.verdicts import RAISE, Verdict, verdict_of
 
 if TYPE_CHECKING:
     from sigwire.core.events import ResponseEnd, StreamEvent
@@ -224,17 +224,17 @@ class _Trip:
 
     def _settle(self, number: int, admission: Admission, error: Exception) -> None:
         """Count a failure and keep it, or raise it."""
-        circuit, verdict = self._circuits[number], verdict_of(error, on_filter=self._routing.on_filter)
-        if verdict.step == "next":
+        circuit, consequence = self._circuits[number], consequence_of(error, on_filter=self._routing.on_filter)
+        if consequence.step == "next":
             what = error.code if isinstance(error, LMError) else type(error).__name__
-            circuit.fail(self._routing.clock(), admission, weight=verdict.weight, rest=verdict.rest, what=what)
+            circuit.fail(self._routing.clock(), admission, weight=consequence.weight, rest=consequence.rest, what=what)
         else:
             circuit.leave(admission)
-        self._log_failure(number, verdict, error)
-        if verdict.step == "raise" or self._emitted or getattr(error, "partial", None) is not None:
+        self._log_failure(number, consequence, error)
+        if consequence.step == "raise" or self._emitted or getattr(error, "partial", None) is not None:
             _set_attempts(error, self._log)
             raise error
-        if verdict.step == "next" or self._failure is None:
+        if consequence.step == "next" or self._failure is None:
             self._failure = error
 
     def _relayed(self, number: int, steps: Steps[Response]) -> Steps[Response]:
@@ -267,7 +267,7 @@ class _Trip:
     # --- the log
 
     def _completed_end(self, number: int, end: ResponseEnd) -> ResponseEnd:
-        warnings = (*end.warnings, *self._dropped(number))
+        warnings = (*end.warnings, *self._targets[number].warnings)
         if end.cache == "hit" and not end.attempts:
             return replace(end, attempts=tuple(self._log), warnings=warnings)
         own = end.attempts or (Attempt(model=self._targets[number].lm.model, usage=self._usage),)
@@ -280,11 +280,7 @@ class _Trip:
         response = response.with_attempts([*self._log, *self._placed(number, own)])
         if response.model is None:
             response = replace(response, model=self._targets[number].lm.model)
-        return response.with_warnings(*self._dropped(number))
-
-    def _dropped(self, number: int) -> list[LMWarning]:
-        model = self._targets[number].lm.model
-        return [LMWarning(name, f"{model} has no option {name}") for name in self._targets[number].dropped]
+        return response.with_warnings(*self._targets[number].warnings)
 
     def _placed(self, number: int, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Return the attempts of a target as attempts of this call: their times, and "fallback" for another target."""
@@ -302,21 +298,21 @@ class _Trip:
         at = time.monotonic() - self._started
         self._log.append(Attempt("skip", self._targets[number].lm.model, at=at, why=why))
 
-    def _log_failure(self, number: int, verdict: Verdict, error: Exception) -> None:
+    def _log_failure(self, number: int, consequence: Consequence, error: Exception) -> None:
         own: Sequence[Attempt] = getattr(error, "attempts", ())
         if own:
-            self._log += self._placed(number, own)
-            sent = [each.at for each in own if each.purpose != "skip" and each.at is not None]
-            if sent and self._deadline is None and self._routing.total is not None:
-                self._deadline = self._started + self._offset + sent[0] + self._routing.total
-        elif isinstance(error, LMError) or (verdict is not RAISE and not isinstance(error, SigwireError)):
-            made = Attempt(
-                "ask", self._targets[number].lm.model, error=getattr(error, "code", type(error).__name__), at=0.0,
-                status=getattr(error, "status", None), request_id=getattr(error, "request_id", None),
-            )  # fmt: skip
-            self._log += self._placed(number, [made])
-        elif verdict is not RAISE:
+            self._start_total(own)
+        elif isinstance(error, UnsupportedFeature):
             self._skip(number, f"option {error.option}" if isinstance(error, UnsupportedOption) else f"{error!s:.120}")
+        elif consequence is not RAISE or isinstance(error, LMError):
+            own = (_attempt_of(error, self._targets[number].lm.model),)
+        self._log += self._placed(number, own)
+
+    def _start_total(self, attempts: Sequence[Attempt]) -> None:
+        """Start the limit of the whole call with its first exchange."""
+        sent = [each.at for each in attempts if each.purpose != "skip" and each.at is not None]
+        if sent and self._deadline is None and self._routing.total is not None:
+            self._deadline = self._started + self._offset + sent[0] + self._routing.total
 
     def _final_error(self, error: Exception) -> Exception:
         """Return the error of the call after the last target."""
@@ -326,6 +322,13 @@ class _Trip:
             error.args = (error.message,)
         _set_attempts(error, self._log)
         return error
+
+
+def _attempt_of(error: Exception, model: str) -> Attempt:
+    """Return the attempt of a failure of a model without a log."""
+    if not isinstance(error, LMError):
+        return Attempt("ask", model, error=type(error).__name__, at=0.0)
+    return Attempt("ask", model, error=error.code, status=error.status, request_id=error.request_id, at=0.0)
 
 
 def _set_attempts(error: Exception, log: Sequence[Attempt]) -> None:

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.core.request import Request
-from sigwire.core.response import Response
+from sigwire.core.response import LMWarning, Response
 from sigwire.core.tools.calls import ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption
 from sigwire.lm.policy.call import Haste, TargetKey
 
-__all__ = ["Inheriting", "RouteTarget", "RoutedModel", "inherited", "misfit", "targets_of", "unknown_options"]
+__all__ = ["RouteTarget", "RoutedModel", "misfit", "targets_of", "unknown_options"]
 
 
 class RoutedModel(Protocol):
@@ -45,30 +45,37 @@ class RouteTarget:
     """A model of a route.
 
     ``ask`` answers a request, streamed or whole, without the log of the model. ``holds``: whether the cache has the answer.
-    ``key``: that of the process-wide health, ``None`` for a model whose health belongs to its router. ``dropped``: options of
-    the first model that this one does not know.
+    ``key``: that of the process-wide health, ``None`` for a model whose health belongs to its router. ``warnings``: those of
+    each answer.
     """
 
     lm: RoutedModel
     ask: _AskSteps
     holds: Callable[[Request], bool] = _holds_nothing
     key: TargetKey | None = None
-    dropped: tuple[str, ...] = ()
+    warnings: tuple[LMWarning, ...] = ()
 
 
-def targets_of(lm: object, where: str) -> Sequence[RouteTarget]:
+def targets_of(lm: object) -> Sequence[RouteTarget]:
     """Return the targets of a model, several if it is a router. Raises ``ConfigurationError`` for any other object."""
-    found: Any = lm
     if isinstance(lm, type) or not hasattr(lm, "respond") or not hasattr(lm, "arespond"):
         raise ConfigurationError(
-            f"A target is a model or the name of one, not {type(lm).__name__} ({where}). Write 'provider/model', or an "
-            "object with respond, arespond, model and capabilities."
+            f"A target is a model or the name of one, not {type(lm).__name__} (making a router). Write 'provider/model', or "
+            "give an object with respond, arespond, model and capabilities."
         )
-    targets: Callable[[], Sequence[RouteTarget]] | None = getattr(found, "targets", None)
-    return (RouteTarget(found, partial(_ask_any, found)),) if targets is None else targets()
+    targets: Callable[[], Sequence[RouteTarget]] | None = getattr(lm, "targets", None)
+    if targets is not None:
+        return targets()
+    model = cast("_Answering", lm)
+    return (RouteTarget(model, partial(_ask_any, model)),)
 
 
-def _ask_any(lm: Any, request: Request, streamed: bool, haste: Haste) -> Steps[Response]:
+class _Answering(RoutedModel, Protocol):
+    def respond(self, request: Request) -> Response: ...
+    async def arespond(self, request: Request) -> Response: ...
+
+
+def _ask_any(lm: _Answering, request: Request, streamed: bool, haste: Haste) -> Steps[Response]:
     """Ask a model that has no steps. A streamed call emits the events of the whole answer at its end."""
     response: Response = yield FunctionEffect(partial(lm.respond, request), partial(lm.arespond, request))
     if streamed:
@@ -78,27 +85,7 @@ def _ask_any(lm: Any, request: Request, streamed: bool, haste: Haste) -> Steps[R
     return response
 
 
-class Inheriting(Protocol):
-    """The part of an ``LM`` that a target given as text is made of."""
-
-    @property
-    def kwargs(self) -> dict[str, Any]: ...
-    def copy(self, **updates: Any) -> Any: ...
-
-
-def inherited(lm: Inheriting, model: str) -> tuple[Any, tuple[str, ...]]:
-    """Return a model of another name with the options of ``lm`` that it knows, and the names of the others.
-
-    Capabilities, price and limits are of one model, and not inherited; key and base URL are if the provider is the same.
-    """
-    own = {"fallbacks": (), "capabilities": None, "limit": None, "price": None}
-    plain = lm.copy(model=model, **own, **dict.fromkeys(lm.kwargs))
-    given = [name for name, value in lm.kwargs.items() if value is not None]
-    unknown = unknown_options(plain, given)
-    return lm.copy(model=model, **own, **dict.fromkeys(unknown)), unknown
-
-
-def unknown_options(lm: Any, options: Iterable[str]) -> tuple[str, ...]:
+def unknown_options(lm: object, options: Iterable[str]) -> tuple[str, ...]:
     """Return the options that a model does not know; none for a model that does not tell."""
     check: Callable[[Iterable[str]], None] | None = getattr(lm, "check_options", None)
     unknown: list[str] = []
@@ -121,7 +108,7 @@ def misfit(target: RouteTarget, request: Request) -> str | None:
     >>> from sigwire.core.messages import Message
     >>> class Small:
     ...     model, capabilities = "small", Capabilities(context_window=1000)
-    >>> target = RouteTarget(Small(), _ask_any)
+    >>> target = RouteTarget(Small(), lambda request, streamed, haste: iter(()))
     >>> misfit(target, Request((Message.user("word " * 2000),)))
     'context: at least 1,954 tokens for a window of 1,000'
     """
