@@ -7,8 +7,8 @@
     aforward(...)                                    the same, awaited
     __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts (acall: awaited)
 
-The other form is derived: an awaited call of ``forward`` runs it in a thread, a blocking call of ``aforward`` on an event loop of
-sigwire's. Every call goes through these methods, ``__call__`` around ``forward``; ``super()`` in them asks the model itself.
+The other form is derived: an awaited call of ``forward`` runs it in a thread, a blocking call of ``aforward`` on an own event
+loop. Every call goes through these methods, ``__call__`` around ``forward``; ``super()`` in them asks the model itself.
 """
 
 from __future__ import annotations

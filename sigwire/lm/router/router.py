@@ -72,8 +72,7 @@ class Router(BaseLM):
         **options: Any,
     ) -> None:
         options = dict(wrap_secrets(options))
-        options |= {} if timeout is None else {"timeout": timeout}
-        self._models = _read_models(read_models(targets, "targets"), options)
+        self._models = _read_models(read_models(targets, "targets"), options, timeout)
         self._targets = _all_targets(self._models)
         names = ", ".join(target.lm.model for target in self._targets)
         super().__init__(model or names, callbacks=callbacks)
@@ -171,7 +170,7 @@ class Router(BaseLM):
         return {**super()._options_of({**state, "targets": []}, trusted), "targets": targets}
 
 
-def _read_models(given: Sequence[object], options: Mapping[str, Any]) -> list[LanguageModel]:
+def _read_models(given: Sequence[object], options: Mapping[str, Any], timeout: Any) -> list[LanguageModel]:
     """Return the models. The first name becomes an ``LM`` with the options, and the others siblings of it."""
     first: LM | None = None
     models: list[LanguageModel] = []
@@ -179,7 +178,7 @@ def _read_models(given: Sequence[object], options: Mapping[str, Any]) -> list[La
         if not isinstance(each, str):
             models.append(cast(LanguageModel, each))
             continue
-        models.append(LM(each, **options) if first is None else first.sibling(each))
+        models.append(LM(each, timeout=timeout, **options) if first is None else first.sibling(each))
         first = first or cast(LM, models[-1])
     if not given or (options and first is None):
         problem = f"has no option {min(options)!r} of its own" if given else "needs a target"
