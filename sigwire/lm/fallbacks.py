@@ -39,16 +39,16 @@ class FailoverLM(BaseLM):
         """
         from sigwire.lm.policy.failover.routing import Routing
 
-        own = self.own_target()
+        own = self._own_target()
         return Routing().table([own]) if self._failover is None else self._failover.table(own)
 
     def targets(self) -> Sequence[RouteTarget]:
         """Return the models that a call may ask, in their order."""
         if self._entries:  # the override is around all of them
             return super().targets()
-        return (self.own_target(), *(() if self._failover is None else self._failover.targets))
+        return (self._own_target(), *(() if self._failover is None else self._failover.targets))
 
-    def own_target(self) -> RouteTarget:
+    def _own_target(self) -> RouteTarget:
         """Return the model without its fallbacks."""
         from sigwire.lm.policy.failover.targets import RouteTarget
 
@@ -77,12 +77,12 @@ class FailoverLM(BaseLM):
         if self._fallbacks:
             from sigwire.lm.policy.failover.fallbacks import Fallbacks
 
-            self._failover = Fallbacks(self._fallbacks, lambda name: self.sibling(name).own_target(), total)
+            self._failover = Fallbacks(self._fallbacks, lambda name: self.sibling(name)._own_target(), total)
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         if self._failover is None:
             return self._own_steps(request, streamed)
-        return self._failover.steps(self.own_target(), request, streamed=streamed)
+        return self._failover.steps(self._own_target(), request, streamed=streamed)
 
     def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
         """Answer without fallbacks."""

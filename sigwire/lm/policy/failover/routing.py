@@ -150,25 +150,26 @@ class _Trip:
         self._started, self._offset = time.monotonic(), 0.0
         self._deadline: float | None = None
         self._log: list[Attempt] = []
+        self._asked: set[int] = set()
         self._failure: Exception | None = None
         self._emitted, self._usage = False, Usage()
 
     def steps(self) -> Steps[Response]:
-        """Ask the targets in their order until one answers."""
-        has_asked = False
+        """Ask the targets in their order until one answers; at last an open one, so that no call ends without a try."""
         for place, number in enumerate(self._numbers):
             admission = self._admit(number)
             if admission is None:
                 continue
-            if has_asked and not self._has_time():
+            if not self._has_time():
                 self._circuits[number].leave(admission)
                 break
-            has_asked, others = True, self._numbers[place + 1 :]
+            others = self._numbers[place + 1 :]
             response = yield from self._ask(number, admission, hasty=any(map(self._may_ask, others)))
             if response is not None:
                 return response
-        if not has_asked:
-            response = yield from self._ask(self._soonest(), "forced", hasty=False)
+        last = self._soonest()
+        if last is not None and self._has_time():
+            response = yield from self._ask(last, "forced", hasty=False)
             if response is not None:
                 return response
         assert self._failure is not None
@@ -188,16 +189,18 @@ class _Trip:
     def _may_ask(self, number: int) -> bool:
         return self._misfits[number] is None and not self._circuits[number].wait(self._routing.clock())
 
-    def _soonest(self) -> int:
-        """Return the target that is due soonest, of those that take the request if there is one."""
+    def _soonest(self) -> int | None:
+        """Return the open target that is due soonest. If none takes the request, the first one, unless one was asked."""
         now = self._routing.clock()
-        fit = [number for number in self._numbers if self._misfits[number] is None]
-        return min(fit, key=lambda number: self._circuits[number].wait(now)) if fit else self._numbers[0]
+        fit = [number for number in self._numbers if self._misfits[number] is None and number not in self._asked]
+        if not fit and not self._asked:
+            return self._numbers[0]
+        return min(fit, key=lambda number: self._circuits[number].wait(now), default=None)
 
     def _has_time(self) -> bool:
-        """Return True if the deadline has not passed. If it has, the error says so."""
+        """Return True if another target may be asked. If the deadline has passed, the attempt says so."""
         limit = shorter(self._deadline, current_deadline())
-        if limit is None or time.monotonic() < limit:
+        if not self._asked or limit is None or time.monotonic() < limit:
             return True
         self._log[-1] = replace(self._log[-1], why="no time left")
         return False
@@ -207,6 +210,7 @@ class _Trip:
     def _ask(self, number: int, admission: Admission, *, hasty: bool) -> Steps[Response | None]:
         """Ask a target. Return its answer, or nothing if the next one may be asked. Raises every other failure."""
         target, circuit = self._targets[number], self._circuits[number]
+        self._asked.add(number)
         self._offset = time.monotonic() - self._started
         haste = Haste(self._routing.patience if hasty else None, self._deadline)
         try:
