@@ -236,7 +236,7 @@ class _Failures:
         return bound, None if bound else seconds
 
     def _bound_of(self, seconds: float) -> str | None:
-        """Return why a wait is not begun; ``None`` if it may be."""
+        """Return why a wait does not start; ``None`` if it may."""
         call = self._call
         self._waited += seconds
         if not call.has_time_for(seconds):

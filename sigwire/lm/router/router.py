@@ -24,6 +24,7 @@ from sigwire.lm.policy.failover.targets import RouteTarget, targets_of, unknown_
 from sigwire.lm.secrets import wrap_secrets
 
 if TYPE_CHECKING:
+    from sigwire.lm.policy.limits.limiter import Limiter
     from sigwire.lm.preview.preview import Preview
 
 __all__ = ["Router"]
@@ -121,6 +122,12 @@ class Router(BaseLM):
             close: Callable[[], None] | None = getattr(target.lm, "close", None)
             if close is not None:
                 close()
+
+    @property
+    def _limiter(self) -> Limiter | None:
+        """The limiter of the first target, which suggests how many examples an evaluation runs at once."""
+        limiter: Limiter | None = getattr(self._targets[0].lm, "_limiter", None)
+        return limiter
 
     def _default_capabilities(self) -> Capabilities:
         return self._targets[0].lm.capabilities

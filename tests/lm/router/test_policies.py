@@ -106,7 +106,7 @@ async def test_each_target_has_its_own_limiter(driver: str) -> None:
 # --- journal -----------------------------------------------------------------------------------------------
 
 
-def test_journal_records_the_answer_of_a_router_and_asks_nobody_again(tmp_path: Path) -> None:
+def test_journal_records_the_answer_of_a_router_and_a_second_run_asks_no_model(tmp_path: Path) -> None:
     answers: list[Any] = ["[[ ## answer ## ]]\nB"]
     router = Router([FakeLM([LMServerError()], model="a"), FakeLM(answers, model="b")])
     journal = sigwire.Journal(tmp_path / "runs.sqlite3")

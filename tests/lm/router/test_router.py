@@ -1,8 +1,9 @@
-"""The router: which target answers, what the log says, over all wires, blocking, awaited and streamed."""
+"""The router: the target that answers, and the log, over all wires, blocking, awaited and streamed."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.emitting import astream, stream
 from sigwire.effects.steps import arun, run
 from sigwire.errors import (
@@ -218,7 +220,7 @@ async def test_failure_of_one_target_leads_to_the_next_with_its_penalty(failure:
 
 
 @grid("failure, driver", RAISED, EVERY_DRIVER)
-async def test_failure_that_no_target_can_mend_is_raised_at_once(failure: str, driver: str) -> None:
+async def test_failure_that_no_target_can_answer_is_raised_at_once(failure: str, driver: str) -> None:
     error = RAISED[failure]()
     second = FakeLM(["B"], model="b")
     router = Router([FakeLM([error], model="a"), second])
@@ -230,7 +232,7 @@ async def test_failure_that_no_target_can_mend_is_raised_at_once(failure: str, d
 
 
 @DRIVERS
-async def test_filtered_request_goes_to_the_next_target_when_the_router_says_so(driver: str) -> None:
+async def test_filtered_request_goes_to_the_next_target_when_on_filter_is_next(driver: str) -> None:
     router = Router([FakeLM([LMContentFilteredError()], model="a"), FakeLM(["B"], model="b")], on_filter="next")
     assert log((await answer(driver, router)).attempts) == [("ask", "content_filter"), ("fallback", None)]
     assert router.health()[0].penalty == 0.0
@@ -341,7 +343,7 @@ async def test_conversation_stays_with_the_target_that_answered_until_it_fails(d
 
 
 @grid("wire, driver", WIRES, EVERY_DRIVER)
-async def test_fallbacks_of_a_model_answer_for_it(wire: str, driver: str) -> None:
+async def test_fallbacks_answer_when_their_model_fails(wire: str, driver: str) -> None:
     with FakeProvider([BUSY, BUSY]) as first, FakeProvider(["B"]) as second:
         lm = model(wire, first.url(wire), fallbacks=[model("ollama", second.url("ollama"))])
         response = await answer(driver, lm)
@@ -411,7 +413,7 @@ def test_router_takes_any_language_model() -> None:
 
 
 @DRIVERS
-async def test_subclass_of_a_model_with_an_own_forward_is_asked_by_it(driver: str) -> None:
+async def test_overridden_forward_of_a_target_is_called(driver: str) -> None:
     class Shout(LM):
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             response = super().forward(*args, **kwargs)
@@ -424,3 +426,81 @@ async def test_subclass_of_a_model_with_an_own_forward_is_asked_by_it(driver: st
         assert (await answer(driver, Router([lm]))).choices[0].text == "A"
         assert (await answer(driver, lm)).choices[0].text == "B"
         lm.close()
+
+
+# --- programs ----------------------------------------------------------------------------------------------
+
+
+def fields(text: str) -> str:
+    return f"[[ ## answer ## ]]\n{text}\n\n[[ ## completed ## ]]"
+
+
+@DRIVERS
+async def test_program_over_a_router_has_the_fields_of_the_second_target(driver: str) -> None:
+    down: Any = Streamed("", fault=Fault("overloaded")) if "stream" in driver else BUSY
+    with FakeProvider([down, BUSY]) as first, FakeProvider([fields("Oslo")]) as second:
+        router = Router([model("anthropic", first.url("anthropic")), model("openai", second.url("openai"))])
+        program = sigwire.Predict("question -> answer", lm=router)
+        how, _, streamed = driver.partition(" ")
+        if not streamed:
+            found = program(question="Where?") if how == "blocking" else await program.acall(question="Where?")
+            assert found.answer == "Oslo"
+        else:
+            events: list[Any] = (
+                list(program.stream(question="Where?"))
+                if how == "blocking"
+                else [event async for event in program.astream(question="Where?")]
+            )
+            deltas = [event.text for event in events if isinstance(event, sigwire.FieldDelta)]
+            assert "".join(deltas) == "Oslo"
+            assert isinstance(events[-1], sigwire.Finished)
+        router.close()
+
+
+@pytest.mark.parametrize("how", ["blocking", "awaited"])
+async def test_agent_stays_with_the_target_that_answered_its_first_turn(how: str) -> None:
+    calls: list[Any] = [
+        [ToolCall("call_0", "look", {"place": "Oslo"})],
+        [ToolCall("call_1", "submit", {"answer": "Here"})],
+    ]
+    first = FakeLM([LMServerError(), *calls], model="a")
+    second = FakeLM(calls, model="b")
+
+    def look(place: str) -> str:
+        """Look for a place."""
+        return f"{place} is here"
+
+    agent = sigwire.ReAct("question -> answer", tools=[look])
+    with sigwire.context(lm=Router([first, second])):
+        for _ in range(2):  # a second run is another conversation
+            found = agent(question="Where?") if how == "blocking" else await agent.acall(question="Where?")
+            assert found.answer == "Here"
+    assert (len(first.requests), len(second.requests)) == (3, 2)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_choices_and_usage_are_those_of_the_target_that_answered(count: int) -> None:
+    router = Router([FakeLM([LMServerError()], model="a"), FakeLM(["x", "y", "z"], model="b", usage=Usage(3, 4))])
+    response = router.respond(replace(HELLO, options={"n": count}))
+    assert [choice.text for choice in response.choices] == ["x", "y", "z"][:count]
+    assert response.attempts[-1].usage == response.usage == Usage(3, 4)
+
+
+def test_failure_that_another_target_answered_keeps_no_call_alive() -> None:
+    class Down:
+        model, capabilities = "down", Capabilities()
+
+        def respond(self, request: Request) -> Response:
+            raise LMServerError
+
+        async def arespond(self, request: Request) -> Response:
+            raise LMServerError
+
+    router = Router([Down(), FakeLM(["B"], model="b")])
+    gc.collect()
+    gc.disable()
+    try:
+        router.respond(HELLO)
+        assert [each for each in gc.get_objects() if type(each).__name__ == "_RoutedCall"] == []
+    finally:
+        gc.enable()

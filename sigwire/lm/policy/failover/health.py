@@ -136,7 +136,7 @@ class Circuit:
             return None
         return f"open {seconds:.1f} s" if self.state(now) == "open" else "probed by another call"
 
-    # --- a call: ``enter``, then one of ``succeed``, ``fail`` and ``leave``
+    # --- a call: ``enter``, then one of ``succeed``, ``fail`` and ``withdraw``
 
     def enter(self, now: float) -> Admission | None:
         """Admit a call, as the probe if the circuit is half open. ``None``: it may not ask."""
@@ -150,7 +150,7 @@ class Circuit:
         """Count a failure. ``rest``: the least seconds for which the circuit opens at once; ``what``: its short name."""
         self._guard.use(self._fail, now, admission, weight, min(rest, self._health.rest), what)
 
-    def leave(self, admission: Admission) -> None:
+    def withdraw(self, admission: Admission) -> None:
         """End a call that shows nothing about the target. Never waits, so that ``finally`` and a closed stream may call it."""
         if admission == "probe":
             self._guard.release(self._end_probe)

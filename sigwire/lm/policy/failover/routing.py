@@ -1,4 +1,4 @@
-"""``Routing``: the settings and the memory of a router. ``_Trip``: one call on its way through the targets.
+"""``Routing``: the settings and the memory of a router. ``_RoutedCall``: one call on its way through the targets.
 
     order ─▶ cannot take it? skip ─▶ circuit open? skip ─▶ ask ─▶ answer, next target, or error
 
@@ -22,7 +22,7 @@ from sigwire.core.response import Attempt, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
-from sigwire.errors import BudgetSpent, LMError, ModelError, UnsupportedFeature, UnsupportedOption
+from sigwire.errors import BudgetSpent, CallerError, LMError, ModelError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.policy.call import NO_HASTE, Haste
 from sigwire.lm.policy.deadlines import current_deadline, shorter
 from sigwire.lm.policy.failover.consequences import RAISE, Consequence, consequence_of
@@ -69,9 +69,13 @@ class Routing:
     def steps(self, targets: Sequence[RouteTarget], request: Request, *, streamed: bool) -> Steps[Response]:
         """Answer a request by the first target that does."""
         for target in targets:
-            if target.holds(request):
+            if _holds(target, request):
                 return (yield from target.ask(request, streamed, NO_HASTE))
-        return (yield from _Trip(self, targets, request, streamed).steps())
+        call = _RoutedCall(self, targets, request, streamed)
+        try:
+            return (yield from call.steps())
+        finally:
+            call.forget_failure()
 
     def circuit(self, targets: Sequence[RouteTarget], number: int) -> Circuit:
         """Return the circuit of a target."""
@@ -113,6 +117,13 @@ class Routing:
             self._conversations.popitem(last=False)
 
 
+def _holds(target: RouteTarget, request: Request) -> bool:
+    try:
+        return target.holds(request)
+    except CallerError:  # raised again if the target is asked
+        return False
+
+
 def _unpickled(
     health: Health, clock: Callable[[], float], patience: float, on_filter: OnFilter, total: float | None
 ) -> Routing:
@@ -139,7 +150,7 @@ def _outline_of_part(part: object) -> str:
     return f"{part.name}({part.arguments_text})" if isinstance(part, ToolCall) else ""
 
 
-class _Trip:
+class _RoutedCall:
     """One call of a router."""
 
     def __init__(self, routing: Routing, targets: Sequence[RouteTarget], request: Request, streamed: bool) -> None:
@@ -161,7 +172,7 @@ class _Trip:
             if admission is None:
                 continue
             if not self._has_time():
-                self._circuits[number].leave(admission)
+                self._circuits[number].withdraw(admission)
                 break
             others = self._numbers[place + 1 :]
             response = yield from self._ask(number, admission, hasty=any(map(self._may_ask, others)))
@@ -174,6 +185,10 @@ class _Trip:
                 return response
         assert self._failure is not None
         raise self._final_error(self._failure)
+
+    def forget_failure(self) -> None:
+        """Drop the failure: its traceback has frames that refer to this call, with the request."""
+        self._failure = None
 
     # --- which target
 
@@ -198,7 +213,7 @@ class _Trip:
         return min(fit, key=lambda number: self._circuits[number].wait(now), default=None)
 
     def _has_time(self) -> bool:
-        """Return True if another target may be asked. If the deadline has passed, the attempt says so."""
+        """Return True if another target may be asked. If the deadline has passed, the last attempt has that as its reason."""
         limit = shorter(self._deadline, current_deadline())
         if not self._asked or limit is None or time.monotonic() < limit:
             return True
@@ -220,7 +235,7 @@ class _Trip:
             self._settle(number, admission, error)
             return None
         except BaseException:
-            circuit.leave(admission)
+            circuit.withdraw(admission)
             raise
         circuit.succeed(self._routing.clock(), admission)
         self._routing.remember(self._request, response, number)
@@ -233,7 +248,7 @@ class _Trip:
             what = error.code if isinstance(error, LMError) else type(error).__name__
             circuit.fail(self._routing.clock(), admission, weight=consequence.weight, rest=consequence.rest, what=what)
         else:
-            circuit.leave(admission)
+            circuit.withdraw(admission)
         self._log_failure(number, consequence, error)
         if consequence.step == "raise" or self._emitted or getattr(error, "partial", None) is not None:
             _set_attempts(error, self._log)
@@ -274,13 +289,13 @@ class _Trip:
         warnings = (*end.warnings, *self._targets[number].warnings)
         if end.cache == "hit" and not end.attempts:
             return replace(end, attempts=tuple(self._log), warnings=warnings)
-        own = end.attempts or (Attempt(model=self._targets[number].lm.model, usage=self._usage),)
+        own = end.attempts or (Attempt(model=self._targets[number].lm.model, usage=self._usage, at=0.0),)
         return replace(end, attempts=(*self._log, *self._placed(number, own)), warnings=warnings)
 
     def _finished(self, number: int, response: Response) -> Response:
         own = response.attempts
         if not own and response.cache != "hit":
-            own = (Attempt(model=self._targets[number].lm.model, usage=response.usage),)
+            own = (Attempt(model=self._targets[number].lm.model, usage=response.usage, at=0.0),)
         response = response.with_attempts([*self._log, *self._placed(number, own)])
         if response.model is None:
             response = replace(response, model=self._targets[number].lm.model)

@@ -86,7 +86,7 @@ def _ask_any(lm: _Answering, request: Request, streamed: bool, haste: Haste) -> 
 
 
 def unknown_options(lm: object, options: Iterable[str]) -> tuple[str, ...]:
-    """Return the options that a model does not know; none for a model that does not tell."""
+    """Return the options that a model does not know; none for a model without ``check_options``."""
     check: Callable[[Iterable[str]], None] | None = getattr(lm, "check_options", None)
     unknown: list[str] = []
     if check is None:
@@ -103,7 +103,7 @@ def unknown_options(lm: object, options: Iterable[str]) -> tuple[str, ...]:
 
 
 def misfit(target: RouteTarget, request: Request) -> str | None:
-    """Return the part of a request that a model does not take, as far as its capabilities tell; ``None`` if it takes all.
+    """Return the part of a request that a model does not take, by its capabilities; ``None`` if it takes all.
 
     >>> from sigwire.core.messages import Message
     >>> class Small:

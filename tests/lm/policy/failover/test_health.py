@@ -124,8 +124,8 @@ def test_any_history_admits_one_probe_and_waits_no_longer_than_the_rest(steps: l
         if open_calls:
             _end(circuit, now, open_calls.pop(0), outcome)
         assert circuit.penalty(now) >= 0.0
-        assert circuit.wait(now) <= 600.0
-        assert circuit.state(now) == "closed" or circuit.state(now + 600.0) == "half open"
+        assert circuit.wait(now) <= 600.0 + 1e-6
+        assert circuit.state(now) == "closed" or circuit.state(now + 601.0) == "half open"
 
 
 def _end(circuit: Circuit, now: float, admission: Admission, outcome: str) -> None:
@@ -133,7 +133,7 @@ def _end(circuit: Circuit, now: float, admission: Admission, outcome: str) -> No
     if outcome == "answer":
         circuit.succeed(now, admission)
     elif outcome == "cancel":
-        circuit.leave(admission)
+        circuit.withdraw(admission)
     else:
         weight, rest = weights[outcome]
         circuit.fail(now, admission, weight=weight, rest=rest)
