@@ -108,10 +108,9 @@ class Attempt(Value):
     """An entry in the log of a call: one exchange, with its error if it failed, or the decision to make none.
 
     A "redial" repeats an exchange whose reused connection the server had closed; a "fallback" asks another model. "skip" and
-    "joined" made no exchange: it was refused, or the call waited for an equal one; ``why`` has the reason. ``at``: seconds from
-    the begin of the call to that of the exchange. ``seconds``: its duration; ``first``: those until its first event, if
-    streamed. ``queued`` and ``waited``: seconds in the limiter's queue and between retries before it. ``cost``: US dollars.
-    Equality ignores times, ``status`` (HTTP) and ``request_id``.
+    "joined" made no exchange: it was refused, or the call waited for an equal one; ``why`` has the reason. In seconds: ``at``
+    is the begin of the exchange in its call, ``seconds`` its duration, ``first`` that until the first event; ``queued`` in the
+    limiter and ``waited`` between retries came before. ``cost``: US dollars. Equality ignores times, status and request id.
     """
 
     purpose: Literal["ask", "repair", "extract", "retry", "redial", "fallback", "skip", "joined"] = "ask"

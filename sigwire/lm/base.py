@@ -53,8 +53,7 @@ class LanguageModel(Protocol):
     """An object that answers requests. It needs no base class.
 
     >>> class Echo:
-    ...     model = "echo"
-    ...     capabilities = Capabilities()
+    ...     model, capabilities = "echo", Capabilities()
     ...
     ...     def respond(self, request: Request) -> Response:
     ...         return decode_answer(request.messages[-1].text)
