@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -180,6 +180,19 @@ async def test_row_31_request_that_is_too_long_for_one_target_goes_to_the_next_w
         router.close()
     assert log(response.attempts) == [("ask", "context_length"), ("fallback", None)]
     assert router.health()[0].penalty == 0.0
+
+
+@pytest.mark.parametrize("driver", EVERY_DRIVER[2:])
+async def test_stream_of_any_model_that_breaks_after_an_event_goes_to_no_other_target(driver: str) -> None:
+    def break_off(text: str) -> Iterator[str]:
+        yield text[:3]
+        raise LMServerError
+
+    second = FakeLM(["B"], model="b")
+    router = Router([FakeLM(["Hello"], model="a", cut=break_off), second])
+    with pytest.raises(LMServerError):
+        await answer(driver, router)
+    assert second.requests == []
 
 
 # --- which failure leads where -----------------------------------------------------------------------------
