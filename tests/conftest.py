@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from sigwire.lm.policy.cache import choice
+from sigwire.lm.policy.failover.health import health_reset
 from sigwire.lm.policy.limits import registry as limits
 from sigwire.lm.policy.throttle import throttle_reset
 from sigwire.lm.providers import registry as providers
@@ -77,6 +78,7 @@ def no_failures_left_behind() -> Iterator[None]:
     """Forget the failures of each test: tests share names of models, and so limiters and budgets of retries."""
     yield
     throttle_reset()
+    health_reset()
     limits._limiters.clear()
 
 

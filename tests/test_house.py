@@ -165,6 +165,7 @@ NEEDED: dict[str, tuple[object, ...]] = {
     "LM": ("openai/gpt-4.1",), "Predict": ("q -> a",), "ChainOfThought": ("q -> a",), "ReAct": ("q -> a",), "Tool": (len,),
     "Embedder": ("offline/lexical",), "MultiChainComparison": ("q -> a",),
     "CodeAct": ("q -> a",), "ProgramOfThought": ("q -> a",), "RLM": ("q -> a",),
+    "Embedder": ("offline/lexical",), "MultiChainComparison": ("q -> a",), "Router": (["openai/gpt-4.1"],),
 }  # fmt: skip
 EXEMPT = {name for names in NO_OPTIONS.values() for name in names.split()}
 CONSTRUCTORS = [
@@ -336,9 +337,11 @@ LATER = (
     "interpreters/",
     "journal/",
     "lm/codecs/embeddings/",
+    "lm/fallbacks.py",
     "lm/offline/vectors.py",
     "lm/policy/",
     "lm/preview/",
+    "lm/router/",
     "mcp/",
     "modules/agents/large_results/",
     "modules/agents/session.py",

@@ -47,9 +47,10 @@ USED = {
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
     "lm": {
-        "address", "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "history",
-        "history_size", "inspect_history", "load_state", "preview",
-        "remaining", "supported_params", "supports_function_calling", "supports_reasoning", "supports_response_schema",
+        "address", "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "health", "history",
+        "history_size", "inspect_history", "load_state", "preview", "remaining", "sibling", "supported_params",
+        "supports_function_calling", "supports_reasoning", "supports_response_schema",
+        "targets",  # a router calls it when it is made
     },
     "adapter": {
         "__call__", "acall", "format", "format_assistant_message_content", "format_conversation_history", "format_demos",

@@ -107,14 +107,13 @@ class Repair(Value):
 class Attempt(Value):
     """An entry in the log of a call: one exchange, with its error if it failed, or the decision to make none.
 
-    A "redial" repeats an exchange whose reused connection the server had closed. "skip" and "joined" made no exchange: a layer
-    refused it, or the call waited for an equal call; ``why`` has the reason. ``at``: seconds from the begin of the call to the
-    begin of the exchange. ``seconds``: its duration; ``first``: those until its first event, if streamed. ``queued`` and
-    ``waited``: seconds in the limiter's queue and between retries before it. ``cost``: US dollars. Equality ignores times,
-    ``status`` (HTTP) and ``request_id``.
+    A "redial" repeats an exchange whose reused connection the server had closed; a "fallback" asks another model. "skip" and
+    "joined" made no exchange: it was refused, or the call waited for an equal one; ``why`` has the reason. In seconds: ``at``
+    is the begin of the exchange in its call, ``seconds`` its duration, ``first`` that until the first event; ``queued`` in the
+    limiter and ``waited`` between retries came before. ``cost``: US dollars. Equality ignores times, status and request id.
     """
 
-    purpose: Literal["ask", "repair", "extract", "retry", "redial", "skip", "joined"] = "ask"
+    purpose: Literal["ask", "repair", "extract", "retry", "redial", "fallback", "skip", "joined"] = "ask"
     model: str | None = None
     usage: Usage = Usage()
     error: str | None = None

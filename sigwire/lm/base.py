@@ -7,9 +7,8 @@
     aforward(...)                                    the same, awaited
     __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts (acall: awaited)
 
-The other form is derived: an awaited call of ``forward`` runs it in a thread, so that the event loop stays free; a blocking
-call of ``aforward`` runs it on an event loop of sigwire's. Every call goes through these methods, ``__call__`` around
-``forward``, also in subclasses of ``LM`` and ``FakeLM``, where ``super()`` asks the model itself.
+The other form is derived: an awaited call of ``forward`` runs it in a thread, a blocking call of ``aforward`` on an own event
+loop. Every call goes through these methods, ``__call__`` around ``forward``; ``super()`` in them asks the model itself.
 """
 
 from __future__ import annotations
@@ -42,6 +41,7 @@ from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
+    from sigwire.lm.policy.failover.targets import RouteTarget
     from sigwire.lm.preview.draft import Draft
     from sigwire.lm.preview.preview import Preview
     from sigwire.lm.preview.printing import HistoryFormat
@@ -53,8 +53,7 @@ class LanguageModel(Protocol):
     """An object that answers requests. It needs no base class.
 
     >>> class Echo:
-    ...     model = "echo"
-    ...     capabilities = Capabilities()
+    ...     model, capabilities = "echo", Capabilities()
     ...
     ...     def respond(self, request: Request) -> Response:
     ...         return decode_answer(request.messages[-1].text)
@@ -158,9 +157,8 @@ class BaseLM:
     ) -> list[Any]:
         """Answer a prompt or messages; options apply to this call.
 
-        Returns one item per choice: a ``str``, or a ``dict`` with ``text`` and those of ``tool_calls``,
-        ``reasoning_content``, ``logprobs`` and ``citations`` that the choice has. Raises ``InputError`` without prompt and
-        messages.
+        Returns one item per choice: a ``str``, or a ``dict`` with ``text`` and those of ``tool_calls``, ``reasoning_content``,
+        ``logprobs`` and ``citations`` that it has. Raises ``InputError`` without prompt and messages.
         """
         kwargs = dict(wrap_secrets(kwargs))
         if "__call__" not in self._overrides and "acall" in self._overrides:
@@ -280,6 +278,12 @@ class BaseLM:
             "messages=None, **kwargs) or aforward; return an object or dict with choices[i].message.content."
         )
 
+    def targets(self) -> Sequence[RouteTarget]:
+        """Return the models that a call may ask, in their order, as a router asks them: without their logs."""
+        from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
+
+        return (RouteTarget(self, lambda request, streamed, _: self._entry_steps(request, streamed, self._entries)),)
+
     # --- properties
 
     @property
@@ -325,9 +329,7 @@ class BaseLM:
     # --- copies and state
 
     def copy(self, **updates: Any) -> Self:
-        """Return the model with changes, with options and callbacks of its own and an empty history.
-
-        A name that is an attribute updates it, any other name updates ``kwargs``; ``None`` removes an option.
+        """Return the model with changes to attributes or ``kwargs`` (``None`` removes one), own callbacks, and no history.
 
         >>> BaseLM("m", temperature=0.0).copy(seed=1, temperature=1.0).kwargs
         {'temperature': 1.0, 'max_tokens': None, 'seed': 1}
@@ -363,9 +365,7 @@ class BaseLM:
         return {**self.__dict__, "kwargs": kept, "_removed": (*self._removed, *removed)}
 
     def dump_state(self) -> JsonObject:
-        """Return the state that rebuilds the model, as JSON and without secrets.
-
-        Keys, tokens, headers and values that are not JSON (a client object) are removed: pass them again after loading.
+        """Return the state that rebuilds the model, as JSON. Pass secrets and values that are no JSON again after loading.
 
         >>> sorted(BaseLM("m", api_key="secret", temperature=0.5).dump_state())
         ['cache', 'class', 'max_tokens', 'model', 'num_retries', 'temperature']
@@ -382,8 +382,8 @@ class BaseLM:
     def load_state(cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
         """Build a model from the dict of ``dump_state``. Contacts nothing.
 
-        A state may name another class, which is imported, and an endpoint, which would receive your key. Both need
-        ``allow_unsafe_lm_state=True``; without it a foreign class raises ``StateError`` and endpoints are dropped.
+        A state may name a class to import, and an endpoint, which would receive your key. Without
+        ``allow_unsafe_lm_state=True`` a foreign class raises ``StateError``, and endpoints are dropped.
         """
         if not isinstance(state.get("model"), str):
             raise StateError(
@@ -393,19 +393,19 @@ class BaseLM:
         if target is not cls:  # its own load_state, if it has one
             return target.load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
         try:
-            return cls(**_saved_options(cls, state, allow_unsafe_lm_state))
+            return cls(**cls._options_of(state, allow_unsafe_lm_state))
         except (TypeError, CallerError) as error:
             raise StateError(
                 f"The saved language model does not fit {_class_path(cls)} (loading its state): {str(error).rstrip('.')}. "
                 "Save it again with lm.dump_state()."
             ) from error
 
-
-def _saved_options(cls: type[BaseLM], state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
-    options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
-    if trusted:
-        return options
-    return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
+    @classmethod
+    def _options_of(cls, state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
+        options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
+        if trusted:
+            return options
+        return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
 
 
 # Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are DSPy's.
@@ -419,7 +419,7 @@ def _is_endpoint(name: str) -> bool:
     return name in _ENDPOINTS or _ENDPOINT_WORD.search(name) is not None
 
 
-_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM"})
+_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM", "sigwire.lm.router.router.Router"})
 
 
 def _class_path(cls: type) -> str:

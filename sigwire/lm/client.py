@@ -1,8 +1,7 @@
 """``LM("provider/model")``: the model object for the rows of the provider table.
 
-Decides which options a request has (the model's, then the request's) and which layers are around its exchanges. The settings
-for reaching the provider are a ``ConnectionOptions``, separate from the options: they are not sent, and their secrets are not
-shown or stored. The row's backend answers.
+Decides which options a request has (the model's, then the request's) and which layers are around its exchanges. The row's
+backend answers. The settings for reaching it are a ``ConnectionOptions``: not sent, and secrets not shown or stored.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
-from sigwire.lm.base import BaseLM
+from sigwire.lm.fallbacks import FailoverLM
 from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, choice_of, read_choice
-from sigwire.lm.policy.cache.loading import cache_layers
-from sigwire.lm.policy.call import Call, Layer, TargetKey, through
+from sigwire.lm.policy.cache.loading import cache_layers, cache_state
+from sigwire.lm.policy.call import NO_HASTE, Call, Haste, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
-from sigwire.lm.policy.limits.limit import Limit
+from sigwire.lm.policy.limits.limit import Limit, read_limit
 from sigwire.lm.policy.limits.registry import limiter_of
 from sigwire.lm.policy.money.opened import check_price, open_budgets
 from sigwire.lm.policy.retry import RetryPolicy
@@ -34,6 +33,7 @@ from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
 
 if TYPE_CHECKING:
+    from sigwire.lm.base import LanguageModel
     from sigwire.lm.http.messages import Transport
     from sigwire.lm.policy.money.prices import Price
     from sigwire.lm.preview.draft import Draft
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["LM"]
 
 
-class LM(BaseLM):
+class LM(FailoverLM):
     """A language model by its name: ``provider/model``.
 
     ``temperature``, ``max_tokens`` and further keyword arguments are options of every request, kept in ``kwargs``; options of
@@ -53,8 +53,9 @@ class LM(BaseLM):
     ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
     exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
-    ``price``: the model's ``Price``, before any table. ``cache``: whether equal requests get the stored answer, at any
-    temperature ("on": also those with a provider's search); ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
+    ``price``: the model's ``Price``, before any table. ``fallbacks``: models that a call goes on to if this one fails; a name
+    gets the options of this model. ``cache``: whether equal requests get the stored answer, at any temperature ("on": also
+    those with a provider's search); ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
     ``UnsupportedOption`` for an option that no wire of the model has.
@@ -89,10 +90,11 @@ class LM(BaseLM):
         limit: Limit | list[Any] | bool | None = None,
         capabilities: Capabilities | None = None,
         price: Price | None = None,
+        fallbacks: Sequence[str | LanguageModel] = (),
         **kwargs: Any,
     ) -> None:
         same = kwargs.pop("api_base", None)
-        base_url = base_url if base_url is not None else same
+        base_url = same if base_url is None else base_url
         # Rebound: the traceback of an error below shows the local variables.
         api_key, base_url, headers, kwargs = cast(
             Any,
@@ -109,8 +111,8 @@ class LM(BaseLM):
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
-        self._given, self._price = capabilities, price
-        self._limit: Limit | Literal[False] | None = _limit(limit)
+        self._given, self._price, self._fallbacks = capabilities, price, fallbacks
+        self._limit: Limit | Literal[False] | None = read_limit(limit)
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
         self.check_options(self.kwargs)
@@ -130,13 +132,19 @@ class LM(BaseLM):
         if self._limit is not False and (row.needs or not row.backend):
             start = 4 if "//localhost" in str(row.base_url) else 32
             self._limiter = limiter_of(self._target, self._limit, start=start)
+        self._load_fallbacks(self._total)
 
     # --- calls
 
-    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+    def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
         call, choice = self._call(request, streamed)
+        call.hurry(haste)
         outer = self._outer_layers(choice)
         return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
+
+    def _holds(self, request: Request) -> bool:
+        call, choice = self._call(request, streamed=False)
+        return cache_state(self._backend, call.request, choice or choice_of(self.cache)) == "hit"
 
     def _call(self, request: Request, streamed: bool) -> tuple[Call, CacheChoice | None]:
         request, choice = self._with_options(request), None
@@ -251,8 +259,7 @@ class LM(BaseLM):
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes to its options, its connection options or its ``model``.
 
-        A model of another provider gets the key, headers and base URL of the table or of this call, not those of the first
-        provider.
+        A model of another provider gets the key, headers and base URL of the table or of this call.
 
         >>> LM("openai/gpt-5-mini", temperature=0.5).copy(base_url="https://llm.example/v1", temperature=1.0)
         LM('openai/gpt-5-mini', temperature=1.0, base_url='https://llm.example/v1')
@@ -264,7 +271,7 @@ class LM(BaseLM):
         given = {name: updates.pop(name) for name in _CONNECTION & updates.keys()}
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
-        limit = _limit(updates.pop("limit", self._limit))
+        limit = read_limit(updates.pop("limit", self._limit))
         price = updates.pop("price", self._price if updates.get("model", self.model) == self.model else None)
         check_choice(updates, "copying an LM")
         _check_arguments(retry, capabilities)
@@ -310,24 +317,13 @@ _TRANSPORT_OPTIONS = frozenset(
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_HINT = "It is an argument of the model: LM(..., {name}=...) or lm.copy({name}=...). "
-_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price"}) - {"wire"}
+_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price", "fallbacks"}) - {"wire"}
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:
     for name, value, kind in (("retry", retry, RetryPolicy), ("capabilities", capabilities, Capabilities)):
         if value is not None and not isinstance(value, kind):
             raise ConfigurationError(f"{name} is a {kind.__name__}, not {type(value).__name__} (making an LM).")
-
-
-def _limit(limit: object) -> Limit | Literal[False] | None:
-    """Return the limit; a list has the values of a saved one."""
-    if isinstance(limit, list):
-        limit = Limit(*limit)  # pyright: ignore[reportUnknownArgumentType]
-    if limit is not None and limit is not False and not isinstance(limit, Limit):
-        raise ConfigurationError(
-            f"limit is a Limit, or False for no limiter, not {limit!r:.80} (making an LM). Try limit=Limit(requests=500)."
-        )
-    return limit
 
 
 def _host(model: str) -> tuple[str, str]:

@@ -39,10 +39,11 @@ class UsageTracker:
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
         """Count the usage of one request and the cost of its exchanges. Thread-safe."""
         alone = () if attempts or not isinstance(usage, Usage) else (Attempt(model=model, usage=usage),)
-        self.attempts.setdefault(model, []).extend(attempts or alone)
-        entry: _Counts = usage.counts() if isinstance(usage, Usage) else dict(usage)
-        if entry:
-            self.usage_data.setdefault(model, []).append(entry)
+        for attempt in attempts or alone:
+            self.attempts.setdefault(attempt.model or model, []).append(attempt)
+        if entry := usage.counts() if isinstance(usage, Usage) else dict(usage):
+            answered = (attempts[-1].model if attempts else None) or model  # a router's answer is that of a target
+            self.usage_data.setdefault(answered, []).append(entry)
 
     def get_total_cost(self) -> dict[str, float | None]:
         """Return the cost by model in US dollars; ``None`` if that of one exchange is unknown. The first read may load prices.

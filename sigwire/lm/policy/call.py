@@ -17,7 +17,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
 from sigwire.lm.policy.deadlines import current_deadline, shorter
 
-__all__ = ["Call", "Exchange", "Layer", "TargetKey", "answer_once", "through"]
+__all__ = ["NO_HASTE", "Call", "Exchange", "Haste", "Layer", "TargetKey", "answer_once", "through"]
 
 T = TypeVar("T")
 _NO_USAGE = Usage()
@@ -38,6 +38,18 @@ class TargetKey(NamedTuple):
     model: str
 
 
+class Haste(NamedTuple):
+    """Limits of a call behind which another model can be asked: seconds of waits between retries, and a deadline of
+    ``time.monotonic()``. ``None`` is no limit.
+    """
+
+    patience: float | None = None
+    deadline: float | None = None
+
+
+NO_HASTE = Haste()
+
+
 class Layer(Protocol):
     """A policy around the exchanges of a call: performs ``inner``, and may wait, repeat it or refuse before it."""
 
@@ -52,15 +64,15 @@ class Call:
     first exchange, so that a wait in the queue before it is not counted. ``started`` is the begin of the call and its rank in
     every queue: a retry keeps its place. ``emitted``: the number of events with content that were emitted; a layer repeats
     nothing once an exchange has added to it. ``first``: when the exchange emitted its first one. ``cache``: the mark of the
-    answer of an exchange.
+    answer of an exchange. ``patience``: the most seconds of waits between retries, if another model can be asked instead.
 
     ``log`` has every exchange in order. Until ``record`` writes the next entry, ``purpose``, ``queued``, ``waited``, ``cost``
     and ``why`` are its values; a "redial" needs a new connection. ``headers`` are those of the exchange's reply, if it has any.
     """
 
     __slots__ = (
-        "_timeout", "_whole", "began", "cache", "cost", "deadline", "emitted", "first", "headers", "layers", "log", "purpose",
-        "queued", "request", "started", "streamed", "target", "waited", "why",
+        "_timeout", "_whole", "began", "cache", "cost", "deadline", "emitted", "first", "headers", "layers", "log", "patience",
+        "purpose", "queued", "request", "started", "streamed", "target", "waited", "why",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +87,7 @@ class Call:
         self.request, self.target, self.streamed, self.layers = request, target, streamed, layers
         self.started = time.monotonic()
         self.deadline, self._timeout = current_deadline(), timeout
+        self.patience: float | None = None
         self._whole: Call | None = None
         self.purpose: Literal["ask", "retry", "redial"] = "ask"
         self.log: list[Attempt] = []
@@ -87,10 +100,15 @@ class Call:
         self.cost: float | None = None
         self.why: str | None = None
 
+    def hurry(self, haste: Haste) -> None:
+        """Bound the call."""
+        self.patience, self.deadline = haste.patience, shorter(self.deadline, haste.deadline)
+
     def part(self) -> Call:
         """Return a call for one of several answers to the request, with a log of its own."""
         call = Call(self.request, self.target, streamed=self.streamed, layers=self.layers)
         call.started, call.deadline, call._timeout = self.started, self.deadline, self._timeout
+        call.patience = self.patience
         call._whole = self
         return call
 

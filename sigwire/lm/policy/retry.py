@@ -9,7 +9,8 @@ The error decides what is retried (``LMError.retryable``: server faults, overloa
     any other transient failure         ``retries`` times, unless the target's budget of retries is spent (``throttle``)
 
 A stated wait is kept, and a little more, which spreads clients out; without one the wait is drawn below a bound that doubles. A
-call's deadline ends its retries: no wait passes it. Time and chance are arguments: a ``Clock`` waits, ``random`` draws.
+call's deadline ends its retries: no wait passes it. If another model is left (``Call.patience``), one failure is retried,
+and rate limits within that patience. Time and chance are arguments: a ``Clock`` waits, ``random`` draws.
 """
 
 from __future__ import annotations
@@ -175,11 +176,24 @@ def _log_retry(call: Call, seconds: float, error: LMError) -> None:
 class _Failures:
     """The failures of one exchange and its retries, by kind."""
 
-    __slots__ = ("_call", "_emitted", "_empty", "_failed", "_policy", "_rounds", "_was_renewed", "is_stale")
+    __slots__ = (
+        "_call",
+        "_emitted",
+        "_empty",
+        "_failed",
+        "_most",
+        "_policy",
+        "_rounds",
+        "_waited",
+        "_was_renewed",
+        "is_stale",
+    )
 
     def __init__(self, policy: RetryPolicy, call: Call, emitted: int) -> None:
         self._policy, self._call, self._emitted = policy, call, emitted
         self._rounds = self._failed = self._empty = 0
+        self._waited = 0.0
+        self._most = policy.retries if call.patience is None else min(policy.retries, 1)
         self.is_stale = self._was_renewed = False
 
     def wait_after(self, error: LMError) -> float | None:
@@ -208,7 +222,7 @@ class _Failures:
             number, most = self._rounds, _MAX_ROUNDS if policy.retries else 0
             self._rounds += 1
         else:
-            number, most = self._failed, policy.retries
+            number, most = self._failed, self._most
             self._failed += 1
             self._empty += error.empty
             throttled = throttle_failure(call.target) if call.began is not None else None
@@ -218,6 +232,13 @@ class _Failures:
         seconds = policy.wait(error, number)
         if seconds is None:
             return f"the stated wait exceeds {policy.longest_wait:g} s", None
+        bound = self._bound_of(seconds) or throttled
+        return bound, None if bound else seconds
+
+    def _bound_of(self, seconds: float) -> str | None:
+        """Return why a wait does not start; ``None`` if it may."""
+        call = self._call
+        self._waited += seconds
         if not call.has_time_for(seconds):
-            return "no time left", None
-        return throttled, None if throttled else seconds
+            return "no time left"
+        return None if call.patience is None or self._waited <= call.patience else "another model is asked"

@@ -11,7 +11,8 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.shared.interface import EncodedRequest
 from sigwire.lm.http.messages import HttpRequest
-from sigwire.lm.policy.cache.choice import CacheChoice, is_off, with_settings
+from sigwire.lm.policy.cache.choice import CacheChoice
+from sigwire.lm.policy.cache.loading import cache_state
 from sigwire.lm.policy.call import Call
 from sigwire.lm.policy.money.prices import Price
 from sigwire.lm.providers.address import EndpointResolver, ResolvedKey
@@ -53,7 +54,7 @@ class _ArgumentDrafts(Protocol):
 
 def draft_of(backend: Any, call: Call, choice: CacheChoice, price: Price | None) -> Draft:
     """Return the draft of a call. Raises ``CallerError`` if the request cannot be encoded."""
-    request, state = call.request, _cache_state(backend, call.request, choice)
+    request, state = call.request, cache_state(backend, call.request, choice)
     if hasattr(backend, "first_exchange"):
         drafts: _HttpDrafts = backend
         http, sent = drafts.first_exchange(call, NamedKeyResolver)
@@ -88,20 +89,3 @@ class NamedKeyResolver(EndpointResolver):
 
 def _named(key: ApiKey, variable: str) -> ResolvedKey:
     return ResolvedKey({key.header: key.form.format(KEY_MARK + (variable or "API_KEY"))})
-
-
-def _cache_state(backend: object, request: Request, choice: CacheChoice) -> CacheState:
-    identify: Callable[[Request], bytes | None] | None = getattr(backend, "identity", None)
-    if identify is None or choice.cache is False or is_off():
-        return "off"
-    from sigwire.lm.policy.cache.cache import cache
-    from sigwire.lm.policy.cache.keys import changes_with_time, request_key
-
-    if choice.cache != "on" and changes_with_time(request):
-        return "off"
-    is_fresh, sample = with_settings(choice)
-    identity = identify(request)
-    key = None if identity is None else request_key(identity, request, sample)
-    if key is None:
-        return "off"
-    return "hit" if not is_fresh and cache.holds(key) else "miss"

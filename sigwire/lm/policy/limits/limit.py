@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 
-__all__ = ["Limit", "LimitState"]
+__all__ = ["Limit", "LimitState", "read_limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,17 @@ class Limit(ChecksKeywords):
 
 def _is_positive(number: Any) -> bool:
     return isinstance(number, (int, float)) and not isinstance(number, bool) and 0 < number < float("inf")
+
+
+def read_limit(limit: object) -> Limit | Literal[False] | None:
+    """Return the limit of a model; a list has the values of a saved one. Raises ``ConfigurationError`` for another form."""
+    if isinstance(limit, list):
+        limit = Limit(*limit)  # pyright: ignore[reportUnknownArgumentType]
+    if limit is not None and limit is not False and not isinstance(limit, Limit):
+        raise ConfigurationError(
+            f"limit is a Limit, or False for no limiter, not {limit!r:.80} (making an LM). Try limit=Limit(requests=500)."
+        )
+    return limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The router: several models as one."""
