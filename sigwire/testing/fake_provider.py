@@ -26,6 +26,10 @@ from sigwire.effects.loops import to_thread
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Script, ScriptedAnswer, Streamed
+from sigwire.testing.batches.anthropic import AnthropicBatches
+from sigwire.testing.batches.desk import BatchDesk, BatchPlan
+from sigwire.testing.batches.gemini import GeminiBatches
+from sigwire.testing.batches.openai import OpenAIBatches
 from sigwire.testing.chunking import cutter
 from sigwire.testing.embeddings.wires import EMBEDDING_WIRES
 from sigwire.testing.playback import Progress, StreamPlayback
@@ -55,6 +59,7 @@ PLACES: Mapping[str, FakeWire] = {
 """The wires, and their variants on compatible hosts and clouds."""
 
 _ROUTED = (*PLACES.values(), *EMBEDDING_WIRES)
+_BATCH_APIS = (AnthropicBatches(), GeminiBatches(), OpenAIBatches())
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
 
@@ -95,7 +100,7 @@ class FakeProvider:
     ``key``: the only accepted key (default: any). ``models``: the only existing models (default: any).
     ``port``: 0 for a free port. ``streamed``: how answers without a ``Streamed`` are streamed. ``delivered``: how those
     without a ``Delivered`` are delivered. ``limit``: what each key may send; its refusals are sent at once. ``keep``: the
-    number of the latest requests to keep (default: all).
+    number of the latest requests to keep (default: all). ``batches``: how batches run (default: at once, all lines).
 
     It runs between ``start()`` and ``close()``, or as a context manager, sync or async. ``requests`` holds the received
     requests, ``traffic`` their numbers by key.
@@ -122,6 +127,7 @@ class FakeProvider:
         delivered: Delivered | None = None,
         limit: RateLimit | None = None,
         keep: int | None = None,
+        batches: BatchPlan | None = None,
     ) -> None:
         self.script = Script(answers)
         self._streamed = streamed or Streamed()
@@ -131,6 +137,7 @@ class FakeProvider:
         self._key, self._models = key, models
         self._address, self._run = (host, port), f"run-{token_hex(4)}"
         self._server: LoopbackServer | None = None
+        self._batches = BatchDesk(batches or BatchPlan(), _BATCH_APIS, self._run)
         self._stored: dict[str, JsonValue] = {}
         self._ids, self._lock = IdSequence(), threading.Lock()
 
@@ -195,6 +202,12 @@ class FakeProvider:
 
     def _answer(self, exchange: ReceivedRequest) -> ServerReply:
         exchange = replace(exchange, path=exchange.path.removeprefix(f"/{self._run}"))
+        if (api := self._batches.endpoints(exchange.path)) is not None:
+            try:
+                self._authenticate(api.wire, exchange)
+                return self._batches.reply(api, exchange, self._answer)
+            except Rejected as rejected:
+                return _error_reply(api.wire, rejected.fault, self._ids("req_"))
         wire = next((wire for wire in _ROUTED if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
             handled = _Handled(_unknown_path(exchange))
