@@ -201,7 +201,7 @@ class BatchDriver:
     def _settle(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
         """Find a batch that may have been created among the listed ones. It is not there: its lines are parked again."""
         try:
-            listed = perform(asked.wire.listed(asked.line.path), asked)
+            listed = perform(asked.wire.listed(), asked)
         except (BatchRefused, LMError):
             self._put_off(batch, now)
             return

@@ -75,6 +75,6 @@ def _without_model(request: JsonObject) -> JsonObject:
 
 
 def _line(answer: LineAnswer) -> JsonObject:
-    error = answer.body["error"] if is_object(answer.body) else None
-    shown: JsonObject = {"response": answer.body} if answer.status == 200 else {"error": error}
-    return {**shown, "metadata": {"key": answer.id}}
+    name = "response" if answer.status == 200 else "error"
+    value = answer.body.get("error") if name == "error" and is_object(answer.body) else answer.body
+    return {name: value, "metadata": {"key": answer.id}}

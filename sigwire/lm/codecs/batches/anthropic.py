@@ -77,7 +77,7 @@ def cancel(name: str) -> BatchCalls[None]:
     yield BatchCall("POST", f"{_PATH}/{name}/cancel")
 
 
-def listed(path: str) -> BatchCalls[list[BatchListing]]:
+def listed() -> BatchCalls[list[BatchListing]]:
     """Return the newest batches."""
     reply = read_json((yield BatchCall("GET", f"{_PATH}?limit=100")))
     return [

@@ -26,15 +26,16 @@ from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of,
 __all__ = ["LIMITS", "cancel", "create", "listed", "results", "status"]
 
 LIMITS = BatchLimits(lines=50_000, bytes=19_000_000, price=0.5, date="2026-11-22")
+_BASE = "/v1beta"  # the stable version has no batches
 _ENDED = ("SUCCEEDED", "CANCELLED", "EXPIRED")
 _HTTP_OF_GRPC = {1: None, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}
 _OUTPUTS = ("metadata.output.inlinedResponses.inlinedResponses", "response.inlinedResponses.inlinedResponses")
 
 
 def create(lines: Sequence[BatchLine], mark: str) -> BatchCalls[str]:
-    """Create a batch; return its name with the version of the API.
+    """Create a batch; return its name.
 
-    >>> line = BatchLine("a", "/v1beta/models/m:generateContent", b'{"contents":[]}')
+    >>> line = BatchLine("a", "/v1/models/m:generateContent", b'{"contents":[]}')
     >>> next(create([line], "x")).path
     '/v1beta/models/m:batchGenerateContent'
     """
@@ -43,17 +44,13 @@ def create(lines: Sequence[BatchLine], mark: str) -> BatchCalls[str]:
         mark.encode(),
         b",".join(items),
     )
-    path = lines[0].path.replace(":generateContent", ":batchGenerateContent")
-    return f"{_version(path)}/{name_of(read_json((yield BatchCall('POST', path, body))), 'name')}"
-
-
-def _version(path: str) -> str:
-    return path.split("/")[1]
+    model = lines[0].path.split("/")[-1].removesuffix(":generateContent")
+    return name_of(read_json((yield BatchCall("POST", f"{_BASE}/models/{model}:batchGenerateContent", body))), "name")
 
 
 def status(name: str) -> BatchCalls[BatchStatus]:
     """Return the state of a batch."""
-    reply = read_json((yield BatchCall("GET", f"/{name}")))
+    reply = read_json((yield BatchCall("GET", f"{_BASE}/{name}")))
     state = (string_of(reply.get("metadata"), "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
     detail = string_of(reply.get("error"), "message") or ""
     known = "failed" if state == "FAILED" else "ended" if state in _ENDED else "running"
@@ -86,16 +83,15 @@ def _result(line: JsonObject) -> LineResult:
 
 def cancel(name: str) -> BatchCalls[None]:
     """Cancel a batch: lines that did not run have no result."""
-    yield BatchCall("POST", f"/{name}:cancel", b"{}")
+    yield BatchCall("POST", f"{_BASE}/{name}:cancel", b"{}")
 
 
-def listed(path: str) -> BatchCalls[list[BatchListing]]:
+def listed() -> BatchCalls[list[BatchListing]]:
     """Return the newest batches."""
-    version = _version(path)
-    reply = read_json((yield BatchCall("GET", f"/{version}/batches?pageSize=100")))
+    reply = read_json((yield BatchCall("GET", f"{_BASE}/batches?pageSize=100")))
     return [
         BatchListing(
-            f"{version}/{name_of(each, 'name')}",
+            name_of(each, "name"),
             string_of(each.get("metadata"), "displayName"),
             None,
             _counts(each).total,

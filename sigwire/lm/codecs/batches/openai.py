@@ -97,7 +97,7 @@ def cancel(name: str) -> BatchCalls[None]:
     yield BatchCall("POST", f"/batches/{name}/cancel")
 
 
-def listed(path: str) -> BatchCalls[list[BatchListing]]:
+def listed() -> BatchCalls[list[BatchListing]]:
     """Return the newest batches."""
     reply = read_json((yield BatchCall("GET", "/batches?limit=100")))
     return [
