@@ -11,7 +11,7 @@ import copy
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -44,10 +44,9 @@ __all__ = ["BatchBackend"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _LineRequest(HttpRequest):
-    """An ordinary request, and its form as a line. ``timeout`` is the time until the deadline of the call."""
+    """An ordinary request, with its form as a line, and as it would be sent alone. ``timeout`` is the time until the deadline of the call."""
 
-    asked: AskedLine | None = None
-    alone: HttpRequest | None = None
+    line: tuple[AskedLine, HttpRequest] = field(kw_only=True)
 
 
 class BatchBackend(HttpBackend):
@@ -105,7 +104,7 @@ class BatchBackend(HttpBackend):
         )
         line = BatchLine(self._line_id(call, sent.path, alone.body), sent.path, alone.body)
         asked = AskedLine(line, group, self._batch_wire, self._send_call)
-        return _LineRequest(alone.url, alone.headers, alone.body, timeout=call.remaining(), asked=asked, alone=alone)
+        return _LineRequest(alone.url, alone.headers, alone.body, timeout=call.remaining(), line=(asked, alone))
 
     def _line_id(self, call: Call, path: str, body: bytes) -> str:
         """Return the id of a line: equal requests of one sample are one line, the choices of one answer are several."""
@@ -176,8 +175,7 @@ class _ParkingTransport:
 
 def _line_of(request: HttpRequest) -> tuple[AskedLine, HttpRequest]:
     assert isinstance(request, _LineRequest), "the backend makes all requests of this transport"
-    assert request.asked is not None and request.alone is not None, "a line has both forms"
-    return request.asked, request.alone
+    return request.line
 
 
 def _too_late(future: LineFuture) -> LMTimeoutError:

@@ -18,7 +18,16 @@ from dataclasses import dataclass
 from sigwire.core.json import dumps
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError
 from sigwire.lm.batch.options import BatchOptions
-from sigwire.lm.batch.sending import PAID, REPEATED, AskedLine, BatchGroup, BatchRefused, LineFuture, ParkedLine, perform
+from sigwire.lm.batch.sending import (
+    PAID,
+    REPEATED,
+    AskedLine,
+    BatchGroup,
+    BatchRefused,
+    LineFuture,
+    ParkedLine,
+    perform,
+)
 from sigwire.lm.batch.store import BatchStore, StoredBatch
 from sigwire.lm.codecs.batches.shared import BatchListing, BatchStatus, LineResult
 from sigwire.lm.http.messages import HttpReply

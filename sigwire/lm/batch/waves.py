@@ -22,9 +22,10 @@ def in_waves(queue: BatchQueue, programs: Sequence[Steps[T]], limit: int) -> Ste
     """
     count = _ProgramCount(queue, len(programs), limit)
     try:
-        return (yield Gather([count.around(program) for program in programs], limit=limit))
+        values: list[T] = yield Gather([count.around(program) for program in programs], limit=limit)
     finally:
         count.end()
+    return values
 
 
 class _ProgramCount:

@@ -36,6 +36,7 @@ def make(tmp_path: Path, clock: JumpingClock) -> Callable[..., BatchLM]:
         given["base_url"] = provider.url("openai" if wire == "openai-responses" else wire)
         retry = RetryPolicy(first_wait=0.001, longest_backoff=0.001)
         lm = LM(MODELS[wire], api_key="k", cache=False, retry=retry, **given)
-        return BatchLM(lm, **{"store": tmp_path / "runs" / "x.batch", "clock": clock, **options})
+        settings: dict[str, Any] = {"store": tmp_path / "runs" / "x.batch", "clock": clock, **options}
+        return BatchLM(lm, **settings)
 
     return make_batch_lm

@@ -102,10 +102,9 @@ def agent(lm: BatchLM) -> ReAct:
 
 def four_turns(request: Request) -> Any:
     turns = sum(message.role == "assistant" for message in request.messages)
-    calls = [each["function"]["name"] for each in request.tools]  # type: ignore[index,call-overload]
     if turns < 3:
         return ToolCall("", "look_up", {"number": turns})
-    return ToolCall("", next(name for name in calls if name != "look_up"), {"answer": "done"})
+    return ToolCall("", "submit", {"answer": "done"})
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -280,7 +279,9 @@ def test_store_that_is_in_use_is_refused(make: Make, tmp_path: Path) -> None:
 
 def test_answer_costs_half_and_once(make: Make) -> None:
     with FakeProvider(echo) as provider:
-        plain = LM(MODELS["anthropic"], price=Price(input=1.0, output=1.0), cache=False, base_url=provider.url("anthropic"))
+        plain = LM(
+            MODELS["anthropic"], price=Price(input=1.0, output=1.0), cache=False, base_url=provider.url("anthropic")
+        )
         with track_usage() as whole:
             Predict("question -> answer", lm=plain.copy(api_key="k"))(question="question 1")
         lm = make(provider).copy(price=Price(input=1.0, output=1.0))
@@ -294,9 +295,13 @@ def test_answer_costs_half_and_once(make: Make) -> None:
 
 
 def test_deadline_of_the_context_ends_the_wait(make: Make, clock: JumpingClock) -> None:
-    with FakeProvider(echo, batches=BatchPlan(seconds=1e12, clock=clock.now)) as provider:
-        with deadline(0.1), pytest.raises(LMTimeoutError, match="waiting for a batch"):
-            make(provider)("Hi")
+    plan = BatchPlan(seconds=1e12, clock=clock.now)
+    with (
+        FakeProvider(echo, batches=plan) as provider,
+        deadline(0.1),
+        pytest.raises(LMTimeoutError, match="waiting for a batch"),
+    ):
+        make(provider)("Hi")
 
 
 async def test_cancelled_program_leaves_the_others_alone(make: Make) -> None:
@@ -312,7 +317,8 @@ async def test_cancelled_program_leaves_the_others_alone(make: Make) -> None:
 
 def test_evaluate_runs_in_waves(make: Make) -> None:
     devset = [
-        Example(question=f"question {number}", answer=f"answer {number % 3}").with_inputs("question") for number in range(9)
+        Example(question=f"question {number}", answer=f"answer {number % 3}").with_inputs("question")
+        for number in range(9)
     ]
 
     def exact(example: Example, prediction: Any) -> bool:
@@ -321,7 +327,7 @@ def test_evaluate_runs_in_waves(make: Make) -> None:
     with FakeProvider(echo) as provider:
         program = Predict("question -> answer", lm=make(provider))
         result = Evaluate(devset=devset, metric=exact, progress=False)(program)
-        assert result.score == pytest.approx(100 / 3, abs=0.01)
+        assert round(result.score) == 33
         assert list(batches_of(provider).values()) == [9]
 
 
@@ -358,5 +364,5 @@ def test_copies_share_the_queue_and_keep_their_own_options(tmp_path: Path) -> No
 
 def test_pickle_has_the_options_and_the_state_is_that_of_the_plain_model(tmp_path: Path) -> None:
     lm = BatchLM(MODELS["anthropic"], store=tmp_path / "x", size=7)
-    assert pickle.loads(pickle.dumps(lm)).queue.options.size == 7  # noqa: S301
+    assert pickle.loads(pickle.dumps(lm)).queue.options.size == 7
     assert type(LM.load_state(lm.dump_state())) is LM

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.batches.shared import (
@@ -15,6 +15,7 @@ from sigwire.lm.codecs.batches.shared import (
     BatchLimits,
     BatchLine,
     BatchListing,
+    BatchState,
     BatchStatus,
     LineResult,
     count_of,
@@ -27,7 +28,10 @@ __all__ = ["LIMITS", "cancel", "create", "listed", "results", "status"]
 
 LIMITS = BatchLimits(lines=50_000, bytes=19_000_000, price=0.5, date="2026-11-22")
 _BASE = "/v1beta"  # the stable version has no batches
-_ENDED = ("SUCCEEDED", "CANCELLED", "EXPIRED")
+_STATES: Mapping[str, BatchState] = {
+    "FAILED": "failed",
+    **dict.fromkeys(("SUCCEEDED", "CANCELLED", "EXPIRED"), "ended"),
+}
 _HTTP_OF_GRPC = {1: None, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14: 503, 16: 401}
 _OUTPUTS = ("metadata.output.inlinedResponses.inlinedResponses", "response.inlinedResponses.inlinedResponses")
 
@@ -53,8 +57,7 @@ def status(name: str) -> BatchCalls[BatchStatus]:
     reply = read_json((yield BatchCall("GET", f"{_BASE}/{name}")))
     state = (string_of(reply.get("metadata"), "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
     detail = string_of(reply.get("error"), "message") or ""
-    known = "failed" if state == "FAILED" else "ended" if state in _ENDED else "running"
-    return BatchStatus(known, _counts(reply), reply, detail)
+    return BatchStatus(_STATES.get(state, "running"), _counts(reply), reply, detail)
 
 
 def _counts(reply: JsonObject) -> BatchCounts:

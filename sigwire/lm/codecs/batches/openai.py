@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sigwire.core.json import JsonObject, dumps
 from sigwire.lm.codecs.batches.shared import (
@@ -15,6 +15,7 @@ from sigwire.lm.codecs.batches.shared import (
     BatchLimits,
     BatchLine,
     BatchListing,
+    BatchState,
     BatchStatus,
     LineResult,
     count_of,
@@ -28,7 +29,7 @@ __all__ = ["LIMITS", "cancel", "create", "listed", "results", "status"]
 
 LIMITS = BatchLimits(lines=50_000, bytes=200_000_000, price=0.5, date="2026-11-22")
 _BOUNDARY = "sigwire-0b1c5d8e7f6a"  # no line has it: JSON texts are one line each, and begin with a brace
-_STATES = {"failed": "failed", "completed": "ended", "expired": "ended", "cancelled": "ended"}
+_STATES: Mapping[str, BatchState] = {"failed": "failed", "completed": "ended", "expired": "ended", "cancelled": "ended"}
 
 
 def create(lines: Sequence[BatchLine], mark: str) -> BatchCalls[str]:
@@ -61,11 +62,10 @@ def _form(text: bytes) -> bytes:
 def status(name: str) -> BatchCalls[BatchStatus]:
     """Return the state of a batch; one that was never started, for its size or its lines, is "failed"."""
     reply = read_json((yield BatchCall("GET", f"/batches/{name}")))
-    state = _STATES.get(string_of(reply, "status") or "")
+    state = _STATES.get(string_of(reply, "status") or "", "running")
     errors = objects_of(object_of(reply.get("errors")).get("data"))
     detail = "; ".join(f"{string_of(each, 'code')}: {string_of(each, 'message')}" for each in errors)
-    known = "failed" if state == "failed" else "ended" if state == "ended" else "running"
-    return BatchStatus(known, _counts(reply), reply, detail)
+    return BatchStatus(state, _counts(reply), reply, detail)
 
 
 def _counts(reply: JsonObject) -> BatchCounts:

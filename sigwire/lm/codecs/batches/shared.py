@@ -12,11 +12,12 @@ from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.lm.codecs.shared.untrusted import object_of, string_of
 
 __all__ = [
-    "BatchCall", "BatchCalls", "BatchCounts", "BatchLimits", "BatchLine", "BatchListing", "BatchStatus", "BatchWire",
-    "LineResult", "count_of", "name_of", "read_json", "read_lines",
+    "BatchCall", "BatchCalls", "BatchCounts", "BatchLimits", "BatchLine", "BatchListing", "BatchState", "BatchStatus",
+    "BatchWire", "LineResult", "count_of", "name_of", "read_json", "read_lines",
 ]  # fmt: skip
 
 T = TypeVar("T")
+BatchState: TypeAlias = Literal["running", "ended", "failed"]
 
 
 class BatchLimits(NamedTuple):
@@ -73,7 +74,7 @@ class BatchCounts(NamedTuple):
 class BatchStatus(NamedTuple):
     """The state of a batch: "running"; "ended", with results; "failed": the provider refused it, ``detail`` has the reason."""
 
-    state: Literal["running", "ended", "failed"]
+    state: BatchState
     counts: BatchCounts
     reply: JsonObject
     detail: str = ""
