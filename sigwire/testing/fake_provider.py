@@ -59,7 +59,7 @@ PLACES: Mapping[str, FakeWire] = {
 """The wires, and their variants on compatible hosts and clouds."""
 
 _ROUTED = (*PLACES.values(), *EMBEDDING_WIRES)
-_BATCH_APIS = (AnthropicBatches(), GeminiBatches(), OpenAIBatches())
+_BATCH_APIS = (AnthropicBatches(), OpenAIBatches(), GeminiBatches())
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
 
@@ -202,7 +202,7 @@ class FakeProvider:
 
     def _answer(self, exchange: ReceivedRequest) -> ServerReply:
         exchange = replace(exchange, path=exchange.path.removeprefix(f"/{self._run}"))
-        if (api := self._batches.endpoints(exchange.path)) is not None:
+        if (api := self._batches.endpoints(exchange)) is not None:
             try:
                 self._authenticate(api.wire, exchange)
                 return self._batches.reply(api, exchange, self._answer)

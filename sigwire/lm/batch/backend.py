@@ -44,7 +44,7 @@ __all__ = ["BatchBackend"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _LineRequest(HttpRequest):
-    """An ordinary request, with its form as a line, and as it would be sent alone. ``timeout`` is the time until the deadline of the call."""
+    """An ordinary request, with its line, and as it is sent alone. ``timeout`` is the time until the deadline of the call."""
 
     line: tuple[AskedLine, HttpRequest] = field(kw_only=True)
 

@@ -22,6 +22,7 @@ class AnthropicBatches(BatchEndpoints):
     """Message Batches."""
 
     wire = Anthropic()
+    key_header = "x-api-key"
     routes = (
         ("POST", _PATH, "create"),
         ("GET", _PATH, "listed"),

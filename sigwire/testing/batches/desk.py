@@ -80,6 +80,7 @@ class BatchEndpoints(ABC):
     """The endpoints of one provider. ``routes``: method, pattern of the path, name of the method that answers."""
 
     wire: ClassVar[FakeWire]
+    key_header: ClassVar[str]
     routes: ClassVar[Sequence[tuple[str, str, str]]]
 
     def reply(self, desk: BatchDesk, exchange: ReceivedRequest) -> ServerReply:
@@ -126,9 +127,10 @@ class BatchDesk:
         self._lock = threading.RLock()
         self._answer: Callable[[ReceivedRequest], ServerReply] | None = None
 
-    def endpoints(self, path: str) -> BatchEndpoints | None:
-        """Return the endpoints that serve a path."""
-        return next((each for each in self._endpoints if each.serves(path)), None)
+    def endpoints(self, exchange: ReceivedRequest) -> BatchEndpoints | None:
+        """Return the endpoints of a request. Two providers share a path: the header of the key decides."""
+        serving = [each for each in self._endpoints if each.serves(exchange.path)]
+        return next((each for each in serving if each.key_header in exchange.headers), next(iter(serving), None))
 
     def reply(
         self, endpoints: BatchEndpoints, exchange: ReceivedRequest, answer: Callable[[ReceivedRequest], ServerReply]

@@ -14,7 +14,7 @@ from sigwire.testing.wires.gemini import Gemini
 
 __all__ = ["GeminiBatches"]
 
-_VERSION = r"/v1(?:alpha|beta)"
+_VERSION = r"/v1(?:alpha|beta)?"
 _ID = rf"{_VERSION}/(batches/[^/:]+)"
 
 
@@ -22,6 +22,7 @@ class GeminiBatches(BatchEndpoints):
     """Batches with their requests inside."""
 
     wire = Gemini()
+    key_header = "x-goog-api-key"
     routes = (
         ("POST", rf"({_VERSION}/models/[^/:]+):batchGenerateContent", "create"),
         ("GET", f"{_VERSION}/batches", "listed"),
@@ -38,7 +39,7 @@ class GeminiBatches(BatchEndpoints):
             FakeLine((each.get("metadata") or {}).get("key", str(number)), path, _without_model(each["request"]))
             for number, each in enumerate(requests)
         ]
-        facts = {"mark": _either(batch, "displayName"), "model": model.partition("/v1beta/")[2]}
+        facts = {"mark": _either(batch, "displayName"), "model": "models/" + model.rpartition("/")[2]}
         return self.created(desk, desk.create(lines, exchange, "batches/", **facts))
 
     def shown(self, desk: BatchDesk, batch: FakeBatch) -> JsonObject:

@@ -21,6 +21,7 @@ class OpenAIBatches(BatchEndpoints):
     """Files and batches."""
 
     wire = OpenAIChat()
+    key_header = "authorization"
     routes = (
         ("POST", "/v1/files", "upload"),
         ("GET", "/v1/files/([^/]+)/content", "content"),

@@ -8,8 +8,8 @@ import threading
 class JumpingClock:
     """Seconds since 1970 that pass only while the queue of a BatchLM waits."""
 
-    def __init__(self, grace: float = 0.02) -> None:
-        self.time, self.grace = 1_800_000_000.0, grace
+    def __init__(self, grace: float = 0.005) -> None:
+        self.time, self.grace = 1_900_000_000.0, grace
 
     def now(self) -> float:
         return self.time

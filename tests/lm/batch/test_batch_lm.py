@@ -8,7 +8,7 @@ import pickle
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from sigwire.core.events import Finished
 from sigwire.core.example import Example
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall
-from sigwire.effects.steps import arun, run
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, LMInvalidRequestError, LMServerError, LMTimeoutError
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.lm.batch.driver import BatchInDoubt
@@ -50,6 +50,22 @@ def batches_of(provider: FakeProvider) -> Counter[str]:
     return Counter(each.headers.get("x-fake-batch", "") for each in provider.requests)
 
 
+WAVES: dict[str, Any] = {"quiet": 1e9, "max_wait": 1e9}  # a batch is sent only when all programs wait
+
+
+def ask_all(lm: BatchLM, inputs: Sequence[Mapping[str, object]]) -> list[Any]:
+    """Return the answers, or errors, of programs that run at once."""
+    program = Predict("question -> answer", lm=lm)
+
+    def ask(values: Mapping[str, object]) -> Steps[Any]:
+        try:
+            return (yield from program.call_steps(**values)).answer
+        except Exception as error:
+            return error
+
+    return run(in_waves(lm.queue, [ask(values) for values in inputs], len(inputs)))
+
+
 def questions(count: int) -> list[dict[str, object]]:
     return [{"question": f"question {number}"} for number in range(count)]
 
@@ -57,17 +73,25 @@ def questions(count: int) -> list[dict[str, object]]:
 @pytest.mark.parametrize("wire", MODELS)
 def test_batch_lm_answers_all_programs_with_one_batch(wire: str, make: Make) -> None:
     with FakeProvider(echo) as provider:
-        program = Predict("question -> answer", lm=make(provider, wire))
-        results = program.batch(questions(5))
-        assert [result.answer for result in results] == [f"answer {number}" for number in range(5)]
+        lm = make(provider, wire, **WAVES)
+        assert ask_all(lm, questions(5)) == [f"answer {number}" for number in range(5)]
         assert list(batches_of(provider).values()) == [5]
+
+
+def test_batch_of_a_module_runs_through_batches(make: Make) -> None:
+    with FakeProvider(echo) as provider:
+        program = Predict("question -> answer", lm=make(provider))
+        assert [result.answer for result in program.batch(questions(5))] == [f"answer {number}" for number in range(5)]
+        assert "" not in batches_of(provider)
 
 
 @pytest.mark.parametrize("wire", MODELS)
 async def test_batch_lm_answers_awaited_programs_with_one_batch(wire: str, make: Make) -> None:
     with FakeProvider(echo) as provider:
-        program = Predict("question -> answer", lm=make(provider, wire))
-        results = await asyncio.gather(*(program.acall(**each) for each in questions(20)))
+        lm = make(provider, wire, **WAVES)
+        program = Predict("question -> answer", lm=lm)
+        with lm.queue.programs(20):
+            results = await asyncio.gather(*(program.acall(**each) for each in questions(20)))
         assert [result.answer for result in results] == [f"answer {number}" for number in range(20)]
         assert list(batches_of(provider).values()) == [20]
 
@@ -110,7 +134,7 @@ def four_turns(request: Request) -> Any:
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_agents_of_four_turns_take_four_batches(mode: str, make: Make) -> None:
     with FakeProvider(four_turns) as provider:
-        lm = make(provider, max_wait=1e9, quiet=1e9)  # only the end of all programs' work sends a batch
+        lm = make(provider, **WAVES)
         program = agent(lm)
         steps = in_waves(lm.queue, [program.call_steps(question=f"question {number}") for number in range(6)], 6)
         results = run(steps) if mode == "sync" else asyncio.run(arun(steps))
@@ -120,18 +144,19 @@ def test_agents_of_four_turns_take_four_batches(mode: str, make: Make) -> None:
 
 def test_full_batch_is_sent_at_once(make: Make) -> None:
     with FakeProvider(echo) as provider:
-        lm = make(provider, size=3, quiet=1e9, max_wait=1e9)
-        Predict("question -> answer", lm=lm).batch(questions(9), num_threads=9)
+        lm = make(provider, size=3, **WAVES)
+        with lm.queue.programs(10):
+            Predict("question -> answer", lm=lm).batch(questions(9), num_threads=9)
         assert list(batches_of(provider).values()) == [3, 3, 3]
 
 
 def test_equal_requests_are_one_line_and_samples_are_several(make: Make) -> None:
     with FakeProvider(echo) as provider:
-        program = Predict("question -> answer", lm=make(provider))
-        program.batch([{"question": "question 1"}] * 4, num_threads=4)
+        lm = make(provider)
+        ask_all(lm, [{"question": "question 1"}] * 4)
         assert len(provider.requests) == 1
         for sample in (1, 2, 2):
-            program(question="question 1", config={"rollout_id": sample})
+            Predict("question -> answer", lm=lm)(question="question 1", config={"rollout_id": sample})
         assert len(provider.requests) == 3
 
 
@@ -150,11 +175,10 @@ def test_refused_line_is_an_error_of_its_program_alone(wire: str, make: Make) ->
         return Fault("bad_request", "too odd") if "question 1" in request.messages[-1].text else echo(request)
 
     with FakeProvider(some_are_refused) as provider:
-        program = Predict("question -> answer", lm=make(provider, wire))
-        results = program.batch(questions(3), return_exceptions=True)
-        assert [results[0].answer, results[2].answer] == ["answer 0", "answer 2"]
-        assert isinstance(results[1], LMInvalidRequestError)
-        assert "too odd" in str(results[1])
+        first, error, third = ask_all(make(provider, wire, **WAVES), questions(3))
+        assert [first, third] == ["answer 0", "answer 2"]
+        assert isinstance(error, LMInvalidRequestError)
+        assert "too odd" in str(error)
 
 
 @pytest.mark.parametrize("wire", MODELS)
@@ -169,8 +193,7 @@ def test_failed_line_is_retried_in_the_next_batch(wire: str, make: Make) -> None
         return echo(request)
 
     with FakeProvider(fails_once) as provider:
-        program = Predict("question -> answer", lm=make(provider, wire))
-        assert [result.answer for result in program.batch(questions(3))] == ["answer 0", "answer 1", "answer 2"]
+        assert ask_all(make(provider, wire, **WAVES), questions(3)) == ["answer 0", "answer 1", "answer 2"]
         assert list(batches_of(provider).values()) == [3, 1]
 
 
@@ -178,9 +201,8 @@ def test_failed_line_is_retried_in_the_next_batch(wire: str, make: Make) -> None
 @pytest.mark.parametrize("rest", ["batch", "now"])
 def test_expired_lines_run_in_the_next_batch_or_alone(wire: str, rest: str, make: Make) -> None:
     with FakeProvider(echo, batches=BatchPlan(expire=2)) as provider:
-        lm = make(provider, wire, rest=rest)
-        results = Predict("question -> answer", lm=lm).batch(questions(5))
-        assert [result.answer for result in results] == [f"answer {number}" for number in range(5)]
+        answers = ask_all(make(provider, wire, rest=rest, **WAVES), questions(5))
+        assert answers == [f"answer {number}" for number in range(5)]
         assert list(batches_of(provider).values()) == [3, 2]
         assert ("" in batches_of(provider)) == (rest == "now")
 
@@ -188,9 +210,8 @@ def test_expired_lines_run_in_the_next_batch_or_alone(wire: str, rest: str, make
 @pytest.mark.parametrize("wire", MODELS)
 def test_batch_that_is_too_large_is_halved(wire: str, make: Make) -> None:
     with FakeProvider(echo, batches=BatchPlan(most=3)) as provider:
-        Predict("question -> answer", lm=make(provider, wire)).batch(questions(8), num_threads=8)
-        assert sum(batches_of(provider).values()) == 8
-        assert max(batches_of(provider).values()) <= 3
+        ask_all(make(provider, wire, **WAVES), questions(8))
+        assert list(batches_of(provider).values()) == [2, 2, 2, 2]
 
 
 def test_wrong_key_is_an_error_of_every_program(make: Make) -> None:
@@ -215,8 +236,7 @@ def test_batch_whose_creation_lost_its_reply_is_found_and_not_sent_again(
     wire: str, make: Make, clock: JumpingClock
 ) -> None:
     with FakeProvider(echo, batches=BatchPlan(lose=1, clock=clock.now)) as provider:
-        results = Predict("question -> answer", lm=make(provider, wire)).batch(questions(4))
-        assert [result.answer for result in results] == [f"answer {number}" for number in range(4)]
+        assert ask_all(make(provider, wire, **WAVES), questions(4)) == [f"answer {number}" for number in range(4)]
         assert list(batches_of(provider).values()) == [4]
 
 
@@ -325,8 +345,9 @@ def test_evaluate_runs_in_waves(make: Make) -> None:
         return bool(example.answer == prediction.answer)
 
     with FakeProvider(echo) as provider:
-        program = Predict("question -> answer", lm=make(provider))
-        result = Evaluate(devset=devset, metric=exact, progress=False)(program)
+        lm = make(provider, **WAVES)
+        with lm.queue.programs(9):
+            result = Evaluate(devset=devset, metric=exact, progress=False)(Predict("question -> answer", lm=lm))
         assert round(result.score) == 33
         assert list(batches_of(provider).values()) == [9]
 

@@ -27,7 +27,7 @@ from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of,
 __all__ = ["LIMITS", "cancel", "create", "listed", "results", "status"]
 
 LIMITS = BatchLimits(lines=50_000, bytes=19_000_000, price=0.5, date="2026-11-22")
-_BASE = "/v1beta"  # the stable version has no batches
+_BASE = "/v1beta"  # the version that the documentation of batches names
 _STATES: Mapping[str, BatchState] = {
     "FAILED": "failed",
     **dict.fromkeys(("SUCCEEDED", "CANCELLED", "EXPIRED"), "ended"),
