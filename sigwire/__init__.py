@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, RunIsLive, ToolInterrupted
     from sigwire.journal.journal import Journal
     from sigwire.lm.base import BaseLM, LanguageModel
+    from sigwire.lm.batch.driver import BatchInDoubt
+    from sigwire.lm.batch.model import BatchLM
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
     from sigwire.lm.policy.cache.cache import cache, configure_cache
@@ -116,19 +118,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun", "AgentStopped",
-    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchRun", "BestOfN", "BetterTogether",
-    "BootstrapFewShot", "BootstrapFewShotWithOptuna", "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget",
-    "BudgetSpent", "CallReport", "CallerError", "Capabilities", "ChainOfThought", "ChatAdapter", "ChatSession",
-    "Choice", "Code", "Comparison", "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings", "EmbeddingsWithScores",
-    "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
-    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd",
-    "FieldPartial", "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField",
-    "JSONAdapter", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
-    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
-    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
-    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "McpServerError",
-    "Message", "MetricError", "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted",
+    "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchInDoubt", "BatchLM", "BatchRun",
+    "BestOfN", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
+    "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
+    "Capabilities", "ChainOfThought", "ChatAdapter", "ChatSession", "Choice", "Code", "Comparison",
+    "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered", "ContextWindowExceededError",
+    "DataSplit", "DemoWarning", "Embedder", "Embeddings", "EmbeddingsWithScores", "EmptyResponse", "Ensemble",
+    "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress", "EvaluationResult",
+    "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd", "FieldPartial",
+    "File", "Finished", "History", "HotPotF1", "Image", "InferRules", "InputError", "InputField", "JSONAdapter",
+    "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
+    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot",
+    "LanguageModel", "Limit", "LimitState", "MIPROv2", "MalformedToolCall", "McpServerError", "Message",
+    "MetricError", "ModelCall", "ModelError", "Module", "MultiChainComparison", "OptimizationInterrupted",
     "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict",
     "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent", "ReAct", "ReActStep", "Reasoned",
     "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat",
@@ -188,6 +191,8 @@ _NAMES_BY_MODULE = {
     "sigwire.journal.errors": "ApprovalNeeded JournalDivergence PendingCall RunIsLive ToolInterrupted",
     "sigwire.journal.journal": "Journal",
     "sigwire.lm.base": "BaseLM LanguageModel",
+    "sigwire.lm.batch.driver": "BatchInDoubt",
+    "sigwire.lm.batch.model": "BatchLM",
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
     "sigwire.lm.policy.cache.cache": "cache configure_cache",

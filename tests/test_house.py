@@ -163,6 +163,7 @@ NO_OPTIONS = {
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {
+    "BatchLM": ("openai/gpt-4.1", "x.batch"),
     "LM": ("openai/gpt-4.1",), "Predict": ("q -> a",), "ChainOfThought": ("q -> a",), "ReAct": ("q -> a",), "Tool": (len,),
     "Embedder": ("offline/lexical",), "MultiChainComparison": ("q -> a",),
 }  # fmt: skip
@@ -331,6 +332,8 @@ LATER = (
     "data/",
     "evaluate/",
     "journal/",
+    "lm/batch/",
+    "lm/codecs/batches/",
     "lm/codecs/embeddings/",
     "lm/offline/vectors.py",
     "lm/policy/",
@@ -352,6 +355,7 @@ LATER = (
     "retrieval/",
     "show/",
     "signatures/cards/",
+    "testing/batches/",
     "testing/embeddings/",
     "testing/gallery/",
 )

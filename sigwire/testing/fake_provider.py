@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_hex
-from types import TracebackType
 from typing import Any, Self
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
@@ -60,6 +59,7 @@ PLACES: Mapping[str, FakeWire] = {
 
 _ROUTED = (*PLACES.values(), *EMBEDDING_WIRES)
 _BATCH_APIS = (AnthropicBatches(), OpenAIBatches(), GeminiBatches())
+_CANNOT_WRITE = "The scripted answer cannot be written: {}: "
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
 
@@ -185,17 +185,13 @@ class FakeProvider:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self.start()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         await to_thread(self.close)
 
     # --- answering -------------------------------------------------------------------------------
@@ -209,10 +205,8 @@ class FakeProvider:
             except Rejected as rejected:
                 return _error_reply(api.wire, rejected.fault, self._ids("req_"))
         wire = next((wire for wire in _ROUTED if wire.route.fullmatch(exchange.path)), None)
-        if wire is None or exchange.method != "POST":
-            handled = _Handled(_unknown_path(exchange))
-        else:
-            handled = self._handle(wire, exchange)
+        asked = wire if exchange.method == "POST" else None
+        handled = _Handled(_unknown_path(exchange)) if asked is None else self._handle(asked, exchange)
         if self._requests.maxlen != 0:
             record = _record(wire, exchange, handled)
             with self._lock:
@@ -252,10 +246,8 @@ class FakeProvider:
         try:
             return self._reply_to(wire, parsed, reply, how, request_id, breaks)
         except Exception as error:  # values of the user's script: a server answers and keeps running
-            explained = isinstance(error, ConfigurationError)
-            text = (
-                str(error) if explained else f"The scripted answer cannot be written: {type(error).__name__}: {error}"
-            )
+            why = "" if isinstance(error, ConfigurationError) else _CANNOT_WRITE.format(type(error).__name__)
+            text = f"{why}{error}"
             return _Handled(_error_reply(wire, Fault("server", text), request_id), parsed)
 
     def _reply_to(
@@ -316,12 +308,8 @@ class FakeProvider:
 
 
 def _unknown_path(exchange: ReceivedRequest) -> ServerReply:
-    error: JsonObject = {
-        "message": f"The fake provider does not serve {exchange.method} {exchange.path}.",
-        "type": "invalid_request_error",
-        "param": None,
-        "code": None,
-    }
+    text = f"The fake provider does not serve {exchange.method} {exchange.path}."
+    error: JsonObject = {"message": text, "type": "invalid_request_error", "param": None, "code": None}
     return ServerReply(404, dumps({"error": error}).encode())
 
 

@@ -64,7 +64,7 @@ class BatchBackend(HttpBackend):
     ) -> None:
         if provider.backend or provider.prefix not in WIRES:
             raise ConfigurationError(
-                f"{model} has no batch API that sigwire speaks (making a BatchLM). Use one of {', '.join(sorted(WIRES))}."
+                f"{model} has no batch API among those of sigwire (making a BatchLM). Use one of {', '.join(sorted(WIRES))}."
             )
         super().__init__(provider, name, connection, capabilities, model)
         module = import_module(f"sigwire.lm.codecs.batches.{WIRES[provider.prefix]}")
@@ -141,7 +141,7 @@ class _ParkingTransport:
         except CancelledError:
             raise StreamCancelled from None
         except TimeoutError:
-            raise _too_late(future) from None
+            raise _past_deadline(future) from None
         except BaseException:  # an interrupt
             future.cancel()
             raise
@@ -153,7 +153,7 @@ class _ParkingTransport:
         try:
             reply = await asyncio.wait_for(asyncio.wrap_future(future), request.timeout)
         except TimeoutError:
-            raise _too_late(future) from None
+            raise _past_deadline(future) from None
         return reply if reply is not None else self._kept(asked, await self._inner.asend(alone))
 
     def _kept(self, asked: AskedLine, reply: HttpReply) -> HttpReply:
@@ -178,7 +178,7 @@ def _line_of(request: HttpRequest) -> tuple[AskedLine, HttpRequest]:
     return request.line
 
 
-def _too_late(future: LineFuture) -> LMTimeoutError:
+def _past_deadline(future: LineFuture) -> LMTimeoutError:
     future.cancel()
     error = LMTimeoutError("The deadline of the call has passed (waiting for a batch). Raise that of deadline().")
     error.retryable = False

@@ -11,6 +11,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
+from sigwire.keywords import ChecksKeywords
 from sigwire.lm.batch.backend import BatchBackend
 from sigwire.lm.batch.options import BATCH_CLOCK, BatchClock, BatchOptions
 from sigwire.lm.batch.queue import BatchQueue
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchLM", "WaveWidth"]
 
 
-class BatchLM(LM):
+class BatchLM(ChecksKeywords, LM):
     """An ``LM`` whose requests travel in batches of the provider: half the price, answers within a day.
 
     ``lm``: the model, an ``LM`` or its name; its options, key and base URL are kept, its limiter and timeout are not. The
@@ -59,8 +60,8 @@ class BatchLM(LM):
     def __init__(
         self,
         lm: LM | str,
-        *,
         store: str | Path,
+        *,
         size: int = 10_000,
         quiet: float = 2.0,
         max_wait: float = 60.0,

@@ -29,6 +29,7 @@ class BatchQueue:
         self._asked: deque[tuple[AskedLine, LineFuture]] = deque()
         self._kept: deque[tuple[str, HttpReply]] = deque()
         self._thread: threading.Thread | None = None
+        self._last: threading.Thread | None = None
         self._programs = 0
 
     def __deepcopy__(self, memo: object) -> BatchQueue:
@@ -67,12 +68,15 @@ class BatchQueue:
 
     def _wake(self) -> None:
         if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._serve, name="sigwire-batch", daemon=True)
+            self._thread = threading.Thread(target=self._serve, args=(self._last,), name="sigwire-batch", daemon=True)
+            self._last = self._thread
             self._thread.start()
         self._condition.notify()
 
-    def _serve(self) -> None:
+    def _serve(self, before: threading.Thread | None) -> None:
         driver: BatchDriver | None = None
+        if before is not None:
+            before.join()  # it may be about to close the store
         try:
             with closing(BatchStore(self.options.store)) as store:
                 driver = BatchDriver(store, self.options, self.options.clock.now())

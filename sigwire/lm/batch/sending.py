@@ -25,7 +25,7 @@ LineFuture: TypeAlias = "Future[HttpReply | None]"
 
 
 class BatchGroup(NamedTuple):
-    """What the lines of one batch have in common. ``base``: the base URL, without secrets."""
+    """The common part of the lines of one batch. ``base``: the base URL, without secrets."""
 
     provider: str
     base: str

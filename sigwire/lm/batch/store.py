@@ -27,6 +27,7 @@ CREATE TABLE lines (id TEXT PRIMARY KEY, batch INTEGER NOT NULL, status INTEGER,
 CREATE INDEX lines_of_batch ON lines (batch) WHERE status IS NULL;
 PRAGMA user_version = 1;
 """
+_BUSY_SECONDS = 2.0  # a BatchLM of this process may be about to close the file
 _COLUMNS = "number, provider, base, mark, name, created, lines, state"
 
 
@@ -58,7 +59,7 @@ class BatchStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        self._connection = sqlite3.connect(path, timeout=0.2, isolation_level=None)
+        self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             self._prepare()
         except sqlite3.Error as error:

@@ -31,8 +31,8 @@ def in_waves(queue: BatchQueue, programs: Sequence[Steps[T]], limit: int) -> Ste
 class _ProgramCount:
     """Keeps the queue's number of running programs, from before the first one runs: else it would be alone in a batch."""
 
-    def __init__(self, queue: BatchQueue, left: int, limit: int) -> None:
-        self._queue, self._left, self._limit, self._counted = queue, left, limit, 0
+    def __init__(self, queue: BatchQueue, unfinished: int, limit: int) -> None:
+        self._queue, self._unfinished, self._limit, self._counted = queue, unfinished, limit, 0
         self._lock = Lock()
         self._count()
 
@@ -41,15 +41,15 @@ class _ProgramCount:
             return (yield from program)
         finally:
             with self._lock:
-                self._left -= 1
+                self._unfinished -= 1
                 self._count()
 
     def end(self) -> None:
         with self._lock:
-            self._left = 0
+            self._unfinished = 0
             self._count()
 
     def _count(self) -> None:
-        running = max(min(self._left, self._limit), 0)
+        running = max(min(self._unfinished, self._limit), 0)
         self._queue.count_programs(running - self._counted)
         self._counted = running

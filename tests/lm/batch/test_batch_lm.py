@@ -284,7 +284,8 @@ def test_store_holds_no_request_and_no_key(make: Make, tmp_path: Path) -> None:
     connection.close()
 
 
-def test_store_that_is_in_use_is_refused(make: Make, tmp_path: Path) -> None:
+def test_store_that_is_in_use_is_refused(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sigwire.lm.batch.store._BUSY_SECONDS", 0.01)
     path = tmp_path / "x.batch"
     with FakeProvider(echo) as provider:
         connection = sqlite3.connect(path, isolation_level=None)
@@ -324,7 +325,7 @@ def test_deadline_of_the_context_ends_the_wait(make: Make, clock: JumpingClock) 
         make(provider)("Hi")
 
 
-async def test_cancelled_program_leaves_the_others_alone(make: Make) -> None:
+async def test_cancelled_program_does_not_end_the_others(make: Make) -> None:
     with FakeProvider(echo) as provider:
         program = Predict("question -> answer", lm=make(provider))
         tasks = [asyncio.ensure_future(program.acall(**each)) for each in questions(3)]

@@ -83,8 +83,7 @@ def test_openai_package_uploads_creates_polls_and_reads_a_batch() -> None:
         done = [json.loads(line) for line in client.files.content(batch.output_file_id).iter_lines()]
         assert done[0]["response"]["body"]["choices"][0]["message"]["content"] == "heard a"
         failed = {
-            each["custom_id"]: each
-            for each in map(json.loads, client.files.content(batch.error_file_id).iter_lines())
+            each["custom_id"]: each for each in map(json.loads, client.files.content(batch.error_file_id).iter_lines())
         }
         assert failed["b"]["response"]["status_code"] == 400
         assert failed["c"]["error"]["code"] == "batch_expired"
