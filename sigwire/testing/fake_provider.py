@@ -314,10 +314,8 @@ def _unknown_path(exchange: ReceivedRequest) -> ServerReply:
 
 
 def _error_reply(wire: FakeWire, fault: Fault, request_id: str) -> ServerReply:
-    status, _, _ = wire.status(fault)
-    return ServerReply(
-        status, dumps(wire.refuse(wire.with_message(fault), request_id)).encode(), wire.headers(fault, request_id)
-    )
+    body = dumps(wire.refuse(wire.with_message(fault), request_id)).encode()
+    return ServerReply(wire.status(fault)[0], body, wire.headers(fault, request_id))
 
 
 def _with_headers(reply: ServerReply, headers: Mapping[str, str]) -> ServerReply:

@@ -230,14 +230,14 @@ class BatchDriver:
             batch.asked = None
 
     def _candidates(self, row: StoredBatch, listed: Sequence[BatchListing]) -> list[str]:
-        if any(each.mark is not None for each in listed):
-            return [each.name for each in listed if each.mark == row.mark]
-        known = {each.name for each in self._store.batches()}
-        return [
-            each.name
-            for each in listed
-            if each.name not in known and each.total == row.lines and (each.created or 0) >= row.created - _SKEW_SECONDS
-        ]
+        """Return the listed batches that a batch in doubt could be: by its mark, or by time and size."""
+        marks = {each.mark: each.name for each in listed if each.mark is not None}
+        return self._similar(row, listed) if not marks else [marks[row.mark]] if row.mark in marks else []
+
+    def _similar(self, row: StoredBatch, listed: Sequence[BatchListing]) -> list[str]:
+        known, earliest = {each.name for each in self._store.batches()}, row.created - _SKEW_SECONDS
+        new = [each for each in listed if each.total == row.lines and (each.created or 0.0) >= earliest]
+        return [each.name for each in new if each.name not in known]
 
     def _poll(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
         name = batch.row.name or ""
