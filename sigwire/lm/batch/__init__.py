@@ -7,5 +7,6 @@ driver     the decisions of that thread: when a batch is sent, what a status mea
 sending    the calls of one batch, and whether their failure leaves it in doubt
 store      the file of lines and batches: what was sent survives the process
 options    the options of ``BatchLM``, and its clock
+executor   ``BatchExecutor``: the rows of ``map_rows`` in this process
 waves      many programs at once on one event loop, with a count of those that wait
 """

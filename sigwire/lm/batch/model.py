@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
+from weakref import WeakValueDictionary
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.keywords import ChecksKeywords
+from sigwire.lm.base import BaseLM
 from sigwire.lm.batch.backend import BatchBackend
 from sigwire.lm.batch.options import BATCH_CLOCK, BatchClock, BatchOptions
 from sigwire.lm.batch.queue import BatchQueue
@@ -117,6 +120,24 @@ class BatchLM(ChecksKeywords, LM):
     def dump_state(self) -> JsonObject:
         """Return the state of the plain model, as JSON."""
         return {**super().dump_state(), "class": f"{LM.__module__}.{LM.__qualname__}"}
+
+    def shared_state(self) -> JsonObject:
+        """Return a state from which ``load_state`` returns this model, in this process."""
+        _shared[id(self)] = self
+        return {"class": f"{BatchLM.__module__}.{BatchLM.__qualname__}", "model": self.model, "shared": id(self)}
+
+    @classmethod
+    def load_state(cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
+        """Return the model of ``shared_state``. Raises ``StateError`` in another process."""
+        lm = _shared.get(cast(int, state.get("shared")))
+        if lm is None:
+            raise StateError(
+                "A BatchLM is used in the process that made it (loading its state). Save the plain LM, or use BatchExecutor."
+            )
+        return lm
+
+
+_shared: WeakValueDictionary[int, BatchLM] = WeakValueDictionary()
 
 
 class WaveWidth:

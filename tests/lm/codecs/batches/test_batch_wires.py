@@ -140,10 +140,10 @@ def test_results_of_anthropic_have_the_status_of_their_error() -> None:
 
 
 def test_results_of_openai_are_those_of_both_files() -> None:
-    done = {"custom_id": "a", "response": {"status_code": 200, "body": {"id": "c"}}, "error": None}
-    failed = {"custom_id": "b", "response": {"status_code": 429, "body": {"error": {}}}, "error": None}
-    expired = {"custom_id": "c", "response": None, "error": {"code": "batch_expired"}}
-    other = {"custom_id": "d", "response": None, "error": {"code": "server"}}
+    done: dict[str, Any] = {"custom_id": "a", "response": {"status_code": 200, "body": {"id": "c"}}, "error": None}
+    failed: dict[str, Any] = {"custom_id": "b", "response": {"status_code": 429, "body": {"error": {}}}, "error": None}
+    expired: dict[str, Any] = {"custom_id": "c", "response": None, "error": {"code": "batch_expired"}}
+    other: dict[str, Any] = {"custom_id": "d", "response": None, "error": {"code": "server"}}
     status = status_of("openai", {"status": "completed", "output_file_id": "o", "error_file_id": "e"})
     errors = "\n".join(map(json.dumps, (failed, expired, other))).encode()
     calls, found = play(wire_of("openai").results("b", status), done, errors)
@@ -152,15 +152,14 @@ def test_results_of_openai_are_those_of_both_files() -> None:
 
 
 def test_results_of_gemini_are_in_its_state() -> None:
-    lines = [
+    lines: list[dict[str, Any]] = [
         {"metadata": {"key": "a"}, "response": {"candidates": []}},
         {"metadata": {"key": "b"}, "error": {"code": 3, "message": "odd"}},
         {"metadata": {"key": "c"}, "error": {"code": 429}},
     ]
-    for reply in (
-        {"metadata": {"output": {"inlinedResponses": {"inlinedResponses": lines}}}},
-        {"response": {"inlinedResponses": {"inlinedResponses": lines}}},
-    ):
+    inlined: dict[str, Any] = {"inlinedResponses": {"inlinedResponses": lines}}
+    replies: tuple[object, ...] = ({"metadata": {"output": inlined}}, {"response": inlined})
+    for reply in replies:
         _, found = play(wire_of("gemini").results("b", status_of("gemini", reply)))
         assert [(each.id, each.status) for each in found] == [("a", 200), ("b", 400), ("c", 429)]
 
