@@ -59,6 +59,7 @@ class BatchLM(ChecksKeywords, LM):
     """
 
     _queue: BatchQueue
+    _backend: BatchBackend
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class BatchLM(ChecksKeywords, LM):
 
     def _answer_sample(self, call: Call, sample: object) -> Steps[Response]:
         call.layers = self._layers()
-        return cast(BatchBackend, self._backend).for_sample(sample).answer(call)
+        return self._backend.for_sample(sample).answer(call)
 
     # --- copies and state
 
