@@ -27,6 +27,7 @@ CREATE TABLE lines (id TEXT PRIMARY KEY, batch INTEGER NOT NULL, status INTEGER,
 CREATE INDEX lines_of_batch ON lines (batch) WHERE status IS NULL;
 PRAGMA user_version = 1;
 """
+_SETTINGS = ("locking_mode = EXCLUSIVE", "synchronous = FULL")
 _BUSY_SECONDS = 2.0  # a BatchLM of this process may be about to close the file
 _COLUMNS = "number, provider, base, mark, name, created, lines, state"
 
@@ -70,7 +71,7 @@ class BatchStore:
             ) from error
 
     def _prepare(self) -> None:
-        for setting in ("locking_mode = EXCLUSIVE", "synchronous = FULL"):
+        for setting in _SETTINGS:
             self._connection.execute(f"PRAGMA {setting}")
         self._connection.execute("BEGIN IMMEDIATE")  # takes the lock, which stays
         if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
