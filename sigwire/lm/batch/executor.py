@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 from typing import ParamSpec, TypeVar, cast
 
+from sigwire.errors import ConfigurationError
 from sigwire.lm.batch.model import BatchLM
+from sigwire.lm.client import LM
 
 __all__ = ["BatchExecutor"]
 
@@ -32,6 +35,18 @@ class BatchExecutor(Executor):
     def __init__(self, lm: BatchLM) -> None:
         self._lm = lm
         self._threads: list[Thread] = []
+
+    @classmethod
+    def beside(cls, out: Path, lm: object) -> BatchExecutor:
+        """Return the executor for the model of a job: a ``BatchLM``, or an ``LM`` or its name with the store ``<out>.batch``."""
+        if isinstance(lm, BatchLM):
+            return cls(lm)
+        if isinstance(lm, LM) or (isinstance(lm, str) and "/" in lm):
+            return cls(BatchLM(lm, f"{out}.batch"))
+        raise ConfigurationError(
+            f"Provider batches need a job with lm=LM(...), not {lm!r:.80} (starting map_rows). Write Job(..., "
+            "lm='provider/model')."
+        )
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function in a thread of its own. The text of a job, if there is one, gets the model."""
