@@ -38,7 +38,7 @@ class BatchExecutor(Executor):
 
     @classmethod
     def beside(cls, out: Path, lm: object) -> BatchExecutor:
-        """Return the executor for the model of a job: a ``BatchLM``, or an ``LM`` or its name with the store ``<out>.batch``."""
+        """Return the executor for the model of a job; the store of one that is no ``BatchLM`` is ``<out>.batch``."""
         if isinstance(lm, BatchLM):
             return cls(lm)
         if isinstance(lm, LM) or (isinstance(lm, str) and "/" in lm):
