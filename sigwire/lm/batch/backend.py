@@ -114,6 +114,13 @@ class BatchBackend(HttpBackend):
         key = canonical_bytes([self._provider.prefix, self._name, path, self._sample, calls.index(call)])
         return sha256(b"\0".join([key, body])).hexdigest()
 
+    def account(self) -> AskedLine:
+        """Return a line that is not sent: the access to the batches of the account."""
+        headers = self._route("none").target.profile.headers
+        base = redact_url(self._resolver.endpoint(headers).base)
+        group = BatchGroup(self._provider.prefix, base, "", self._name, tuple(sorted(headers.items())))
+        return AskedLine(BatchLine("", "", b""), group, self._batch_wire, self._send_call)
+
     def _send_call(self, headers: Mapping[str, str], call: BatchCall) -> HttpReply:
         endpoint = self._resolver.endpoint(headers)
         url, sent = f"{endpoint.base}{call.path}", {**endpoint.headers, "content-type": call.content_type}
@@ -157,7 +164,7 @@ class _ParkingTransport:
         return reply if reply is not None else self._kept(asked, await self._inner.asend(alone))
 
     def _kept(self, asked: AskedLine, reply: HttpReply) -> HttpReply:
-        self._queue.keep(asked.line.id, reply)
+        self._queue.call(lambda driver: driver.keep(asked.line.id, reply))
         return reply
 
     def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:

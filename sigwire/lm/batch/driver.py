@@ -101,6 +101,15 @@ class BatchDriver:
         if _is_final(reply.status):
             self._store.keep(id, reply.status, reply.body)
 
+    def poll_all(self, account: AskedLine, now: float, *, cancel: bool = False) -> list[StoredBatch]:
+        """Poll, or first cancel, the batches of an account that run; return all of the store. Raises as ``_update``."""
+        for batch in list(self._open.values()):
+            if (batch.row.provider, batch.row.base) == account.group[:2] and batch.row.name is not None:
+                if cancel:
+                    perform(account.wire.cancel(batch.row.name), account)
+                self._update(batch, account, now)
+        return self._store.batches()
+
     def fail_all(self, error: Exception) -> None:
         """Raise an error in all callers."""
         for line in self._lines.values():
@@ -240,10 +249,8 @@ class BatchDriver:
         return [each.name for each in new if each.name not in known]
 
     def _poll(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
-        name = batch.row.name or ""
         try:
-            status = perform(asked.wire.status(name), asked)
-            results = perform(asked.wire.results(name, status), asked) if status.state == "ended" else []
+            self._update(batch, asked, now)
         except BatchRefused as error:
             if error.reply.status >= 500 or error.reply.status in _MAY_PASS:
                 self._put_off(batch, now)
@@ -253,8 +260,13 @@ class BatchDriver:
                 line.deliver(error.reply)
         except LMError:
             self._put_off(batch, now)
-        else:
-            self._apply(batch, status, results, now)
+
+    def _update(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
+        """Ask for the state of a batch, and for its results if it ended. Raises ``BatchRefused`` and ``LMError``."""
+        name = batch.row.name or ""
+        status = perform(asked.wire.status(name), asked)
+        results = perform(asked.wire.results(name, status), asked) if status.state == "ended" else []
+        self._apply(batch, status, results, now)
 
     def _apply(self, batch: _OpenBatch, status: BatchStatus, results: Sequence[LineResult], now: float) -> None:
         if status.state == "running":

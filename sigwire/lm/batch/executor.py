@@ -37,7 +37,7 @@ class BatchExecutor(Executor):
         self._threads: list[Thread] = []
 
     @classmethod
-    def beside(cls, out: Path, lm: object) -> BatchExecutor:
+    def for_file(cls, out: Path, lm: object) -> BatchExecutor:
         """Return the executor for the model of a job; the store of one that is no ``BatchLM`` is ``<out>.batch``."""
         if isinstance(lm, BatchLM):
             return cls(lm)

@@ -12,12 +12,14 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, StateError
+from sigwire.errors import ConfigurationError, LMUnexpectedError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.base import BaseLM
 from sigwire.lm.batch.backend import BatchBackend
 from sigwire.lm.batch.options import BATCH_CLOCK, BatchClock, BatchOptions
 from sigwire.lm.batch.queue import BatchQueue
+from sigwire.lm.batch.sending import BatchRefused
+from sigwire.lm.batch.store import StoredBatch
 from sigwire.lm.client import LM
 from sigwire.lm.policy.cache.choice import choice_of, with_settings
 from sigwire.lm.policy.call import Call, Exchange, through
@@ -90,6 +92,21 @@ class BatchLM(ChecksKeywords, LM):
     def queue(self) -> BatchQueue:
         """The parked requests; copies of the model share it."""
         return self._queue
+
+    def batches(self, *, cancel: bool = False) -> list[StoredBatch]:
+        """Poll the batches of the store once, keep the results of those that ended, and return all, the oldest first.
+
+        For a look at a run from another script, when no program waits. ``cancel``: cancel those that run; lines that did not
+        run yet are sent again if a program asks. Raises ``LMError`` if the provider refuses or does not answer.
+        """
+        account, now = self._backend.account(), self._queue.options.clock.now
+        try:
+            return self._queue.call(lambda driver: driver.poll_all(account, now(), cancel=cancel)).result()
+        except BatchRefused as error:
+            raise LMUnexpectedError(
+                f"The provider refused to show or cancel a batch (polling {self._queue.options.store}): {error}.",
+                status=error.reply.status,
+            ) from error
 
     def _connect(self) -> None:
         super()._connect()

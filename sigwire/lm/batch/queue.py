@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
+from typing import TypeVar
 
 from sigwire.lm.batch.driver import BatchDriver
 from sigwire.lm.batch.options import BatchOptions
 from sigwire.lm.batch.sending import AskedLine, LineFuture
 from sigwire.lm.batch.store import BatchStore
-from sigwire.lm.http.messages import HttpReply
 
 __all__ = ["BatchQueue"]
+
+T = TypeVar("T")
 
 
 class BatchQueue:
@@ -27,7 +29,7 @@ class BatchQueue:
         self.options = options
         self._condition = threading.Condition()
         self._asked: deque[tuple[AskedLine, LineFuture]] = deque()
-        self._kept: deque[tuple[str, HttpReply]] = deque()
+        self._calls: deque[tuple[Callable[[BatchDriver], None], Callable[[Exception], None]]] = deque()
         self._thread: threading.Thread | None = None
         self._last: threading.Thread | None = None
         self._programs = 0
@@ -43,11 +45,20 @@ class BatchQueue:
             self._wake()
         return future
 
-    def keep(self, id: str, reply: HttpReply) -> None:
-        """Store the reply of a line that a caller has sent alone."""
+    def call(self, function: Callable[[BatchDriver], T]) -> Future[T]:
+        """Call a function of the driver in its thread."""
+        future: Future[T] = Future()
+
+        def work(driver: BatchDriver) -> None:
+            try:
+                future.set_result(function(driver))
+            except Exception as error:
+                future.set_exception(error)
+
         with self._condition:
-            self._kept.append((id, reply))
+            self._calls.append((work, future.set_exception))
             self._wake()
+        return future
 
     @contextmanager
     def programs(self, count: int) -> Generator[None]:
@@ -91,7 +102,7 @@ class BatchQueue:
         self._admit(driver, clock.now())
         driver.step(clock.now(), self._all_wait(driver))
         with self._condition:
-            if self._asked or self._kept:
+            if self._asked or self._calls:
                 return True
             if not driver.awaited:
                 self._thread = None
@@ -102,14 +113,13 @@ class BatchQueue:
             return True
 
     def _admit(self, driver: BatchDriver, now: float) -> None:
-        with self._condition:
-            asked, kept = list(self._asked), list(self._kept)
-            self._asked.clear()
-            self._kept.clear()
-        for line, future in asked:
+        while self._asked:
+            line, future = self._asked[0]
             driver.ask(line, future, now)
-        for id, reply in kept:
-            driver.keep(id, reply)
+            self._asked.popleft()
+        while self._calls:
+            self._calls[0][0](driver)
+            self._calls.popleft()
 
     def _all_wait(self, driver: BatchDriver) -> bool:
         return 0 < self._programs <= driver.awaited
@@ -118,9 +128,13 @@ class BatchQueue:
         with self._condition:
             self._thread = None
             futures = [future for _, future in self._asked]
+            fails = [fail for _, fail in self._calls]
             self._asked.clear()
+            self._calls.clear()
         if driver is not None:
             driver.fail_all(error)
         for future in futures:
-            if future.set_running_or_notify_cancel():
+            if not future.done():
                 future.set_exception(error)
+        for fail in fails:
+            fail(error)

@@ -295,6 +295,30 @@ def test_store_that_is_in_use_is_refused(make: Make, tmp_path: Path, monkeypatch
         connection.close()
 
 
+def test_batches_shows_and_collects_what_a_run_left_behind(make: Make, clock: JumpingClock) -> None:
+    with FakeProvider(echo, batches=BatchPlan(seconds=5_000, clock=clock.now)) as provider:
+        with pytest.raises(LMTimeoutError):
+            make(provider, deadline=100)("question 1")
+        lm = make(provider)
+        assert [(batch.name, batch.lines, batch.state) for batch in lm.batches()] == [("msgbatch_1", 1, "running")]
+        clock.time += 6_000
+        assert [batch.state for batch in lm.batches()] == ["ended"]
+        sent = clock.time
+        assert lm("question 1") == ["[[ ## answer ## ]]\nanswer 1"]
+        assert clock.time == sent  # from the store, without a wait
+
+
+def test_cancelled_batch_is_sent_again_if_a_program_asks(make: Make, clock: JumpingClock) -> None:
+    with FakeProvider(echo, batches=BatchPlan(seconds=5_000, clock=clock.now)) as provider:
+        with pytest.raises(LMTimeoutError):
+            make(provider, deadline=100)("question 1")
+        lm = make(provider)
+        assert [batch.state for batch in lm.batches(cancel=True)] == ["ended"]
+        assert provider.requests == ()
+        assert lm("question 1") == ["[[ ## answer ## ]]\nanswer 1"]
+        assert [batch.state for batch in lm.batches(cancel=True)] == ["ended", "ended"]
+
+
 # --- costs and limits
 
 

@@ -34,13 +34,13 @@ def test_rows_of_a_job_travel_in_batches_and_a_second_run_sends_nothing(
         assert "" not in batches_of(provider)
 
 
-def test_executor_beside_a_file_takes_the_model_of_the_job(make: Callable[..., BatchLM], tmp_path: Path) -> None:
+def test_executor_for_a_file_takes_the_model_of_the_job(make: Callable[..., BatchLM], tmp_path: Path) -> None:
     with FakeProvider() as provider:
-        BatchExecutor.beside(tmp_path / "out.jsonl", make(provider))
-    BatchExecutor.beside(tmp_path / "out.jsonl", "anthropic/claude-haiku-4-5")
+        BatchExecutor.for_file(tmp_path / "out.jsonl", make(provider))
+    BatchExecutor.for_file(tmp_path / "out.jsonl", "anthropic/claude-haiku-4-5")
     for lm in (None, "app:make_lm"):
         with pytest.raises(ConfigurationError, match="need a job with lm"):
-            BatchExecutor.beside(tmp_path / "out.jsonl", lm)
+            BatchExecutor.for_file(tmp_path / "out.jsonl", lm)
 
 
 def test_values_that_are_no_job_are_passed_on(make: Callable[..., BatchLM]) -> None:
