@@ -37,6 +37,7 @@ __all__ = ["BatchDriver", "BatchInDoubt"]
 _FINAL = frozenset({400, 404, 413, 422})  # statuses of a line that a repetition would have again
 _MAY_PASS = frozenset({408, 409, 425, 429})
 _A_LIMIT = re.compile(r"too (?:large|many|big)|limit|quota|exceed|enqueued", re.IGNORECASE)
+_A_QUEUE = re.compile(r"enqueued|queue|token.limit|quota", re.IGNORECASE)
 _SKEW_SECONDS = 120.0  # between the clock of the provider and that of this machine
 
 
@@ -63,6 +64,7 @@ class BatchDriver:
         self._lines: dict[str, ParkedLine] = {}
         self._parked: dict[BatchGroup, list[str]] = {}
         self._last_asked: dict[BatchGroup, float] = {}
+        self._held: dict[tuple[str, ...], float] = {}  # by account: no creation before this time
         first = options.poll[0]
         self._open = {
             row.number: _OpenBatch(row, None, now, first)
@@ -165,13 +167,11 @@ class BatchDriver:
 
     def _flush_time(self, group: BatchGroup, all_wait: bool) -> float:
         ids, options = self._parked[group], self._options
-        if all_wait or len(ids) >= self._most(self._lines[ids[0]].asked):
-            return -math.inf
-        first = self._lines[ids[0]].since
-        return min(self._last_asked[group] + options.quiet, max(first, 0.0) + options.max_wait)
-
-    def _most(self, asked: AskedLine) -> float:
-        return min(self._size, asked.wire.LIMITS.lines)
+        first = self._lines[ids[0]]
+        held = self._held.get(group[:2], -math.inf)
+        if all_wait or len(ids) >= min(self._size, first.asked.wire.LIMITS.lines):
+            return held
+        return max(held, min(self._last_asked[group] + options.quiet, first.since + options.max_wait))
 
     def _is_in_doubt(self, group: BatchGroup) -> bool:
         """Return True if a batch of the same account may have been created: creates are serial."""
@@ -295,12 +295,19 @@ class BatchDriver:
         self._park_again(batch.row.number, now)
 
     def _refuse(self, batch: _OpenBatch, reply: HttpReply, now: float) -> None:
-        """End a batch that the provider refused: its lines get the reply, or smaller batches if a limit was met."""
-        text = reply.body.decode("utf-8", "replace")
+        """End a batch that the provider refused: its lines get the reply, or if a limit was met other batches.
+
+        A limit of what is under way passes when another batch ends; any other one asks for batches of half the size.
+        """
+        text, row = reply.body.decode("utf-8", "replace"), batch.row
         self._end(batch, "failed")
-        if batch.row.lines > 1 and (reply.status == 413 or _A_LIMIT.search(text)):
-            self._size = max(1, batch.row.lines // 2)
-            self._park_again(batch.row.number, now)
+        if row.lines > 1 and (reply.status == 413 or _A_LIMIT.search(text)):
+            others = [each.row[1:3] for each in self._open.values()]
+            if row[1:3] in others and (reply.status == 429 or _A_QUEUE.search(text)):
+                self._held[row[1:3]] = now + self._options.poll[0]
+            else:
+                self._size = max(1, row.lines // 2)
+            self._park_again(row.number, now)
             return
         for line in self._take_lines(batch.row.number):
             line.deliver(reply)

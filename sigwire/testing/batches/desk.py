@@ -28,14 +28,19 @@ class BatchPlan:
     """How a fake provider runs batches.
 
     ``seconds`` from creation to end, by ``clock`` (seconds since 1970). ``expire``: so many lines never run, the last ones of
-    the first batch. ``lose``: so many creations succeed, and their replies are lost. ``most``: a larger batch is refused.
-    Results come in another order than the lines, by ``seed``.
+    the first batch. ``lose``: so many creations succeed, and their replies are lost. A batch of more than ``most`` lines is
+    refused, and one with which more than ``queue`` lines would be under way. Results come in another order than the lines, by
+    ``seed``.
+
+    >>> BatchPlan(seconds=60, expire=2).expire
+    2
     """
 
     seconds: float = 0.0
     expire: int = 0
     lose: int = 0
     most: int | None = None
+    queue: int | None = None
     seed: int = 0
     clock: Callable[[], float] = time.time
 
@@ -144,6 +149,9 @@ class BatchDesk:
         """Make a batch. Raises ``Rejected`` if it is too large, empty, or has an id twice."""
         if self.plan.most is not None and len(lines) > self.plan.most:
             raise Rejected(Fault("too_large", f"The batch has {len(lines)} requests; the limit is {self.plan.most}."))
+        waiting = sum(len(each.lines) for each in self._batches.values() if each.answers is None)
+        if self.plan.queue is not None and waiting + len(lines) > self.plan.queue:
+            raise Rejected(Fault("rate_limit", f"Enqueued request limit reached; the limit is {self.plan.queue}."))
         if not lines or len({line.id for line in lines}) < len(lines):
             raise Rejected(Fault("bad_request", "A batch has one request or more, each with an id of its own."))
         batch = FakeBatch(f"{prefix}{len(self._batches) + 1}", lines, exchange.headers, self.plan.clock(), facts)

@@ -36,7 +36,7 @@ class GeminiBatches(BatchEndpoints):
         path = f"{model}:generateContent"
         requests = _either(_either(batch, "inputConfig"), "requests")["requests"]
         lines = [
-            FakeLine((each.get("metadata") or {}).get("key", str(number)), path, _without_model(each["request"]))
+            FakeLine(_key_of(each, number), path, _without_model(each["request"]))
             for number, each in enumerate(requests)
         ]
         facts = {"mark": _either(batch, "displayName"), "model": "models/" + model.rpartition("/")[2]}
@@ -69,6 +69,11 @@ def _either(data: Any, name: str) -> Any:
     """Return a member by its name in camel case, or in snake case, which the official package sends."""
     snake = "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
     return data.get(name, data.get(snake))
+
+
+def _key_of(request: Any, number: int) -> str:
+    metadata: Any = request.get("metadata") or {}
+    return str(metadata.get("key", number))
 
 
 def _without_model(request: JsonObject) -> JsonObject:

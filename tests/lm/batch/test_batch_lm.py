@@ -214,6 +214,21 @@ def test_batch_that_is_too_large_is_halved(wire: str, make: Make) -> None:
         assert list(batches_of(provider).values()) == [2, 2, 2, 2]
 
 
+@pytest.mark.parametrize("wire", MODELS)
+def test_batch_that_the_queue_of_the_provider_refuses_waits_for_another_one(
+    wire: str, make: Make, clock: JumpingClock
+) -> None:
+    with FakeProvider(echo, batches=BatchPlan(queue=4, seconds=25, clock=clock.now)) as provider:
+        assert ask_all(make(provider, wire, size=3, **WAVES), questions(6)) == [f"answer {n}" for n in range(6)]
+        assert list(batches_of(provider).values()) == [3, 3]
+
+
+def test_batch_that_an_empty_queue_refuses_is_halved(make: Make) -> None:
+    with FakeProvider(echo, batches=BatchPlan(queue=4)) as provider:
+        ask_all(make(provider, **WAVES), questions(6))
+        assert list(batches_of(provider).values()) == [3, 3]
+
+
 def test_wrong_key_is_an_error_of_every_program(make: Make) -> None:
     with FakeProvider(echo, key="another") as provider:
         results = Predict("question -> answer", lm=make(provider)).batch(questions(2), return_exceptions=True)
