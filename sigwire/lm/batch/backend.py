@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["BatchBackend"]
 
 
+_OF_ONE_REQUEST = frozenset("baggage idempotency-key traceparent tracestate x-request-id".split())
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class _LineRequest(HttpRequest):
     """An ordinary request, with its line, and as it is sent alone. ``timeout`` is the time until the deadline of the call."""
@@ -99,9 +102,10 @@ class BatchBackend(HttpBackend):
 
     def _http_request(self, call: Call, route: Any, sent: EncodedRequest, endpoint: ServiceEndpoint) -> HttpRequest:
         alone = super()._http_request(call, route, sent, endpoint)
-        group = BatchGroup(
-            self._provider.prefix, redact_url(endpoint.base), sent.path, self._name, tuple(sorted(sent.headers.items()))
+        headers = tuple(
+            sorted((name, value) for name, value in sent.headers.items() if name.lower() not in _OF_ONE_REQUEST)
         )
+        group = BatchGroup(self._provider.prefix, redact_url(endpoint.base), sent.path, self._name, headers)
         line = BatchLine(self._line_id(call, sent.path, alone.body), sent.path, alone.body)
         asked = AskedLine(line, group, self._batch_wire, self._send_call)
         return _LineRequest(alone.url, alone.headers, alone.body, timeout=call.remaining(), line=(asked, alone))

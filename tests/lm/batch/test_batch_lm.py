@@ -10,12 +10,14 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sigwire.core.events import Finished
 from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.steps import Steps, arun, run
@@ -160,6 +162,15 @@ def test_equal_requests_are_one_line_and_samples_are_several(make: Make) -> None
         assert len(provider.requests) == 3
 
 
+def test_headers_for_tracing_do_not_split_a_batch(make: Make) -> None:
+    with FakeProvider(echo) as provider:
+        lm = make(provider, **WAVES)
+        options = [{"extra_headers": {"traceparent": f"00-{number}"}} for number in range(3)]
+        asked = [Request((Message.user(f"Hi {each}"),), options=cast("JsonObject", each)) for each in options]
+        run(in_waves(lm.queue, [lm.steps(each) for each in asked], 3))
+        assert list(batches_of(provider).values()) == [3]
+
+
 def test_choices_of_one_request_are_lines_of_their_own(make: Make) -> None:
     with FakeProvider(["one", "two", "three"]) as provider:
         assert sorted(make(provider)("Hi", n=3)) == ["one", "three", "two"]
@@ -290,10 +301,10 @@ def test_next_run_collects_what_a_deadline_left_behind(make: Make, clock: Jumpin
 
 def test_store_holds_no_request_and_no_key(make: Make, tmp_path: Path) -> None:
     with FakeProvider(["an answer"]) as provider:
-        make(provider)("a secret question")
+        make(provider).copy(api_key="sk-canary-1234567")("a secret question")
     path = tmp_path / "runs" / "x.batch"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert b"secret question" not in path.read_bytes()
+    assert not any(text in path.read_bytes() for text in (b"secret question", b"canary"))
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*), max(length(id)) FROM lines").fetchone() == (1, 64)
     connection.close()
