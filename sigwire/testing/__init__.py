@@ -7,22 +7,13 @@ with FakeProvider(["Hello", Fault("rate_limit"), Streamed("Hello", seed=7)]) as 
 from __future__ import annotations
 
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Streamed
+from sigwire.testing.batches.desk import BatchPlan
 from sigwire.testing.chunking import Gate
 from sigwire.testing.fake_provider import FakeProvider, Recorded
 from sigwire.testing.playback import Progress
 from sigwire.testing.rate_limit import RateLimit, Traffic
 
 __all__ = [
-    "Answer",
-    "Delivered",
-    "Events",
-    "FakeProvider",
-    "Fault",
-    "Gate",
-    "Progress",
-    "RateLimit",
-    "Raw",
-    "Recorded",
-    "Streamed",
-    "Traffic",
-]
+    "Answer", "BatchPlan", "Delivered", "Events", "FakeProvider", "Fault", "Gate", "Progress", "RateLimit", "Raw", "Recorded",
+    "Streamed", "Traffic",
+]  # fmt: skip

@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from secrets import token_hex
-from types import TracebackType
 from typing import Any, Self
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
@@ -26,6 +25,10 @@ from sigwire.effects.loops import to_thread
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Script, ScriptedAnswer, Streamed
+from sigwire.testing.batches.anthropic import AnthropicBatches
+from sigwire.testing.batches.desk import BatchDesk, BatchPlan
+from sigwire.testing.batches.gemini import GeminiBatches
+from sigwire.testing.batches.openai import OpenAIBatches
 from sigwire.testing.chunking import cutter
 from sigwire.testing.embeddings.wires import EMBEDDING_WIRES
 from sigwire.testing.playback import Progress, StreamPlayback
@@ -55,6 +58,8 @@ PLACES: Mapping[str, FakeWire] = {
 """The wires, and their variants on compatible hosts and clouds."""
 
 _ROUTED = (*PLACES.values(), *EMBEDDING_WIRES)
+_BATCH_APIS = (AnthropicBatches(), OpenAIBatches(), GeminiBatches())
+_CANNOT_WRITE = "The scripted answer cannot be written: {}: "
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
 
@@ -95,7 +100,7 @@ class FakeProvider:
     ``key``: the only accepted key (default: any). ``models``: the only existing models (default: any).
     ``port``: 0 for a free port. ``streamed``: how answers without a ``Streamed`` are streamed. ``delivered``: how those
     without a ``Delivered`` are delivered. ``limit``: what each key may send; its refusals are sent at once. ``keep``: the
-    number of the latest requests to keep (default: all).
+    number of the latest requests to keep (default: all). ``batches``: how batches run (default: at once, all lines).
 
     It runs between ``start()`` and ``close()``, or as a context manager, sync or async. ``requests`` holds the received
     requests, ``traffic`` their numbers by key.
@@ -122,6 +127,7 @@ class FakeProvider:
         delivered: Delivered | None = None,
         limit: RateLimit | None = None,
         keep: int | None = None,
+        batches: BatchPlan | None = None,
     ) -> None:
         self.script = Script(answers)
         self._streamed = streamed or Streamed()
@@ -131,6 +137,7 @@ class FakeProvider:
         self._key, self._models = key, models
         self._address, self._run = (host, port), f"run-{token_hex(4)}"
         self._server: LoopbackServer | None = None
+        self._batches = BatchDesk(batches or BatchPlan(), _BATCH_APIS, self._run)
         self._stored: dict[str, JsonValue] = {}
         self._ids, self._lock = IdSequence(), threading.Lock()
 
@@ -178,28 +185,28 @@ class FakeProvider:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self.start()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         await to_thread(self.close)
 
     # --- answering -------------------------------------------------------------------------------
 
     def _answer(self, exchange: ReceivedRequest) -> ServerReply:
         exchange = replace(exchange, path=exchange.path.removeprefix(f"/{self._run}"))
+        if (api := self._batches.endpoints(exchange)) is not None:
+            try:
+                self._authenticate(api.wire, exchange)
+                return self._batches.reply(api, exchange, self._answer)
+            except Rejected as rejected:
+                return _error_reply(api.wire, rejected.fault, self._ids("req_"))
         wire = next((wire for wire in _ROUTED if wire.route.fullmatch(exchange.path)), None)
-        if wire is None or exchange.method != "POST":
-            handled = _Handled(_unknown_path(exchange))
-        else:
-            handled = self._handle(wire, exchange)
+        asked = wire if exchange.method == "POST" else None
+        handled = _Handled(_unknown_path(exchange)) if asked is None else self._handle(asked, exchange)
         if self._requests.maxlen != 0:
             record = _record(wire, exchange, handled)
             with self._lock:
@@ -239,10 +246,8 @@ class FakeProvider:
         try:
             return self._reply_to(wire, parsed, reply, how, request_id, breaks)
         except Exception as error:  # values of the user's script: a server answers and keeps running
-            explained = isinstance(error, ConfigurationError)
-            text = (
-                str(error) if explained else f"The scripted answer cannot be written: {type(error).__name__}: {error}"
-            )
+            why = "" if isinstance(error, ConfigurationError) else _CANNOT_WRITE.format(type(error).__name__)
+            text = f"{why}{error}"
             return _Handled(_error_reply(wire, Fault("server", text), request_id), parsed)
 
     def _reply_to(
@@ -303,20 +308,14 @@ class FakeProvider:
 
 
 def _unknown_path(exchange: ReceivedRequest) -> ServerReply:
-    error: JsonObject = {
-        "message": f"The fake provider does not serve {exchange.method} {exchange.path}.",
-        "type": "invalid_request_error",
-        "param": None,
-        "code": None,
-    }
+    text = f"The fake provider does not serve {exchange.method} {exchange.path}."
+    error: JsonObject = {"message": text, "type": "invalid_request_error", "param": None, "code": None}
     return ServerReply(404, dumps({"error": error}).encode())
 
 
 def _error_reply(wire: FakeWire, fault: Fault, request_id: str) -> ServerReply:
-    status, _, _ = wire.status(fault)
-    return ServerReply(
-        status, dumps(wire.refuse(wire.with_message(fault), request_id)).encode(), wire.headers(fault, request_id)
-    )
+    body = dumps(wire.refuse(wire.with_message(fault), request_id)).encode()
+    return ServerReply(wire.status(fault)[0], body, wire.headers(fault, request_id))
 
 
 def _with_headers(reply: ServerReply, headers: Mapping[str, str]) -> ServerReply:

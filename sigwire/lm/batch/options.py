@@ -1,0 +1,60 @@
+"""The options of ``BatchLM``, and the clock that it waits by."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from sigwire.errors import ConfigurationError
+
+__all__ = ["BATCH_CLOCK", "BatchClock", "BatchOptions"]
+
+
+class BatchClock(Protocol):
+    """A clock: seconds since 1970, and a wait that a notification ends."""
+
+    def now(self) -> float: ...
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None: ...
+
+
+class _WallClock:
+    def now(self) -> float:
+        return time.time()
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        condition.wait(min(seconds, 3600.0))
+
+
+BATCH_CLOCK: BatchClock = _WallClock()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """See ``BatchLM``. All durations are seconds."""
+
+    store: Path
+    size: int = 10_000
+    quiet: float = 2.0
+    max_wait: float = 60.0
+    poll: tuple[float, float] = (10.0, 300.0)
+    rest: Literal["batch", "now"] = "batch"
+    on_doubt: Literal["ask", "resend"] = "ask"
+    deadline: float | None = None
+    width: int = 1_000
+    clock: BatchClock = field(default=BATCH_CLOCK, repr=False)
+
+    def __post_init__(self) -> None:
+        numbers = (self.quiet, self.max_wait, *self.poll, 1 if self.deadline is None else self.deadline)
+        problem = (
+            'rest is "batch" or "now"' if self.rest not in ("batch", "now")
+            else 'on_doubt is "ask" or "resend"' if self.on_doubt not in ("ask", "resend")
+            else "size and width are 1 or more" if min(self.size, self.width) < 1
+            else "quiet, max_wait, poll and deadline are seconds, 0 or more" if min(numbers) < 0
+            else ""
+        )  # fmt: skip
+        if problem:
+            raise ConfigurationError(f"{problem} (making a BatchLM): not {self!r:.300}.")

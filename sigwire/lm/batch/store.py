@@ -1,0 +1,128 @@
+"""The file of a ``BatchLM``: batches, and the lines in them. What was sent, and what came back, survives the process.
+
+The intent to create a batch is committed before its first request, with the ids of its lines. A line without an answer belongs
+to a batch that is under way, or in doubt. The bodies of lines are not stored: the programs make them again.
+
+One process at a time: SQLite's exclusive lock, which the kernel frees with the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from sigwire.errors import ConfigurationError
+
+__all__ = ["BatchStore", "StoredBatch", "StoredLine"]
+
+_SCHEMA = """
+CREATE TABLE batches (number INTEGER PRIMARY KEY, provider TEXT NOT NULL, base TEXT NOT NULL, mark TEXT NOT NULL,
+  name TEXT, created REAL NOT NULL, lines INTEGER NOT NULL, state TEXT NOT NULL);
+CREATE TABLE lines (id TEXT PRIMARY KEY, batch INTEGER NOT NULL, status INTEGER, answer BLOB) WITHOUT ROWID;
+CREATE INDEX lines_of_batch ON lines (batch) WHERE status IS NULL;
+PRAGMA user_version = 1;
+"""
+_SETTINGS = ("locking_mode = EXCLUSIVE", "synchronous = FULL")
+_BUSY_SECONDS = 2.0  # a BatchLM of this process may be about to close the file
+_COLUMNS = "number, provider, base, mark, name, created, lines, state"
+
+
+class StoredBatch(NamedTuple):
+    """A batch. ``state``: "intent", "running", "ended" or "failed". ``name``: the provider's, ``None`` for an intent."""
+
+    number: int
+    provider: str
+    base: str
+    mark: str
+    name: str | None
+    created: float
+    lines: int
+    state: str
+
+
+class StoredLine(NamedTuple):
+    """A line: the number of its batch; status and body of its result, ``None`` while it is under way."""
+
+    batch: int
+    status: int | None
+    answer: bytes | None
+
+
+class BatchStore:
+    """The file at ``path``, made with mode 0600. For one thread. Raises ``ConfigurationError`` if another process uses it."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self.close()
+            raise ConfigurationError(
+                f"{path} cannot be used (opening the store of a BatchLM): {error}. Another process or BatchLM may use it; "
+                "give each BatchLM a file of its own."
+            ) from error
+
+    def _prepare(self) -> None:
+        for setting in _SETTINGS:
+            self._connection.execute(f"PRAGMA {setting}")
+        self._connection.execute("BEGIN IMMEDIATE")  # takes the lock, which stays
+        if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in _SCHEMA.split(";"):
+                self._connection.execute(statement)
+        self._connection.execute("COMMIT")
+        self._connection.execute(f"SELECT {_COLUMNS} FROM batches LIMIT 1")
+
+    def close(self) -> None:
+        """Close the file and free the lock."""
+        self._connection.close()
+
+    def find(self, id: str) -> StoredLine | None:
+        """Return a line that was sent."""
+        row = self._connection.execute("SELECT batch, status, answer FROM lines WHERE id = ?", (id,)).fetchone()
+        return row and StoredLine(*row)
+
+    def batches(self) -> list[StoredBatch]:
+        """Return all batches in the order of their creation."""
+        return [StoredBatch(*row) for row in self._connection.execute(f"SELECT {_COLUMNS} FROM batches")]
+
+    def intend(self, provider: str, base: str, now: float, ids: Sequence[str]) -> StoredBatch:
+        """Commit the intent to create a batch of these lines."""
+        with self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            number = connection.execute("SELECT ifnull(max(number), 0) + 1 FROM batches").fetchone()[0]
+            mark = f"sigwire-{sha256(repr((number, now, sorted(ids))).encode()).hexdigest()[:32]}"
+            batch = StoredBatch(number, provider, base, mark, None, now, len(ids), "intent")
+            connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?)", batch)
+            connection.executemany("INSERT INTO lines (id, batch) VALUES (?, ?)", [(id, number) for id in ids])
+        return batch
+
+    def set_created(self, number: int, name: str) -> None:
+        """Commit the name of a created batch."""
+        self._connection.execute("UPDATE batches SET name = ?, state = 'running' WHERE number = ?", (name, number))
+
+    def finish(self, number: int, state: str, answers: Iterable[tuple[str, int, bytes]] = ()) -> None:
+        """Commit the answers of a batch. Its lines without one become unsent."""
+        with self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for id, status, answer in answers:
+                self._keep(number, id, status, answer)
+            connection.execute("DELETE FROM lines WHERE batch = ? AND status IS NULL", (number,))
+            connection.execute("UPDATE batches SET state = ? WHERE number = ?", (state, number))
+
+    def _keep(self, number: int, id: str, status: int, answer: bytes) -> None:
+        self._connection.execute(
+            "INSERT INTO lines VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET status = ?3, answer = ?4",
+            (id, number, status, answer),
+        )
+
+    def keep(self, id: str, status: int, answer: bytes) -> None:
+        """Commit the answer of a line that was sent alone."""
+        self._keep(0, id, status, answer)
