@@ -271,6 +271,11 @@ def test_names_of_tools_that_python_does_not_allow_are_changed() -> None:
         agent_of(tools=[Tool(stock, "a-b"), Tool(stock, "a_b")])
 
 
+def test_tool_of_the_provider_is_refused() -> None:
+    with pytest.raises(ToolDefinitionError, match="'web_search' runs at the provider"):
+        CodeAct("question -> answer", tools=[Tool.web_search()])
+
+
 def test_program_without_tools_runs_code_alone() -> None:
     assert agent_of(turn("submit(sum(range(10)))"), tools=())(question="?").total == 45.0
 
