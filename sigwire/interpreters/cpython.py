@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import json
 import linecache
 import os
@@ -121,7 +122,8 @@ def _confine(memory: int) -> None:
     most = {"AS": memory + _OWN_MEMORY, "FSIZE": _MOST_FILE_BYTES, "CORE": 0}
     for name, value in most.items():
         if (number := getattr(resource, f"RLIMIT_{name}", None)) is not None:
-            resource.setrlimit(number, (value, value))
+            with contextlib.suppress(OSError, ValueError):  # a lower limit is set already, or the system has none
+                resource.setrlimit(number, (value, value))
     sys.addaudithook(_refuse)
 
 

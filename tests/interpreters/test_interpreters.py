@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 import pickle
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -27,6 +28,9 @@ from sigwire.interpreters.monty import MontyInterpreter
 from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 
 KINDS = {"monty": MontyInterpreter, "cpython": SubprocessInterpreter}
+if os.name != "posix":
+    del KINDS["cpython"]
+POSIX = pytest.mark.skipif(os.name != "posix", reason="SubprocessInterpreter needs POSIX")
 LIMITS = CodeLimits(seconds=5, calls=3, output=40)
 
 
@@ -269,12 +273,14 @@ def test_limit_below_zero_is_refused() -> None:
         CodeLimits(seconds=0)
 
 
+@POSIX
 def test_interpreter_of_an_unknown_program_is_refused() -> None:
     steps = SubprocessInterpreter(python="/nowhere/python").session().steps("1", {})
     with pytest.raises(ConfigurationError, match="/nowhere/python cannot be started"):
         run(steps)
 
 
+@POSIX
 def test_interpreter_that_is_no_python_is_refused() -> None:
     steps = SubprocessInterpreter(python="/bin/true").session().steps("1", {})
     with pytest.raises(ConfigurationError, match=r"/bin/true does not run cpython\.py"):

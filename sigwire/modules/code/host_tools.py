@@ -25,7 +25,7 @@ class HostTools:
     """The functions of a toolbox by the names that code uses.
 
     A name that is no name of Python, or that of a builtin, is changed: ``get-weather`` is ``get_weather``, ``sum`` is ``sum_``.
-    Raises ``ToolDefinitionError`` for two tools with one such name.
+    Raises ``ToolDefinitionError`` for two tools with one such name, and for a tool that the provider runs.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -38,6 +38,10 @@ class HostTools:
         self._toolbox = toolbox
         self.by_name: dict[str, Tool] = {}
         for tool in toolbox.tools.values():
+            if tool.handler is None:
+                raise ToolDefinitionError(
+                    f"{tool.name!r} runs at the provider, and code cannot call it. Use ReAct for it."
+                )
             if (other := self.by_name.setdefault(name := python_name(tool.name), tool)) is not tool:
                 raise ToolDefinitionError(
                     f"The tools {other.name!r} and {tool.name!r} are both {name!r} in code. Rename one: Tool(f, name=...)."

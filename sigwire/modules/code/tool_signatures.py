@@ -33,11 +33,15 @@ def tool_signature(name: str, tool: Tool) -> str:
     properties = _objects(schema.get("properties"))
     required = schema.get("required")
     names = required if isinstance(required, list) else []
-    arguments = ", ".join(_argument(each, part, each in names) for each, part in properties.items())
+    arguments = [_argument(each, part, each in names) for each, part in properties.items()]
+    if schema.get("additionalProperties") not in (None, False):
+        arguments.append("**more")
     returned = _result_type(tool)
     described = [f"{each}: {part['description']}" for each, part in properties.items() if "description" in part]
     text = " ".join(" ".join([tool.description, *described]).split())
-    return f"def {name}({arguments}){f' -> {returned}' if returned else ''}" + (f"\n    {text}" if text else "")
+    return f"def {name}({', '.join(arguments)}){f' -> {returned}' if returned else ''}" + (
+        f"\n    {text}" if text else ""
+    )
 
 
 def _argument(name: str, schema: JsonObject, is_required: bool) -> str:

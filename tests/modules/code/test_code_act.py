@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 import pickle
 import warnings
 from typing import Any
@@ -271,10 +272,16 @@ def test_names_of_tools_that_python_does_not_allow_are_changed() -> None:
         agent_of(tools=[Tool(stock, "a-b"), Tool(stock, "a_b")])
 
 
+def test_tool_of_the_provider_is_refused() -> None:
+    with pytest.raises(ToolDefinitionError, match="'web_search' runs at the provider"):
+        CodeAct("question -> answer", tools=[Tool.web_search()])
+
+
 def test_program_without_tools_runs_code_alone() -> None:
     assert agent_of(turn("submit(sum(range(10)))"), tools=())(question="?").total == 45.0
 
 
+@pytest.mark.skipif(os.name != "posix", reason="SubprocessInterpreter needs POSIX")
 def test_own_interpreter_runs_the_code() -> None:
     with SubprocessInterpreter(CodeLimits(seconds=5)) as interpreter:
         agent = agent_of(turn("import textwrap\nsubmit(stock('apples'))"), interpreter=interpreter)
