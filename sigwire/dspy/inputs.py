@@ -6,7 +6,7 @@ from sigwire.core.record import FieldValues
 from sigwire.modules.inputs import InputReader
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["InputsOfDspy"]
+__all__ = ["InputsOfDspy", "read_as_dspy"]
 
 
 class InputsOfDspy(InputReader):
@@ -26,6 +26,11 @@ class InputsOfDspy(InputReader):
 
     def _with_defaults(self, module: str, given: FieldValues) -> dict[str, object]:
         return super()._with_defaults(module, {**dict.fromkeys(self._optional), **given})
+
+
+def read_as_dspy(reader: InputReader) -> InputReader:
+    """Return the reader of the same signature with DSPy's rules."""
+    return reader if isinstance(reader, InputsOfDspy) else InputsOfDspy(reader.spec)
 
 
 def _takes_none(annotation: object) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
 from sigwire.dspy.adapters import default_adapter, own_call
-from sigwire.dspy.inputs import InputsOfDspy
+from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
@@ -34,6 +34,7 @@ from sigwire.settings import Settings, current
 if TYPE_CHECKING:
     from sigwire.adapters.plan import Plan
     from sigwire.lm.base import LanguageModel
+    from sigwire.modules.agents.run import RunState
     from sigwire.modules.agents.toolbox import ToolsLike
     from sigwire.modules.inputs import InputReader
     from sigwire.signatures.signature import Signature, SignatureMeta
@@ -164,8 +165,8 @@ class Predict(Module, predict.Predict[P, S]):
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, Any]
     ) -> Steps[Prediction]:
         values = current()
-        if reader is self._reader and not isinstance(reader, InputsOfDspy):
-            reader = self._reader = InputsOfDspy(reader.spec)
+        if reader is self._reader:
+            reader = self._reader = read_as_dspy(reader)
         call = own_call(values.adapter)
         if call is None:
             return (yield from super()._signature_steps(signature, reader, given, specials))
@@ -244,6 +245,10 @@ class ReAct(Module, react.ReAct[P, S]):
     def tools(self) -> dict[str, Any]:
         """The tools by name, as ``Tool`` of the door."""
         return {name: Tool.of(given) for name, given in super().tools.items()}
+
+    def _start(self, inputs: dict[str, object], before: object) -> RunState:
+        self._reader = read_as_dspy(self._reader)
+        return super()._start(inputs, before)
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
         return {"trajectory": _trajectory(run), **super()._run_fields(run)}

@@ -40,3 +40,12 @@ def test_required_input_may_not_be_missing() -> None:
 def test_signature_of_a_call_does_not_replace_the_inputs_of_the_predictor() -> None:
     predict = dspy.Predict("question -> answer", lm=lm())
     assert predict(signature="text -> answer", text="x").answer == predict(question="y").answer == "4"
+
+
+def test_agent_takes_a_value_of_any_type_for_a_text_and_may_miss_an_optional_input() -> None:
+    script = [{"next_tool_name": "finish", "next_thought": "done", "next_tool_args": {}}, {"answer": "4"}]
+    agent = dspy.ReAct("question, hint: str | None -> answer", tools=[len])
+    agent.set_lm(dspy.DummyLM(script))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert agent(question=["2+2?"]).answer == "4"
