@@ -221,7 +221,7 @@ class EvaluationResult(Prediction, HasCard):
 
     @property
     def status(self) -> str:
-        """``complete``, ``cancelled``, ``budget`` or ``aborted``."""
+        """``complete``, ``cancelled``, ``budget`` or ``aborted``; of an executor ``stalled`` and ``engine-lost`` as well."""
         return self.run.status
 
     @property

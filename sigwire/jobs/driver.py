@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from secrets import token_hex
 from typing import Literal, Protocol, TypeAlias, cast
@@ -24,11 +25,12 @@ from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.journal import RowKey, key_of, read_block, remove_block, size_of
 from sigwire.jobs.submissions import Chunk, EndedChunk, Submissions
 
-__all__ = ["Driver", "DriverStatus", "RecordSink", "chunks_of"]
+__all__ = ["Driver", "DriverStatus", "RecordSink", "chunk_size", "chunks_of"]
 
 DriverStatus: TypeAlias = Literal["complete", "budget", "refused", "stalled", "engine-lost", "stopped"]
 _IDLE_ROUNDS = 3  # losses without a started row, in rounds of all chunks that are out
 _HINT = "See the output of a worker: an import, its memory, or a script of a spawned pool without if __name__ == '__main__'."
+_MOST_ROWS, _LEAST_CHUNKS = 250, 4
 _MOST_FINISHED = 8  # blocks whose records are not yet synced
 
 
@@ -62,6 +64,15 @@ def chunks_of(job_text: str, rows: Iterable[JsonObject], size: int) -> Iterator[
             part = []
     if part:
         yield Chunk(job_text, _new_block(), tuple(part))
+
+
+def chunk_size(rows: int, in_flight: int, concurrency: int) -> int:
+    """Return the size of chunks for a known number of rows: several chunks, with enough rows for each process.
+
+    >>> chunk_size(200, in_flight=8, concurrency=8), chunk_size(200, in_flight=64, concurrency=64), chunk_size(3, 8, 8)
+    (25, 50, 1)
+    """
+    return max(1, min(_MOST_ROWS, max(ceil(rows / in_flight), min(concurrency, ceil(rows / _LEAST_CHUNKS)))))
 
 
 def _new_block() -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sigwire.errors import ConfigurationError
+from sigwire.modules.agents.tool_results import SECRET_TEXT
 
-__all__ = ["JobRefused"]
+__all__ = ["JobRefused", "error_text"]
 
 
 class JobRefused(ConfigurationError):
@@ -14,3 +15,13 @@ class JobRefused(ConfigurationError):
     """
 
     result: object = None
+
+
+def error_text(error: BaseException) -> str:
+    """Return class and text of an error of a worker, without what looks like a secret.
+
+    >>> error_text(ValueError("no answer for key sk-abcdefghijklmnopqrstuvwx"))
+    'ValueError: no answer for key ***'
+    """
+    text = SECRET_TEXT.sub(lambda found: f"{found[1] or ''}***", f"{type(error).__name__}: {error}")
+    return text[:4_000]

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from sigwire.core.json import JsonObject
 from sigwire.effects.cancellation import on_cancel
 from sigwire.errors import ConfigurationError
+from sigwire.jobs.errors import error_text
 from sigwire.jobs.worker import run_chunk
 
 __all__ = ["Chunk", "EndedChunk", "ExecutorLike", "Submissions"]
@@ -106,7 +107,7 @@ class Submissions:
             return EndedChunk(chunk, json.loads(future.result()))
         if isinstance(error, BrokenExecutor):
             self._break()
-        return EndedChunk(chunk, None, f"{type(error).__name__}: {error}"[:500])
+        return EndedChunk(chunk, None, error_text(error))
 
     def cancel_waiting(self) -> None:
         """Cancel the chunks that no worker runs."""

@@ -26,6 +26,7 @@ from sigwire.core.lazy import version
 from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun
 from sigwire.errors import BudgetSpent, ConfigurationError
+from sigwire.jobs.errors import error_text
 from sigwire.jobs.journal import RowAttempt, key_of, read_block
 from sigwire.jobs.paths import digests_of, load_path
 from sigwire.lm.base import BaseLM
@@ -125,7 +126,7 @@ class _Worker:
 
 def _refusal(error: Exception) -> JsonObject:
     kind = "budget" if isinstance(error, BudgetSpent) else "versions" if isinstance(error, _OtherVersions) else "job"
-    return {"kind": kind, "message": f"{type(error).__name__}: {error}"[:4_000]}
+    return {"kind": kind, "message": error_text(error)}
 
 
 def _is_orphan() -> bool:

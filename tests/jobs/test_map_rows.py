@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ from sigwire.testing import FakeProvider
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor, answer_text, job_of, questions
 
+RECORDS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "records.schema.json").read_text(encoding="utf-8"))
 SHOUT = Job(program="tests.jobs.app:shout")
 
 
@@ -144,6 +146,8 @@ def test_rows_that_kill_their_worker_are_one_record_each(provider: FakeProvider,
     for failed, index in zip(load_records(out).not_scored, (4, 9), strict=True):
         assert failed.cell.failure is not None
         assert (failed.index, failed.cell.failure.kind, failed.score) == (index, "worker", None)
+    for line in out.read_text(encoding="utf-8").splitlines():
+        jsonschema.validate(json.loads(line), RECORDS)
     assert len(provider.requests) <= 10 + 2 * 2
 
 

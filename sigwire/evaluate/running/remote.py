@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sigwire.evaluate.mapping.map_rows import coordinated, lost_record
 from sigwire.evaluate.mapping.rows import row_of
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.evaluate.running.options import EvaluationOptions
-from sigwire.jobs.driver import Driver, chunks_of
+from sigwire.jobs.driver import Driver, chunk_size, chunks_of
 from sigwire.jobs.job import Job
 from sigwire.jobs.journal import key_of, read_blocks, remove_block
 from sigwire.jobs.submissions import Submissions
@@ -26,7 +25,6 @@ from sigwire.settings import context
 
 __all__ = ["RemoteRuns"]
 
-_MOST_ROWS = 250  # in a chunk
 _STALL = 300.0  # seconds
 _Keep = Callable[[ExampleRecord], Steps[None]]
 
@@ -70,7 +68,7 @@ class RemoteRuns:
                     yield from sink.keep(record)
             remove_block(journal)
             submissions = Submissions(options.executor, None, _STALL)
-            size = max(1, min(_MOST_ROWS, ceil(len(pending) / submissions.in_flight)))
+            size = chunk_size(len(pending), submissions.in_flight, self._job.concurrency)
             text = self._job.text(journal=journal, coordinator=coordinator)
             driver = Driver(chunks_of(text, pending.values(), size), submissions, sink, journal)
             yield from driver.steps()

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from math import ceil
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -18,7 +17,7 @@ from sigwire.evaluate.cell import Cell, CellOptions
 from sigwire.evaluate.mapping.map_rows import coordinated, lost_record
 from sigwire.evaluate.mapping.rows import row_of
 from sigwire.evaluate.metric_plan import Metrics
-from sigwire.jobs.driver import Driver, chunks_of
+from sigwire.jobs.driver import Driver, chunk_size, chunks_of
 from sigwire.jobs.job import Job
 from sigwire.jobs.submissions import Chunk, ExecutorLike, Submissions
 from sigwire.lm.policy.money.budget import Budget
@@ -27,7 +26,6 @@ from sigwire.optimizers.errors import SearchPaused
 
 __all__ = ["RemoteCells", "RemoteRun"]
 
-_MOST_ROWS = 250  # in a chunk
 _STALL = 300.0  # seconds
 
 
@@ -73,7 +71,7 @@ class RemoteCells:
     def _chunks(
         self, runs: Sequence[RemoteRun], options: CellOptions, journal: Path, coordinator: str | None
     ) -> Iterator[Chunk]:
-        size = max(1, min(_MOST_ROWS, ceil(len(runs) / self._submissions.in_flight)))
+        size = chunk_size(len(runs), self._submissions.in_flight, self._concurrency)
         jobs: dict[int, tuple[Module, list[JsonObject]]] = {}
         for index, (program, example, repeat) in enumerate(runs):
             row = row_of(example, str(index), index, repeat)
