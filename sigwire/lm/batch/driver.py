@@ -31,6 +31,7 @@ from sigwire.lm.batch.sending import (
 from sigwire.lm.batch.store import BatchStore, StoredBatch
 from sigwire.lm.codecs.batches.shared import BatchListing, BatchStatus, LineResult
 from sigwire.lm.http.messages import HttpReply
+from sigwire.observe.tracing.logs import log_milestone
 
 __all__ = ["BatchDriver", "BatchInDoubt"]
 
@@ -215,6 +216,7 @@ class BatchDriver:
     def _set_created(self, batch: _OpenBatch, name: str) -> None:
         self._store.set_created(batch.row.number, name)
         batch.row = batch.row._replace(name=name, state="running")
+        _log(batch.row, f"is created with {batch.row.lines} lines")
 
     def _settle(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
         """Find a batch that may have been created among the listed ones. It is not there: its lines are parked again."""
@@ -285,6 +287,7 @@ class BatchDriver:
         """Store the results of an ended batch, deliver them, and park what has none again."""
         done = [(each.id, each.status, dumps(each.body).encode()) for each in results if each.status is not None]
         self._end(batch, "ended", [each for each in done if _is_final(each[1])])
+        _log(batch.row, f"ended with {len(done)} results for {batch.row.lines} lines")
         for id, status, body in done:
             if (line := self._lines.get(id)) is not None and line.batch == batch.row.number:
                 del self._lines[id]
@@ -301,6 +304,7 @@ class BatchDriver:
         """
         text, row = reply.body.decode("utf-8", "replace"), batch.row
         self._end(batch, "failed")
+        _log(row, f"of {row.lines} lines is refused with status {reply.status}")
         if row.lines > 1 and (reply.status == 413 or _A_LIMIT.search(text)):
             others = [each.row[1:3] for each in self._open.values()]
             if row[1:3] in others and (reply.status == 429 or _A_QUEUE.search(text)):
@@ -324,6 +328,12 @@ class BatchDriver:
         for line in self._lines.values():
             if line.batch == number:
                 self._park(line, now)
+
+
+def _log(row: StoredBatch, text: str) -> None:
+    log_milestone(
+        "batch", f"{row.provider}: batch {row.name or row.number} {text}", provider=row.provider, lines=row.lines
+    )
 
 
 def _is_final(status: int) -> bool:

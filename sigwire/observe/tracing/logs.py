@@ -45,7 +45,7 @@ __all__ = [
     "log_warning",
 ]
 
-LOGGERS = frozenset(f"sigwire.{name}" for name in ("cache", "evaluate", "lm", "optimize", "retry", "tool"))
+LOGGERS = frozenset(f"sigwire.{name}" for name in ("batch", "cache", "evaluate", "lm", "optimize", "retry", "tool"))
 """The names of the loggers."""
 _ROOT = logging.getLogger("sigwire")
 _ROOT.addHandler(logging.NullHandler())

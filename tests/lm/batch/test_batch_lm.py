@@ -299,6 +299,19 @@ def test_next_run_collects_what_a_deadline_left_behind(make: Make, clock: Jumpin
         assert len(provider.requests) == 3
 
 
+def test_log_has_a_record_when_a_batch_is_created_refused_and_ends(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "sigwire.batch"), FakeProvider(echo, batches=BatchPlan(most=2)) as provider:
+        ask_all(make(provider, **WAVES), questions(3))
+    assert caplog.messages[:3] == [
+        "anthropic: batch 1 of 3 lines is refused with status 413",
+        "anthropic: batch msgbatch_1 is created with 1 lines",
+        "anthropic: batch msgbatch_2 is created with 1 lines",
+    ]
+    assert caplog.messages[-1] == "anthropic: batch msgbatch_3 ended with 1 results for 1 lines"
+
+
 def test_store_holds_no_request_and_no_key(make: Make, tmp_path: Path) -> None:
     with FakeProvider(["an answer"]) as provider:
         make(provider).copy(api_key="sk-canary-1234567")("a secret question")
