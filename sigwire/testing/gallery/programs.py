@@ -9,6 +9,7 @@ from sigwire.core.response import Attempt, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import CallerError
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.policy.failover.records import HealthTable, TargetHealth
 from sigwire.lm.preview.model_call import ModelCall
 from sigwire.lm.preview.preview import Preview
 from sigwire.modules.agents.run import AgentRun, ReActStep
@@ -69,6 +70,10 @@ def _preview(of: Material) -> Preview:
     return Preview(of.name, conversation_request(of), warnings, (CallerError(of.text),), path=of.name, turn=1)
 
 
+def _health_table(of: Material) -> HealthTable:
+    return HealthTable(tuple(TargetHealth(of.name, "open", 3.25, 4.2, at, 3, of.text or None) for at in of.indices))
+
+
 def _model_call(of: Material) -> ModelCall:
     error = CallerError(of.text) if of.count > 1 else None
     return ModelCall(of.name, 1, of.name, of.name, conversation_request(of), Response(), error, 0.0)
@@ -76,6 +81,7 @@ def _model_call(of: Material) -> ModelCall:
 
 PROGRAMS: Mapping[type, Callable[[Material], HasCard]] = {
     AgentRun: _run,
+    HealthTable: _health_table,
     ModelCall: _model_call,
     Module: Specimen,
     Predict: _predictor,

@@ -60,7 +60,9 @@ class HealthTable(HasCard):
         return self.rows[index]
 
     def __repr__(self) -> str:
-        return f"HealthTable({', '.join(f'{inline(row.model, 80)} {_state(row)}' for row in self.rows)})"
+        shown = [f"{inline(row.model, 80)} {_state(row)}" for row in self.rows[:_MOST_SHOWN]]
+        more = len(self.rows) - len(shown)
+        return f"HealthTable({', '.join([*shown, *([f'{more} more'] if more > 0 else ())])})"
 
     def _card(self) -> Card:
         names = ("model", "state", "penalty", "answers", "failures", "last failure")
@@ -76,6 +78,9 @@ class HealthTable(HasCard):
             for row in self.rows
         ]
         return Card("Health", f"{len(cells)} targets", table=[names, *cells])
+
+
+_MOST_SHOWN = 4  # targets in a line
 
 
 def _state(row: TargetHealth) -> str:
