@@ -285,11 +285,12 @@ MOST_FILES_OVER_500_LINES = 0
 MOST_CLASS_NAMES_IN_TWO_FILES = 0
 MOST_COMPLEX_FUNCTIONS = 0.015
 MOST_ANY_PER_THOUSAND = 30
-MOST_LINES = 50_498
+MOST_LINES = 50_251
 """Only new behaviour that CHANGELOG.md lists may raise this bound. It was 46,500 before errors named their place, secrets were
 masked by type, and unknown keywords, overrides and forms of tools were checked; and 48,480 before transports had time limits,
 results a cost, tools a rule for crashes, and the fake provider limits and faults; and 49,939 before predictors had texts of
-tools and nearest demos, demos whole runs of agents, and the front door evaluation and optimizers."""
+tools and nearest demos, demos whole runs of agents, and the front door evaluation and optimizers. The front door is not counted since then
+(it had 247 lines): each room adds its public names there."""
 
 
 def test_no_folder_holds_more_than_fifteen_files() -> None:
@@ -328,6 +329,7 @@ def test_package_stays_within_its_lines() -> None:
 
 DOOR = {relative(path) for path in (PACKAGE / "dspy").rglob("*.py")}
 LATER = (
+    "__init__.py",
     "__main__.py",
     "commands/",
     "core/cards/",
