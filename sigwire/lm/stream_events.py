@@ -24,14 +24,8 @@ from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
 
 __all__ = [
-    "attach_partial",
-    "complete_ends",
-    "emit_content",
-    "emit_decoded",
-    "emit_response",
-    "end_events",
-    "end_events_of",
-]
+    "attach_partial", "complete_ends", "emit_content", "emit_decoded", "emit_response", "end_events", "end_events_of",
+]  # fmt: skip
 
 E = TypeVar("E", bound=BaseException)
 

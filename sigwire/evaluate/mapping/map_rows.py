@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MapResult", "amap_rows", "lost_record", "map_rows"]
 
+_TWO_DAYS = 172_800.0  # a batch takes a day at most, and its expired lines another
 RowsLike = Iterable[Example | Mapping[str, object]]
 
 
@@ -76,7 +77,7 @@ def map_rows(
     rows: RowsLike,
     out: str | os.PathLike[str],
     *,
-    executor: ExecutorLike,
+    executor: ExecutorLike | Literal["provider-batch"],
     chunk: int = 250,
     in_flight: int | None = None,
     rate: float | None = None,
@@ -88,11 +89,13 @@ def map_rows(
 ) -> MapResult:
     """Run a job on each row on the processes of an executor; append the records of ``Evaluate`` to the file ``out``.
 
-    ``rows``: Examples, or mappings of inputs; drawn as they are needed. ``executor``: any PEP 3148 executor, or a function that
-    makes one, so that a broken process pool is replaced. ``chunk``: rows sent together. ``in_flight``: chunks that are out,
-    by default two for each process of a pool, else 64. ``rate``: requests a second, ``calls`` and ``budget``: limits over all
-    workers, kept by a coordinator on this machine; ``coordinator``: the URL of one that runs already, with its own limits.
-    ``repeat``: runs for each row. ``stall``: seconds in which no chunk comes back and no row ends, after which the run ends.
+    ``rows``: Examples, or mappings of inputs; drawn as they are needed. ``executor``: any PEP 3148 executor, or a function
+    that makes one, so that a broken process pool is replaced; "provider-batch": the rows run in this process, their requests
+    travel in batches of the provider, and ``<out>.batch`` is the store (``BatchLM``). ``chunk``: rows sent together.
+    ``in_flight``: chunks that are out, by default two for each process of a pool, else 64. ``rate``: requests a second,
+    ``calls`` and ``budget``: limits over all workers, kept by a coordinator on this machine; ``coordinator``: the URL of one
+    that runs already, with its own limits. ``repeat``: runs for each row. ``stall``: seconds in which no chunk comes back and
+    no row ends, after which the run ends.
 
     The folder ``<out>.journal`` has what workers began and finished; all of them must see it. Called again, the function runs
     the rows without a record, so a killed run goes on. A row that kills its worker, alone, has a failure of the kind "worker".
@@ -119,7 +122,7 @@ async def amap_rows(
     rows: RowsLike,
     out: str | os.PathLike[str],
     *,
-    executor: ExecutorLike,
+    executor: ExecutorLike | Literal["provider-batch"],
     chunk: int = 250,
     in_flight: int | None = None,
     rate: float | None = None,
@@ -139,11 +142,15 @@ _Limits = tuple["float | None", "int | None", "Budget | None", "str | None"]
 
 
 def _steps(
-    job: Job, rows: RowsLike, out: Path, executor: ExecutorLike, chunk: int, in_flight: int | None, limits: _Limits,
-    repeat: int, stall: float,
+    job: Job, rows: RowsLike, out: Path, executor: ExecutorLike | Literal["provider-batch"], chunk: int, in_flight: int | None,
+    limits: _Limits, repeat: int, stall: float,
 ) -> Steps[MapResult]:  # fmt: skip
     if min(chunk, repeat, in_flight or 1) < 1 or stall <= 0:
         raise ConfigurationError("chunk, in_flight, repeat and stall are numbers above 0 (starting map_rows).")
+    if executor == "provider-batch":
+        from sigwire.lm.batch.executor import BatchExecutor  # needed for batches only
+
+        executor, stall = BatchExecutor.for_file(out, job.lm), max(stall, _TWO_DAYS)
     started = time.monotonic()
     journal = out.with_name(f"{out.name}.journal")
     with coordinated(*limits) as coordinator, _open(job, out, repeat) as sink:

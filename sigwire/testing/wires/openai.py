@@ -15,16 +15,9 @@ from sigwire.testing.request_node import InvalidValue, Path, RequestNode
 from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, tool_names
 
 __all__ = [
-    "EFFORTS",
-    "OpenAIWire",
-    "check_name",
-    "check_schema",
-    "duration",
-    "image",
-    "offered_name",
-    "padding",
+    "EFFORTS", "OpenAIWire", "check_name", "check_schema", "duration", "image", "offered_name", "padding",
     "stream_options",
-]
+]  # fmt: skip
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")

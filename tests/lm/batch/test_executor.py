@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.evaluate.evaluation import load_records
+from sigwire.evaluate.mapping.map_rows import amap_rows, map_rows
+from sigwire.jobs.job import Job
 from sigwire.lm.base import BaseLM
 from sigwire.lm.batch.executor import BatchExecutor
 from sigwire.lm.batch.model import BatchLM
@@ -20,17 +23,29 @@ from tests.lm.batch.test_batch_lm import batches_of, echo, questions
 def test_rows_of_a_job_travel_in_batches_and_a_second_run_sends_nothing(
     make: Callable[..., BatchLM], tmp_path: Path
 ) -> None:
-    mapping = pytest.importorskip("sigwire.evaluate.mapping.map_rows", reason="map_rows is not there yet")
     with FakeProvider(echo) as provider:
         for out in ("one.jsonl", "two.jsonl"):
             lm = make(provider)
-            job = mapping.Job.of(Predict("question -> answer"), lm=lm)
+            job = Job.of(Predict("question -> answer"), lm=lm)
             with BatchExecutor(lm) as executor:
-                result = mapping.map_rows(job, questions(12), tmp_path / out, executor=executor, chunk=4)
+                result = map_rows(job, questions(12), tmp_path / out, executor=executor, chunk=4)
             assert (result.status, result.rows, dict(result.failures)) == ("complete", 12, {})
             answers = {str((row.outputs or {})["answer"]) for row in load_records(tmp_path / out).records}
             assert answers == {f"answer {number}" for number in range(12)}
         assert sum(batches_of(provider).values()) == 12
+        assert "" not in batches_of(provider)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_map_rows_takes_provider_batches_by_name(mode: str, make: Callable[..., BatchLM], tmp_path: Path) -> None:
+    with FakeProvider(echo) as provider:
+        job, out = Job.of(Predict("question -> answer"), lm=make(provider)), tmp_path / "out.jsonl"
+        result = (
+            map_rows(job, questions(3), out, executor="provider-batch")
+            if mode == "sync"
+            else asyncio.run(amap_rows(job, questions(3), out, executor="provider-batch"))
+        )
+        assert (result.status, result.rows, dict(result.failures)) == ("complete", 3, {})
         assert "" not in batches_of(provider)
 
 
