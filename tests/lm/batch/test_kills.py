@@ -17,7 +17,7 @@ from tests.lm.batch.test_batch_lm import batches_of, echo
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="lives are forks")
-@pytest.mark.parametrize("wire", ["anthropic", "openai", "gemini"])
+@pytest.mark.parametrize("wire", ["anthropic", "openai"])  # a list without marks, and one with them
 def test_driver_that_is_killed_before_and_after_each_request_pays_no_line_twice(wire: str, tmp_path: Path) -> None:
     assert wire in MODELS
     with FakeProvider(echo) as provider:
