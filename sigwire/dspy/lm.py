@@ -271,7 +271,7 @@ class DummyLM(FakeLM, BaseLM):
     def _scripted_calls(self, fields: FieldValues, request: Request) -> Choice | None:
         """Return the calls of a script of DSPy; ``None`` for other answers, and if the request asks for these fields."""
         name = next((name for name in ("next_tool_name", "tool_calls") if name in fields), None)
-        if name is None or any(name in message.text for message in request.messages):
+        if name is None or "next_thought" not in fields or any(name in message.text for message in request.messages):
             return None
         mark = SCRIPTED_FINISH if fields.get(name) == "finish" else None
         if name == "tool_calls":

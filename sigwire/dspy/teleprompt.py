@@ -34,24 +34,9 @@ from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import context, current
 
 __all__ = [
-    "COPRO",
-    "GEPA",
-    "SIMBA",
-    "BetterTogether",
-    "BootstrapFewShot",
-    "BootstrapFewShotWithOptuna",
-    "BootstrapFewShotWithRandomSearch",
-    "BootstrapRS",
-    "Ensemble",
-    "FailedPrediction",
-    "InferRules",
-    "KNNFewShot",
-    "LabeledFewShot",
-    "MIPROv2",
-    "ScoreWithFeedback",
-    "Teleprompter",
-    "bootstrap_trace_data",
-    "eval_candidate_program",
+    "COPRO", "GEPA", "SIMBA", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
+    "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Ensemble", "FailedPrediction", "InferRules", "KNNFewShot",
+    "LabeledFewShot", "MIPROv2", "ScoreWithFeedback", "Teleprompter", "bootstrap_trace_data", "eval_candidate_program",
 ]  # fmt: skip
 
 M = TypeVar("M", bound=Module)

@@ -139,8 +139,17 @@ def test_script_of_tool_calls_runs_the_second_agent(is_awaited: bool) -> None:
 @pytest.mark.parametrize("before", [[], [turn("missing")]])
 def test_script_of_tool_calls_answers_for_an_agent_without_tools(before: list[Any]) -> None:
     agent = dspy.ReActV2("question -> answer")
-    agent.set_lm(dspy.DummyLM([*before, {"tool_calls": {"name": "submit", "arguments": {"answer": "yes"}}}]))
+    agent.set_lm(
+        dspy.DummyLM([*before, {**turn("submit"), "tool_calls": {"name": "submit", "arguments": {"answer": "yes"}}}])
+    )
     assert agent(question="?").answer == "yes"
+
+
+def test_tool_calls_of_a_predictor_are_no_script() -> None:
+    predict = dspy.Predict("question, tools: list[Tool] -> tool_calls: ToolCalls")
+    predict.set_lm(dspy.DummyLM([{"tool_calls": '{"tool_calls": [{"name": "look", "args": {"query": "cats"}}]}'}]))
+    (call,) = predict(question="?", tools=[dspy.Tool(look)]).tool_calls
+    assert (call.name, call.arguments) == ("look", {"query": "cats"})
 
 
 def test_submit_tool_of_the_second_agent_returns_its_fields() -> None:
