@@ -289,8 +289,8 @@ MOST_LINES = 50_251
 """Only new behaviour that CHANGELOG.md lists may raise this bound. It was 46,500 before errors named their place, secrets were
 masked by type, and unknown keywords, overrides and forms of tools were checked; and 48,480 before transports had time limits,
 results a cost, tools a rule for crashes, and the fake provider limits and faults; and 49,939 before predictors had texts of
-tools and nearest demos, demos whole runs of agents, and the front door evaluation and optimizers. The front door is not counted since then
-(it had 247 lines): each room adds its public names there."""
+tools and nearest demos, demos whole runs of agents, and the front door evaluation and optimizers.
+The front door, which had 247 lines, is not counted since then: each room adds its public names there."""
 
 
 def test_no_folder_holds_more_than_fifteen_files() -> None:

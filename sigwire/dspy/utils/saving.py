@@ -13,6 +13,7 @@ from sigwire.dspy.saving import PROGRAM_FILE
 from sigwire.errors import StateError
 from sigwire.modules.module import Module
 from sigwire.modules.programs.files import load_program
+from sigwire.modules.programs.library import LIBRARY
 from sigwire.signatures.signature import Signature
 
 __all__ = ["load"]
@@ -49,9 +50,9 @@ def load(
 
 
 def _defined(base: type) -> Iterator[type]:
-    """Yield the subclasses that other packages define."""
+    """Yield the subclasses that other packages define, under names that files do not have for classes of sigwire."""
     subclasses: list[type] = type.__subclasses__(base)
     for cls in subclasses:
-        if not cls.__module__.startswith("sigwire."):
+        if not cls.__module__.startswith("sigwire.") and cls.__name__ not in LIBRARY:
             yield cls
         yield from _defined(cls)
