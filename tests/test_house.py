@@ -331,6 +331,7 @@ DOOR = {relative(path) for path in (PACKAGE / "dspy").rglob("*.py")}
 LATER = (
     "__init__.py",
     "__main__.py",
+    "cassettes/",
     "commands/",
     "core/cards/",
     "data/",

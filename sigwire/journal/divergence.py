@@ -9,7 +9,7 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.journal.errors import JournalDivergence
 
-__all__ = ["divergence"]
+__all__ = ["difference", "divergence"]
 
 
 def divergence(place: str, recorded: JsonObject, now: JsonObject) -> JournalDivergence:
@@ -23,13 +23,21 @@ def divergence(place: str, recorded: JsonObject, now: JsonObject) -> JournalDive
     -{"n":1}
     +{"n":2}
     """
+    what, diff = difference(recorded, now)
     turn = re.search(r"turn\.(\d+)/[^/]*(?:/ask\.\d+)?$", place)
-    before = f"turn {int(turn[1]) + 1}: " if turn else ""
+    return JournalDivergence(place, recorded, now, (f"turn {int(turn[1]) + 1}: " if turn else "") + what, diff)
+
+
+def difference(recorded: JsonObject, now: JsonObject) -> tuple[str, str]:
+    """Return the first difference of two fingerprints as a sentence, and as a diff.
+
+    >>> difference({"model": "a"}, {"model": "b"})[0]
+    'the model differs'
+    """
     for name in {**now, **recorded}:
         if recorded.get(name) != now.get(name):
-            what, diff = _difference(name, recorded.get(name), now.get(name))
-            return JournalDivergence(place, recorded, now, before + what, diff)
-    return JournalDivergence(place, recorded, now, before + "the effect is of another kind", "")
+            return _difference(name, recorded.get(name), now.get(name))
+    return "the effect is of another kind", ""
 
 
 def _difference(name: str, recorded: JsonValue, now: JsonValue) -> tuple[str, str]:

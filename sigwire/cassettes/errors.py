@@ -1,0 +1,27 @@
+"""``CassetteMiss``: a program asks what its cassette does not have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sigwire.core.json import JsonObject
+from sigwire.errors import StateError
+from sigwire.journal.errors import JournalDivergence
+
+__all__ = ["CassetteMiss"]
+
+
+class CassetteMiss(JournalDivergence):
+    """A cassette has no line for an effect of the program; nothing was sent and no tool was run.
+
+    Attributes: ``path`` of the file, ``place`` in the program, ``now`` (the question as JSON), ``recorded`` (the nearest
+    question of the file; empty if it has none), ``diff`` (a text). Like ``JournalDivergence``, it ends a run also inside a tool.
+    """
+
+    def __init__(self, path: Path, place: str, recorded: JsonObject, now: JsonObject, what: str, diff: str) -> None:
+        self.path, self.place, self.recorded, self.now, self.diff = path, place, recorded, now, diff
+        StateError.__init__(
+            self,
+            f"{path} has no line for this: {what} (replaying {place}). Undo the change of the program or its inputs; or record "
+            f'with mode="new" or mode="record" (pytest --cassette=new), and review the new lines.\n{diff}'.rstrip(),
+        )

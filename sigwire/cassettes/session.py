@@ -1,0 +1,140 @@
+"""One block of a cassette: replays the effects that the file has, performs and records the others, as the mode allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, TypeAlias, cast
+
+from sigwire.cassettes.asks import AskExchange
+from sigwire.cassettes.errors import CassetteMiss
+from sigwire.cassettes.exchanges import Exchange, ReadingExchange, ToolExchange
+from sigwire.cassettes.lines import CassetteFile, CassetteLine, LineSet, read_lines
+from sigwire.cassettes.packing import pack, unpack
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.effects.performing import Frame, Recordable
+from sigwire.effects.steps import Effect, Steps
+from sigwire.errors import StateError
+from sigwire.lm.policy.cache.keys import canonical_bytes
+from sigwire.modules.ask import Ask
+
+__all__ = ["CassetteOptions", "CassetteSession", "RedactLine", "Resolved"]
+
+RedactLine: TypeAlias = Callable[[JsonObject], JsonObject]
+Resolved: TypeAlias = Literal["replay", "record", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class CassetteOptions:
+    """The options of a cassette, as its constructor takes them."""
+
+    redact: RedactLine | None
+    runs_tools: bool
+    speed: float | None
+
+
+class CassetteSession:
+    """A block from its start to its end."""
+
+    def __init__(self, path: Path, mode: Resolved, options: CassetteOptions) -> None:
+        self.path, self._options = path, options
+        self._lines = LineSet([] if mode == "record" else read_lines(path))
+        self._file = None if mode == "replay" else CassetteFile(path, anew=mode == "record")
+        self._replays, self._is_open = mode == "replay", True
+        self.misses = 0
+
+    def frame(self) -> Frame:
+        """Return the frame under which the program must run."""
+        return Frame(self._perform)
+
+    def close(self, *, complete: bool) -> None:
+        self._is_open = False
+        if self._file is not None:
+            self._file.close(complete=complete)
+
+    def unused(self) -> list[CassetteLine]:
+        """Return the lines that a replay has not used. What ran inside a tool is left out, as the tool did not run."""
+        heads = ("lm", "durable") if self._options.runs_tools else ("lm", "tool", "durable")
+        found = self._lines.unused(heads) if self._replays else []
+        return [line for line in found if self._options.runs_tools or "/tool." not in line.place]
+
+    # --- effects ---
+
+    def _perform(self, effect: Recordable[object], frame: Frame) -> Steps[object]:
+        if not self._is_open:
+            raise StateError(
+                f"The cassette {self.path} is closed (performing {frame.path}). Read streams inside its with block."
+            )
+        exchange = self._exchange(effect)
+        if exchange is None:
+            return (yield effect)
+        question = self._redacted(cast("JsonObject", pack(exchange.question(), self._keep)))
+        key = sha256(canonical_bytes([exchange.head, question])).hexdigest()[:32]
+        line = self._lines.take(exchange.head, key, frame.path)
+        miss = partial(self._miss, exchange.head, frame.path, question, line)
+        if line is not None:
+            return (yield self._replayed(exchange, line, miss))
+        if self._replays:
+            raise miss()
+        write = partial(self._write, exchange.head, {"place": frame.path, "key": key, **question})
+        return (yield from exchange.record(write))
+
+    def _exchange(self, effect: Recordable[object]) -> Exchange | None:
+        """Return the line of an effect; ``None`` for a tool run that is not to be recorded."""
+        if isinstance(effect, Ask):
+            return AskExchange(effect, self._options.speed)
+        if effect.kind != "tool":
+            return ReadingExchange(effect)
+        return None if self._options.runs_tools else ToolExchange(effect)
+
+    def _replayed(self, exchange: Exchange, line: CassetteLine, miss: Callable[[], Exception]) -> Effect[object]:
+        try:
+            data = cast("JsonObject", unpack(line.data, self.path.with_name(f"{self.path.stem}.media")))
+            return exchange.replay(data, miss)
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise StateError(
+                f"{self.path}, line {line.number}, cannot be replayed: {error!r:.300} (replaying {line.place}). Correct the "
+                "line, or record again."
+            ) from error
+
+    def _write(self, head: str, question: JsonObject, outcome: JsonObject) -> None:
+        if self._file is not None and self._is_open:
+            self._file.add(head, self._redacted({**question, **cast("JsonObject", pack(outcome, self._keep))}))
+
+    def _redacted(self, data: JsonObject) -> JsonObject:
+        return data if self._options.redact is None else self._options.redact(data)
+
+    def _keep(self, name: str, data: bytes) -> None:
+        if self._file is not None:
+            self._file.keep(name, data)
+
+    def _miss(self, head: str, place: str, question: JsonObject, line: CassetteLine | None) -> CassetteMiss:
+        """Return the error for a question without a line; with ``line``, for a stream that is read further than it was."""
+        from sigwire.journal.divergence import difference  # only misses need it
+
+        self.misses += 1
+        if line is not None:
+            return CassetteMiss(
+                self.path, place, line.question(), question, f"line {line.number} ends here, {_CLOSED}", ""
+            )
+        nearest = self._lines.nearest(head, place, question)
+        if nearest is None:
+            return CassetteMiss(self.path, place, {}, question, f"it has no line {head!r} at all", "")
+        before, now = nearest.question(), question
+        if before == now:
+            what, diff = f"line {nearest.number} and its equals are used up", ""
+        else:
+            what, diff = difference(_flat(before), _flat(now))
+        return CassetteMiss(self.path, place, before, now, f"{what}, compared with line {nearest.number}", diff)
+
+
+_CLOSED = "as the stream was closed there"
+
+
+def _flat(question: JsonObject) -> JsonObject:
+    request: JsonValue = question.get("request")
+    rest = {name: value for name, value in question.items() if name != "request"}
+    return {**rest, **request} if isinstance(request, dict) else rest
