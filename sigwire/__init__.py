@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sigwire.adapters.json import JSONAdapter
     from sigwire.adapters.two_step import TwoStepAdapter
     from sigwire.adapters.xml import XMLAdapter
+    from sigwire.cassettes.cassette import Cassette
+    from sigwire.cassettes.errors import CassetteMiss
     from sigwire.core.capabilities import Capabilities
     from sigwire.core.cards.examples import Examples
     from sigwire.core.events import (  # isort: skip
@@ -127,15 +129,15 @@ __all__ = [
     "AgentStopped", "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchInDoubt", "BatchLM",
     "BatchRun", "BestOfN", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
     "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
-    "Capabilities", "ChainOfThought", "ChatAdapter", "ChatSession", "Choice", "Code", "CodeAct", "CodeLimits",
-    "Comparison", "CompleteAndGrounded", "Completions", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings", "EmbeddingsWithScores",
-    "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted", "EvaluationProgress",
-    "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM", "FieldDelta", "FieldEnd",
-    "FieldPartial", "File", "Finished", "Health", "History", "HotPotF1", "Image", "InferRules", "InputError",
-    "InputField", "JSONAdapter", "Job", "JobRefused", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot",
-    "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured",
-    "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
+    "Capabilities", "Cassette", "CassetteMiss", "ChainOfThought", "ChatAdapter", "ChatSession", "Choice", "Code",
+    "CodeAct", "CodeLimits", "Comparison", "CompleteAndGrounded", "Completions", "ConfigurationError",
+    "ContentFiltered", "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings",
+    "EmbeddingsWithScores", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
+    "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM",
+    "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "Health", "History", "HotPotF1", "Image",
+    "InferRules", "InputError", "InputField", "JSONAdapter", "Job", "JobRefused", "Journal", "JournalDivergence",
+    "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
+    "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
     "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2",
     "MalformedToolCall", "MapResult", "McpServerError", "Message", "MetricError", "ModelCall", "ModelError", "Module",
     "MontyInterpreter", "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport", "Optimizer",
@@ -162,6 +164,8 @@ _NAMES_BY_MODULE = {
     "sigwire.adapters.json": "JSONAdapter",
     "sigwire.adapters.two_step": "TwoStepAdapter",
     "sigwire.adapters.xml": "XMLAdapter",
+    "sigwire.cassettes.cassette": "Cassette",
+    "sigwire.cassettes.errors": "CassetteMiss",
     "sigwire.core.capabilities": "Capabilities",
     "sigwire.core.cards.examples": "Examples",
     "sigwire.core.events": (

@@ -15,7 +15,7 @@ class CassetteMiss(JournalDivergence):
     """A cassette has no line for an effect of the program; nothing was sent and no tool was run.
 
     Attributes: ``path`` of the file, ``place`` in the program, ``now`` (the question as JSON), ``recorded`` (the nearest
-    question of the file; empty if it has none), ``diff`` (a text). Like ``JournalDivergence``, it ends a run also inside a tool.
+    question of the file; empty if it has none), ``diff`` (a text). Like ``JournalDivergence``, it ends a run also in a tool.
     """
 
     def __init__(self, path: Path, place: str, recorded: JsonObject, now: JsonObject, what: str, diff: str) -> None:

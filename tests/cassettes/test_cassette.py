@@ -1,0 +1,601 @@
+"""Cassettes: record and replay in every mode of calling, misses, streams, errors, the file and its secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sigwire
+from sigwire import (
+    Cassette,
+    CassetteMiss,
+    Choice,
+    FakeLM,
+    Image,
+    LMError,
+    LMRateLimitError,
+    Module,
+    Predict,
+    ReAct,
+    Response,
+    Signature,
+    StateError,
+    Tool,
+    ToolCall,
+    UsageUpdate,
+    durable,
+)
+from sigwire.cassettes import asks, packing
+from sigwire.core.events import collect, events_of
+from sigwire.core.json import dumps, loads
+from sigwire.core.parts import TextPart, ThinkingPart
+from sigwire.core.response import Attempt
+from sigwire.testing import FakeProvider, Fault, Streamed
+
+MODES = ["sync", "async", "stream", "astream"]
+WIRES = {
+    "openai": "openai/gpt-4.1", "openai-responses": "openai/gpt-5-mini", "anthropic": "anthropic/claude-haiku-4-5",
+    "gemini": "gemini/gemini-2.5-flash", "ollama": "ollama/qwen3",
+}  # fmt: skip
+SUM = Signature("question -> answer, steps: list[int]")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.jsonl"
+
+
+async def call(mode: str, cassette: Cassette, program: Any, **inputs: Any) -> Any:
+    """Call a program inside a cassette; blocking modes in a thread, so that each mode works in async tests."""
+    return (await events(mode, cassette, program, **inputs))[-1]
+
+
+async def events(mode: str, cassette: Cassette, program: Any, **inputs: Any) -> list[Any]:
+    """Return the events of a stream and its value; of a call the value."""
+
+    def blocking() -> list[Any]:
+        with cassette:
+            if mode == "sync":
+                return [program(**inputs)]
+            *rest, last = program.stream(**inputs)
+            return [*rest, last.value]
+
+    if mode in ("sync", "stream"):
+        return await asyncio.to_thread(blocking)
+    with cassette:
+        if mode == "async":
+            return [await program.acall(**inputs)]
+        *rest, last = [event async for event in program.astream(**inputs)]
+        return [*rest, last.value]
+
+
+def adding_agent(ran: list[Any], **options: Any) -> Any:
+    """Two calls in one turn, one in the next, the answer."""
+
+    def add(a: int, b: int) -> int:
+        ran.append((a, b))
+        return a + b
+
+    calls = [ToolCall("a", "add", {"a": 1, "b": 2}), ToolCall("b", "add", {"a": 3, "b": 4})]
+    lm = FakeLM([calls, ToolCall("c", "add", {"a": 3, "b": 7}), ToolCall("d", "submit", {"answer": 10})])
+    return ReAct("question -> answer: int", tools=[add], lm=lm, **options)
+
+
+def answering(*answers: Any, cut: Any = None, wire: str = "openai", **options: Any) -> tuple[FakeProvider, sigwire.LM]:
+    provider = FakeProvider([Streamed(answer, cut=cut) if cut else answer for answer in answers], key="sk-mine").start()
+    return provider, sigwire.LM(WIRES[wire], base_url=provider.url(wire), api_key="sk-mine", num_retries=0, **options)
+
+
+def fields(answer: str, steps: str) -> str:
+    return f"[[ ## answer ## ]]\n{answer}\n\n[[ ## steps ## ]]\n{steps}\n\n[[ ## completed ## ]]\n"
+
+
+def without_usage(events: list[Any]) -> list[Any]:
+    """Return the events of a stream; some providers report tokens in the middle, and a replay at the end."""
+    return [event for event in events if not isinstance(event, UsageUpdate)]
+
+
+def written(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[1:-1]]
+
+
+# --- replay -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("again", MODES)
+@pytest.mark.parametrize("mode", MODES)
+async def test_run_of_an_agent_replays_without_model_and_tools(path: Path, mode: str, again: str) -> None:
+    ran: list[Any] = []
+    agent = adding_agent(ran)
+    first = await call(mode, Cassette(path), agent, question="?")
+    second = await call(again, Cassette(path, "replay", strict=True), agent, question="?")
+    assert first.answer == second.answer == 10
+    assert first.history == second.history
+    assert [step.results for step in first.steps] == [step.results for step in second.steps]
+    assert second.usage == first.usage
+    assert sorted(ran) == [(1, 2), (3, 4), (3, 7)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_two_replays_are_equal_byte_by_byte(path: Path, mode: str) -> None:
+    agent = adding_agent([])
+    await call("stream", Cassette(path), agent, question="?")
+    before = path.read_bytes()
+    replays = [await events(mode, Cassette(path, "replay"), agent, question="?") for _ in range(2)]
+    texts = [
+        dumps([sigwire.Finished(each[-1]).to_json(), *(event.to_json() for event in each[:-1])]) for each in replays
+    ]
+    assert texts[0] == texts[1]
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_partial_fields_of_a_stream_fall_where_they_fell(path: Path, wire: str) -> None:
+    provider, lm = answering(fields("four, I think", "[1, 22, 333]"), cut=3, wire=wire)
+    predict = Predict(SUM, lm=lm)
+    recorded = await events("stream", Cassette(path), predict, question="2+2?")
+    provider.close()
+    assert sum(event.kind == "field_partial" for event in recorded[:-1]) > 2
+    for mode in ("stream", "astream"):
+        replayed = await events(mode, Cassette(path, "replay"), predict, question="2+2?")
+        assert without_usage(replayed) == without_usage(recorded)
+    for mode in ("sync", "async"):
+        assert (await call(mode, Cassette(path, "replay"), predict, question="2+2?")) == recorded[-1]
+    assert "cuts" in written(path)[0]
+
+
+def test_recording_without_a_stream_replays_as_a_stream(path: Path) -> None:
+    predict = Predict(SUM, lm=FakeLM([{"answer": "4", "steps": [1]}]))
+    with Cassette(path):
+        predict(question="2+2?")
+    with Cassette(path):
+        *_, last = predict.stream(question="2+2?")
+    assert last.value.steps == [1]
+
+
+def test_stream_whose_deltas_are_in_another_order_is_stored_as_events(path: Path) -> None:
+    text = fields("4", "[1]")
+    choice = Choice.from_parts([TextPart(text[:20]), ThinkingPart("hm"), TextPart(text[20:])])
+    seen: list[Any] = [(0, event) for event in events_of(Response((choice,)))]
+    assert "cuts" in asks._stream(Response((choice,)), seen)
+    assert "events" in asks._stream(Response((choice,)), [seen[0], *reversed(seen[1:])])
+
+
+@given(st.text(max_size=30), st.lists(st.integers(0, 9)), st.text(max_size=9))
+def test_cuts_give_the_deltas_of_the_recorded_stream(text: str, lengths: list[int], reasoning: str) -> None:
+    response = Response((Choice(text, reasoning=reasoning or None),))
+    recorded = list(asks._cut(response, [(0, length) for length in lengths]))
+    line = asks._stream(response, recorded)
+    replayed = list(asks._events(line, response))
+    assert [event for _, event in replayed] == [event for _, event in recorded]
+    assert collect(event for _, event in replayed) == response
+
+
+def test_speed_waits_between_the_deltas_of_a_stream(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    class Noted:
+        def __init__(self, seconds: float) -> None:
+            self.seconds = seconds
+
+        def run(self) -> None:
+            waits.append(self.seconds)
+
+    monkeypatch.setattr(asks, "Sleep", Noted)
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    with Cassette(path):
+        list(predict.stream(question="2+2?"))
+    lines = path.read_text().replace('"cuts":[[0,', '"cuts":[[500,')
+    path.write_text(lines)
+    for speed in (None, 1.0, 2.0):
+        with Cassette(path, speed=speed):
+            list(predict.stream(question="2+2?"))
+    assert [seconds for seconds in waits if seconds > 0.1] == [0.5, 0.25]
+
+
+# --- misses (row 30 of the table of failures) -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_changed_prompt_raises_a_miss_with_the_difference_and_sends_nothing(path: Path, mode: str) -> None:
+    provider, lm = answering(fields("4", "[1]"))
+    with provider:
+        await call(mode, Cassette(path), Predict(SUM, lm=lm), question="2+2?")
+        changed = Predict(SUM.with_instructions("Be brief."), lm=lm)
+        with pytest.raises(CassetteMiss) as caught:
+            await call(mode, Cassette(path, "replay"), changed, question="2+2?")
+        assert len(provider.requests) == 1
+    error = caught.value
+    assert "message 1 differs (instructions changed), compared with line 2" in str(error)
+    assert "+Be brief." in error.diff
+    assert (error.path, error.place) == (path, "Predict.0/ask.0")
+    assert isinstance(error, StateError)
+
+
+def test_miss_inside_a_tool_ends_the_agent(path: Path) -> None:
+    inner = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    questions = ["2+2?", "3+3?"]
+
+    def ask() -> str:
+        return str(inner(question=questions.pop(0)).answer)
+
+    lm = FakeLM([ToolCall("a", "ask", {}), ToolCall("b", "submit", {"answer": "4"})])
+    agent = ReAct("question -> answer", tools=[ask], lm=lm)
+    with Cassette(path):
+        agent(question="?")
+    with pytest.raises(CassetteMiss, match="message 2 differs"), Cassette(path, tools="run"):
+        agent(question="?")
+
+
+def test_option_of_the_model_is_part_of_the_question(path: Path) -> None:
+    with Cassette(path):
+        Predict("question -> answer", lm=FakeLM([{"answer": "4"}], temperature=0.0))(question="2+2?")
+    with pytest.raises(CassetteMiss, match="the options differ"), Cassette(path):
+        Predict("question -> answer", lm=FakeLM(temperature=0.5))(question="2+2?")
+
+
+def test_equal_questions_are_replayed_in_the_recorded_order_and_then_used_up(path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": str(number)} for number in range(3)]))
+    with Cassette(path):
+        assert [predict(question="?").answer for _ in range(3)] == ["0", "1", "2"]
+    with Cassette(path):
+        assert [predict(question="?").answer for _ in range(3)] == ["0", "1", "2"]
+        with pytest.raises(CassetteMiss, match="used up"):
+            predict(question="?")
+
+
+def test_equal_questions_of_a_batch_keep_their_answers_whichever_thread_is_first(path: Path) -> None:
+    lock, numbers = threading.Lock(), iter(range(99))
+
+    def answer(request: Any) -> Any:
+        with lock:
+            return {"answer": str(next(numbers))}
+
+    predict = Predict("question -> answer", lm=FakeLM(answer))
+    inputs: Any = [{"question": "?"}] * 8
+
+    def answers() -> list[str]:
+        return [each.answer for each in predict.batch(inputs, num_threads=4)]
+
+    with Cassette(path):
+        recorded = answers()
+    for _ in range(3):
+        with Cassette(path, strict=True):
+            assert answers() == recorded
+
+
+def test_unused_lines_warn_or_raise(path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    with Cassette(path):
+        predict(question="2+2?")
+    with (
+        pytest.warns(RuntimeWarning, match=r"1 of its lines were not used, such as line 2 \(Predict.0/ask.0\)"),
+        Cassette(path),
+    ):
+        pass
+    with pytest.raises(StateError, match="0 questions had none"), Cassette(path, strict=True):
+        pass
+
+
+# --- modes ------------------------------------------------------------------------------------------------
+
+
+def test_new_replays_what_is_there_and_appends_the_rest(path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}, {"answer": "6"}]))
+    with Cassette(path, "record"):
+        predict(question="2+2?")
+    before = path.read_bytes()
+    with Cassette(path, "new"):
+        assert (predict(question="2+2?").answer, predict(question="3+3?").answer) == ("4", "6")
+    assert path.read_bytes().startswith(before)
+    assert [line["lm"] for line in written(path)] == [2, 3]
+    with Cassette(path, strict=True):
+        assert (predict(question="3+3?").answer, predict(question="2+2?").answer) == ("6", "4")
+
+
+def test_auto_records_once_and_never_in_ci(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(StateError, match="is no file"), Cassette(path):
+        pass
+    monkeypatch.setenv("CI", "false")
+    for _ in range(2):
+        with Cassette(path):
+            assert predict(question="2+2?").answer == "4"
+
+
+def test_recording_that_fails_keeps_the_file_before(path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}, {"answer": "5"}, LMError]))
+    with Cassette(path, "record"):
+        predict(question="2+2?")
+    before = path.read_bytes()
+    with pytest.raises(LMError), Cassette(path, "record"):
+        [predict(question="2+2?") for _ in range(2)]
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("options", [{"mode": "once"}, {"tools": "skip"}, {"speed": 0}])
+def test_option_without_a_meaning_is_refused(path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(sigwire.ConfigurationError, match="making a Cassette"):
+        Cassette(path, **options)
+
+
+def test_stream_that_is_read_after_its_block_is_refused(path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    with Cassette(path):
+        stream = predict.stream(question="2+2?")
+    with pytest.raises(StateError, match="is closed"):
+        list(stream)
+
+
+def test_cassette_that_is_open_refuses_a_second_block(path: Path) -> None:
+    with Cassette(path) as cassette, pytest.raises(StateError, match="open already"), cassette:
+        pass
+
+
+def test_threads_have_cassettes_of_their_own(tmp_path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM(lambda request: {"answer": request.messages[-1].text[-2:-1]}))
+    paths = [tmp_path / f"{number}.jsonl" for number in range(4)]
+
+    def ask(number: int) -> None:
+        with Cassette(paths[number]):
+            predict(question=f"number {number}?")
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, path in enumerate(paths):
+        assert f"number {number}?" in dumps(written(path)[0]["request"]), path
+
+
+# --- errors and closed streams ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_error_is_raised_again_with_its_facts_and_attempts(path: Path, mode: str) -> None:
+    provider, lm = answering(Fault("rate_limit", retry_after=3600))
+    predict = Predict(SUM, lm=lm)
+    with provider, Cassette(path), pytest.raises(LMRateLimitError):
+        predict(question="2+2?")
+    with pytest.raises(LMRateLimitError) as first:
+        await call(mode, Cassette(path, "replay"), predict, question="2+2?")
+    assert (first.value.status, first.value.retry_after) == (429, 3600.0)
+    assert first.value.attempts == (Attempt(model=WIRES["openai"], error="rate_limit"),)
+    assert "sk-mine" not in path.read_text()
+
+
+def test_broken_stream_is_broken_at_the_same_word(path: Path) -> None:
+    provider, lm = answering(Streamed(fields("one two three", "[1]"), stop_after=9, fault=Fault("server")))
+    predict = Predict(SUM, lm=lm)
+
+    def collected() -> tuple[list[Any], LMError]:
+        seen: list[Any] = []
+        try:
+            for event in predict.stream(question="2+2?"):
+                seen.append(event)  # kept when the stream raises
+        except LMError as error:
+            return seen, error
+        raise AssertionError("the stream did not break")
+
+    with provider, Cassette(path):
+        recorded, error = collected()
+    with Cassette(path):
+        replayed, again = collected()
+    assert replayed == recorded
+    assert len(recorded) > 2
+    assert (type(again), again.partial) == (type(error), error.partial)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_stream_that_was_closed_early_replays_until_there(path: Path, count: int) -> None:
+    predict = Predict(SUM, lm=FakeLM([{"answer": "one two three", "steps": [1]}]))
+
+    def head() -> list[Any]:
+        with predict.stream(question="2+2?") as stream:
+            return [event for event, _ in zip(stream, range(count), strict=False)]
+
+    with Cassette(path):
+        recorded = head()
+    with Cassette(path, strict=True):
+        assert head() == recorded
+    with pytest.raises(CassetteMiss, match="line 2 ends here, as the stream was closed there"), Cassette(path):
+        list(predict.stream(question="2+2?"))
+
+
+# --- tools, time and programs inside tools ----------------------------------------------------------------
+
+
+def test_tools_run_in_a_replay_if_told(path: Path) -> None:
+    ran: list[Any] = []
+    agent = adding_agent(ran)
+    with Cassette(path):
+        agent(question="?")
+    with Cassette(path, tools="run", strict=True):
+        assert agent(question="?").answer == 10
+    assert len(ran) == 6
+
+
+def test_failures_and_media_of_tools_replay_as_results(path: Path) -> None:
+    picture = Image(f"data:image/png;base64,{b64encode(bytes(range(256)) * 40).decode()}")
+
+    def look(name: str) -> Any:
+        if name == "y":
+            return picture
+        raise sigwire.ToolFailed("no such picture")
+
+    calls = [ToolCall("a", "look", {"name": "x"}), ToolCall("b", "look", {"name": "y"})]
+    agent = ReAct("question -> answer", tools=[look], lm=FakeLM([calls, ToolCall("c", "submit", {"answer": "none"})]))
+    with Cassette(path):
+        first = agent(question="?")
+    with Cassette(path, strict=True):
+        second = agent(question="?")
+    failed, seen = second.steps[0].results
+    assert first.steps[0].results == second.steps[0].results
+    assert failed.is_error
+    assert seen.media[0].data == picture.data
+    assert path.stat().st_size < 10_000
+
+
+def test_shortened_result_of_a_tool_is_shown_as_it_was(path: Path) -> None:
+    def read() -> str:
+        return "word " * 1000
+
+    lm = FakeLM([ToolCall("a", "read", {}), ToolCall("b", "submit", {"answer": "ok"})])
+    agent = ReAct("question -> answer", tools=[read], lm=lm, max_output=100)
+    with Cassette(path):
+        first = agent(question="?")
+    with Cassette(path, strict=True):
+        assert agent(question="?").history == first.history
+    assert "shown" in written(path)[1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_program_inside_a_tool_is_not_missed_in_a_replay(path: Path, mode: str) -> None:
+    inner = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+
+    def ask(question: str) -> str:
+        return str(inner(question=question).answer)
+
+    lm = FakeLM([ToolCall("a", "ask", {"question": "2+2?"}), ToolCall("b", "submit", {"answer": "4"})])
+    agent = ReAct("question -> answer", tools=[Tool(ask)], lm=lm)
+    await call(mode, Cassette(path), agent, question="?")
+    assert [next(iter(line)) for line in written(path)] == ["lm", "lm", "tool", "lm"]
+    assert (await call(mode, Cassette(path, strict=True), agent, question="?")).answer == "4"
+    assert (await call(mode, Cassette(path, strict=True, tools="run"), agent, question="?")).answer == "4"
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_time_and_chance_are_those_of_the_recording(path: Path, mode: str) -> None:
+    class Clock(Module):
+        def forward(self) -> Any:
+            return durable.now(), durable.random(), durable.uuid(), durable.uuid()
+
+    recorded = await call(mode, Cassette(path), Clock())
+    assert await call(mode, Cassette(path, strict=True), Clock()) == recorded
+    assert recorded[2] != recorded[3]
+
+
+# --- the file ---------------------------------------------------------------------------------------------
+
+
+def test_file_has_no_secret_and_replays_with_another_one(path: Path) -> None:
+    lm = FakeLM([{"answer": "use sk-abcdefghijklmnopqrst"}], extra_body={"api_key": "k-123"})
+    predict = Predict("question -> answer", lm=lm)
+    with Cassette(path):
+        predict(question="Is Bearer abcdefghijklmnopqrstuv right?")
+    assert "abcdefghijklmnop" not in path.read_text()
+    assert "k-123" not in path.read_text()
+    with Cassette(path, strict=True):
+        assert predict(question="Is Bearer 0123456789abcdefghij right?").answer == "use ***"
+
+
+def test_redact_changes_what_is_written_and_what_is_compared(path: Path) -> None:
+    def redact(line: Any) -> Any:
+        return json.loads(json.dumps(line).replace("ada@example.org", "someone").replace("bob@example.org", "someone"))
+
+    predict = Predict("mail -> name", lm=FakeLM([{"name": "ada@example.org"}]))
+    with Cassette(path, redact=redact):
+        predict(mail="From ada@example.org")
+    assert "ada" not in path.read_text()
+    with Cassette(path, redact=redact, strict=True):
+        assert predict(mail="From bob@example.org").name == "someone"
+
+
+def test_long_media_is_a_file_by_digest_and_short_media_is_in_the_line(path: Path) -> None:
+    png = b"\x89PNG" + bytes(range(256)) * 20
+    predict = Predict("picture: Image -> answer", lm=FakeLM([{"answer": "a dot"}] * 2))
+    pictures = [Image(f"data:image/png;base64,{b64encode(data).decode()}") for data in (png, png[:300])]
+    with Cassette(path):
+        for picture in pictures:
+            predict(picture=picture)
+    folder = path.with_name("run.media")
+    (kept,) = folder.iterdir()
+    assert kept.read_bytes() == png
+    assert kept.suffix == ".png"
+    assert f"media:{kept.name}" in path.read_text()
+    with Cassette(path, strict=True):
+        assert [predict(picture=picture).answer for picture in pictures] == ["a dot", "a dot"]
+    with Cassette(path, "record"):
+        Predict("picture: Image -> answer", lm=FakeLM([{"answer": "a dot"}]))(picture=pictures[1])
+    assert list(folder.iterdir()) == []
+
+
+def test_media_of_a_result_is_read_again_and_leads_to_no_other_file(tmp_path: Path) -> None:
+    data = b64encode(b"%PDF" + bytes(9000)).decode()
+    kept: dict[str, bytes] = {}
+    packed = packing.pack({"data": data, "url": f"data:application/pdf;base64,{data}"}, kept.__setitem__)
+    assert len(kept) == 1
+    for name, content in kept.items():
+        (tmp_path / name).write_bytes(content)
+    assert packing.unpack(packed, tmp_path) == {"data": data, "url": f"data:application/pdf;base64,{data}"}
+    assert packing.unpack("media:../../secret", tmp_path) == "media:../../secret"
+    with pytest.raises(OSError, match="media"):
+        packing.unpack("media:" + "0" * 64, tmp_path / "media")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8"), max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+@given(JSON)
+def test_json_without_secrets_and_media_is_packed_as_it_is(value: Any) -> None:
+    def keep(name: str, data: bytes) -> None:
+        raise AssertionError(name)
+
+    assert packing.unpack(packing.pack(value, keep), Path()) == value
+
+
+def test_half_a_character_and_line_separators_are_written_and_read(path: Path) -> None:
+    answer = "a\u2028b\x85 \ud83d é"
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": answer}]))
+    for _ in range(2):
+        with Cassette(path, strict=True):
+            assert predict(question="half \ud83d of a pair").answer == answer
+    assert "é" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-9], "line 2, cannot be read"),
+        (lambda text: text.replace('"cassette":1', '"cassette":2'), "line 1, cannot be read: its format is 2"),
+        (lambda text: text.replace('"lm":2', '"sung":2'), "line 2, cannot be read: a line of another kind"),
+        (lambda text: text.replace('"response":{', '"response":{"nonsense":1,'), "line 2, cannot be replayed"),
+        (lambda text: text.replace('"response":', '"reply":'), "line 2, cannot be replayed"),
+        (lambda text: "[]\n", "line 1, cannot be read"),
+    ],
+)
+def test_damaged_file_is_refused_with_its_line(path: Path, change: Callable[[str], str], message: str) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    with Cassette(path):
+        predict(question="2+2?")
+    path.write_text(change(path.read_text()))
+    with pytest.raises(StateError, match=message), Cassette(path):
+        predict(question="2+2?")
+
+
+def test_lines_are_json_with_the_question_and_the_answer(path: Path) -> None:
+    provider, lm = answering(fields("4 é", "[1]"))
+    with provider, Cassette(path):
+        Predict(SUM, lm=lm)(question="2+2?")
+    text = path.read_text(encoding="utf-8")
+    assert "sk-mine" not in text
+    assert "authorization" not in text.lower()
+    head, line = map(loads, text.split("\n")[:2])
+    assert head == {"cassette": 1, "sigwire": sigwire.__version__}
+    assert list(line) == ["lm", "place", "key", "model", "request", "response"]
+    assert "é" in text
