@@ -41,7 +41,10 @@ def cassette(request: pytest.FixtureRequest, cassette_options: dict[str, Any]) -
 
     test = re.sub(r"[^\w.-]+", "-", request.node.nodeid.partition("::")[2]).strip("-")
     path = request.path.parent / "cassettes" / request.path.stem / f"{test}.jsonl"
-    opened = Cassette(path, request.config.getoption("--cassette"), **cassette_options)
+    mode: Any = request.config.getoption(
+        "--cassette", default="replay"
+    )  # a plugin of one test file comes too late for it
+    opened = Cassette(path, mode, **cassette_options)
     failed = request.session.testsfailed
     opened.__enter__()
     yield opened

@@ -43,17 +43,18 @@ def test_wheel_and_sdist_pass_twine_and_check_wheel_contents(dist: Path) -> None
     pytest.importorskip("check_wheel_contents")
     for command in (
         ["twine", "check", "--strict", *map(str, dist.iterdir())],
-        ["check_wheel_contents", str(wheel_of(dist))],
+        ["check_wheel_contents", "--toplevel=sigwire,pytest_sigwire.py", str(wheel_of(dist))],
     ):
         done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_wheel_has_the_package_and_nothing_else(dist: Path) -> None:
+def test_wheel_has_the_package_and_the_plugin_of_pytest_and_nothing_else(dist: Path) -> None:
     names = zipfile.ZipFile(wheel_of(dist)).namelist()
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "sigwire").rglob("*") if path.is_file()}
     assert {name for name in names if ".dist-info/" not in name} == {
-        name for name in files if "__pycache__" not in name
+        "pytest_sigwire.py",
+        *(name for name in files if "__pycache__" not in name),
     }
     assert "sigwire/py.typed" in names
     assert [name for name in names if "test_" in name or name.endswith((".pth", ".pyc"))] == []
