@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
 from sigwire.effects.loops import to_thread
-from sigwire.effects.performing import Frame, Recordable
+from sigwire.effects.performing import Frame, Recordable, current_frame, in_frame
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import InputError, warn_user
 from sigwire.journal.divergence import divergence
@@ -63,6 +63,7 @@ class Session:
         self._held: list[RunLock] = []
         self._changing = threading.Lock()
         self._is_finished = False
+        self._outer = current_frame()
 
     def frame(self) -> Frame:
         """Return the frame under which the program must run. Forks of a run share its name, and so the keys of its calls."""
@@ -160,7 +161,7 @@ class Session:
         if on_crash is not None:
             yield _stored(partial(write, "started"))
         try:
-            value = yield effect
+            value = yield from self._made(effect, place)
         except Exception as error:
             data = effect.dump_error(error)
             if data is not None or on_crash is not None:
@@ -168,6 +169,13 @@ class Session:
             raise
         yield _stored(partial(write, "done", effect.dump(value)))
         return value
+
+    def _made(self, effect: Recordable[Any], place: str) -> Steps[Any]:
+        """Perform an effect that is not recorded: as the frame around the run does, such as that of a cassette."""
+        if self._outer is None:
+            return (yield effect)
+        outer = Frame(self._outer.perform, path=place)
+        return (yield from in_frame(outer, outer.perform, effect, outer))
 
     def _recorded(self, place: str, fingerprint: str, key: JsonObject) -> Row | None:
         """Return the row of a place. If another effect is recorded there, raise ``JournalDivergence``, or fork the run."""

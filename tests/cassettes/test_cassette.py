@@ -21,6 +21,7 @@ from sigwire import (
     Choice,
     FakeLM,
     Image,
+    Journal,
     LMError,
     LMRateLimitError,
     Module,
@@ -485,6 +486,20 @@ async def test_time_and_chance_are_those_of_the_recording(path: Path, mode: str)
     recorded = await call(mode, Cassette(path), Clock())
     assert await call(mode, Cassette(path, strict=True), Clock()) == recorded
     assert recorded[2] != recorded[3]
+
+
+@pytest.mark.parametrize("mode", ["sync", "stream"])
+def test_run_of_a_journal_inside_a_cassette_is_recorded_by_both(path: Path, mode: str) -> None:
+    ran: list[Any] = []
+    agent = adding_agent(ran)
+    for number in range(2):
+        with Journal(path.with_name(f"{number}.sqlite3")) as journal, Cassette(path, strict=True):
+            if mode == "sync":
+                assert journal.run(agent, "one", question="?").answer == 10
+            else:
+                assert list(journal.stream(agent, "one", question="?"))[-1].value.answer == 10
+            assert len(journal.effects("one")) == 6
+    assert sorted(ran) == [(1, 2), (3, 4), (3, 7)]
 
 
 # --- the file ---------------------------------------------------------------------------------------------

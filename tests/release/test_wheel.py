@@ -57,7 +57,7 @@ def test_wheel_has_the_package_and_the_plugin_of_pytest_and_nothing_else(dist: P
         *(name for name in files if "__pycache__" not in name),
     }
     assert "sigwire/py.typed" in names
-    assert [name for name in names if "test_" in name or name.endswith((".pth", ".pyc"))] == []
+    assert [name for name in names if Path(name).name.startswith("test_") or name.endswith((".pth", ".pyc"))] == []
 
 
 def test_metadata_of_the_wheel_has_urls_license_and_extras(dist: Path) -> None:
