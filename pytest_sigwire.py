@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--cassette",
         choices=("replay", "record", "new"),
         default="replay",
-        help="what the fixture cassette does: replay (ask no model), record (ask, and write the files anew), "
+        help="what the fixture cassette does: replay (ask no model), record (ask, and replace the files), "
         "new (ask only what the files lack)",
     )
 
@@ -48,5 +48,5 @@ def cassette(request: pytest.FixtureRequest, cassette_options: dict[str, Any]) -
     failed = request.session.testsfailed
     opened.__enter__()
     yield opened
-    # A failed test keeps the recording before it, and its unused lines say nothing.
+    # A failed test keeps the recording before it, and its unused lines are no finding.
     opened.__exit__(None if request.session.testsfailed == failed else AssertionError, None, None)

@@ -187,6 +187,7 @@ def meaning_of(name: str) -> str:
 ROOMS: Mapping[str, str] = {
     "effects": "settings",
     "durable": "journal",
+    "cassettes": "journal",
     "mcp": "core",
     "jobs": "evaluate",
     "interpreters": "modules",

@@ -24,8 +24,8 @@ class Cassette(ChecksKeywords):
     Programs inside the block run blocking, awaited or streamed; a recording of one replays in the others. Code and threads
     without the context of the block are not recorded, and neither is a direct call ``lm(...)``.
 
-    ``mode``: "replay" asks no model and raises ``CassetteMiss`` for a question that is not in the file. "record" writes the
-    file anew, when the block ends without an error. "new" replays the lines of the file and appends what it lacks. "auto"
+    ``mode``: "replay" asks no model and raises ``CassetteMiss`` for a question that is not in the file. "record" replaces
+    the file, when the block ends without an error. "new" replays the lines of the file and appends what it lacks. "auto"
     replays if the file exists or the variable ``CI`` is set, else records. (vcrpy: none, all, new_episodes, once.)
     ``redact`` gets the object of each line, and of each question before it is looked up, and returns what is written or
     compared. ``tools="run"`` runs tools always. ``strict=True``: lines that a replay did not use raise ``StateError``, else

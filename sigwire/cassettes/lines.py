@@ -105,16 +105,16 @@ class LineSet:
 
 
 class CassetteFile:
-    """Writes lines. ``anew`` writes another file, which takes the place of the old one when it is complete."""
+    """Writes lines. ``replaces``: into another file, which takes the place of the old one when it is complete."""
 
-    def __init__(self, path: Path, *, anew: bool) -> None:
-        self._path, self._anew = path, anew
-        self._target = path.with_name(f"{path.name}.part") if anew else path
+    def __init__(self, path: Path, *, replaces: bool) -> None:
+        self._path, self._replaces = path, replaces
+        self._target = path.with_name(f"{path.name}.part") if replaces else path
         self._lock, self.media = threading.Lock(), set[str]()
         path.parent.mkdir(parents=True, exist_ok=True)
-        has_head = not anew and path.exists() and path.stat().st_size > 0
+        has_head = not replaces and path.exists() and path.stat().st_size > 0
         self._count = len(path.read_bytes().splitlines()) if has_head else 1
-        self._file = self._target.open("wb" if anew else "ab")
+        self._file = self._target.open("wb" if replaces else "ab")
         if not has_head:
             self._write({"cassette": _FORMAT, "sigwire": version()})
 
@@ -142,7 +142,7 @@ class CassetteFile:
 
     def close(self, *, complete: bool) -> None:
         self._file.close()
-        if not self._anew:
+        if not self._replaces:
             return
         if not complete:
             self._target.unlink()

@@ -42,7 +42,7 @@ class CassetteSession:
     def __init__(self, path: Path, mode: Resolved, options: CassetteOptions) -> None:
         self.path, self._options = path, options
         self._lines = LineSet([] if mode == "record" else read_lines(path))
-        self._file = None if mode == "replay" else CassetteFile(path, anew=mode == "record")
+        self._file = None if mode == "replay" else CassetteFile(path, replaces=mode == "record")
         self._replays, self._is_open = mode == "replay", True
         self.misses = 0
 

@@ -51,7 +51,8 @@ SUM = Signature("question -> answer, steps: list[int]")
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("CI", raising=False)
     return tmp_path / "run.jsonl"
 
 
@@ -344,7 +345,7 @@ def test_cassette_that_is_open_refuses_a_second_block(path: Path) -> None:
         pass
 
 
-def test_threads_have_cassettes_of_their_own(tmp_path: Path) -> None:
+def test_threads_have_cassettes_of_their_own(tmp_path: Path, path: Path) -> None:
     predict = Predict("question -> answer", lm=FakeLM(lambda request: {"answer": request.messages[-1].text[-2:-1]}))
     paths = [tmp_path / f"{number}.jsonl" for number in range(4)]
 
@@ -357,8 +358,8 @@ def test_threads_have_cassettes_of_their_own(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    for number, path in enumerate(paths):
-        assert f"number {number}?" in dumps(written(path)[0]["request"]), path
+    for number, each in enumerate(paths):
+        assert f"number {number}?" in dumps(written(each)[0]["request"])
 
 
 # --- errors and closed streams ----------------------------------------------------------------------------
@@ -418,7 +419,7 @@ def test_stream_that_was_closed_early_replays_until_there(path: Path, count: int
 # --- tools, time and programs inside tools ----------------------------------------------------------------
 
 
-def test_tools_run_in_a_replay_if_told(path: Path) -> None:
+def test_tools_run_in_a_replay_with_the_option(path: Path) -> None:
     ran: list[Any] = []
     agent = adding_agent(ran)
     with Cassette(path):

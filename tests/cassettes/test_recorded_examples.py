@@ -30,7 +30,7 @@ def cassette_options() -> dict[str, Any]:
 
 @pytest.fixture
 def lm(request: pytest.FixtureRequest) -> Iterator[sigwire.LM]:
-    """The model of a provider that answers by rules; in a replay a model that nobody serves."""
+    """The model of a provider that answers by rules; in a replay a model without a server."""
     if request.config.getoption("--cassette", default="replay") == "replay":
         yield sigwire.LM(MODEL, base_url="http://127.0.0.1:9/v1", api_key="sk-none", num_retries=0)
         return
