@@ -28,8 +28,9 @@ class Cassette(ChecksKeywords):
     the file, when the block ends without an error. "new" replays the lines of the file and appends what it lacks. "auto"
     replays if the file exists or the variable ``CI`` is set, else records. (vcrpy: none, all, new_episodes, once.)
     ``redact`` gets the object of each line, and of each question before it is looked up, and returns what is written or
-    compared. ``tools="run"`` runs tools always. ``strict=True``: lines that a replay did not use raise ``StateError``, else
-    they warn. ``speed``: how fast a stream is replayed; 1.0 keeps the recorded times, ``None`` waits for nothing.
+    compared. ``tools="run"`` runs tools always. ``strict=True``: lines that a replay did not use, and misses that the program
+    caught, raise ``StateError``, else they warn. ``speed``: how fast a stream is replayed; 1.0 keeps the recorded times,
+    ``None`` waits for nothing.
 
     Raises ``StateError`` for a missing or unreadable file. Secrets are masked by their form (``sk-...``, ``Bearer ...``).
 
@@ -99,15 +100,15 @@ class Cassette(ChecksKeywords):
         return "replay" if is_ci or self.path.exists() else "record"
 
     def _check(self, session: CassetteSession) -> None:
-        """Warn about lines that were not used; raise if ``strict``."""
-        unused = session.unused()
-        if not unused:
+        """Warn about lines that were not used, and about misses that the program caught; raise if ``strict``."""
+        unused, problems = session.unused(), list[str]()
+        if unused:
+            problems.append(f"{len(unused)} lines were not used, such as line {unused[0].number} ({unused[0].place})")
+        if session.misses:
+            problems.append(f"{session.misses} CassetteMiss were raised, and caught by the program")
+        if not problems:
             return
-        shown = ", ".join(f"{line.number} ({line.place})" for line in unused[:3])
-        text = (
-            f"{self.path}: {len(unused)} of its lines were not used, such as line {shown}; {session.misses} questions had none "
-            '(closing the cassette). Record it again with mode="record".'
-        )
+        text = f'{self.path}: {"; ".join(problems)} (closing the cassette). Record it again with mode="record".'
         if self.strict:
             raise StateError(text)
         warn_user(text, RuntimeWarning)

@@ -24,7 +24,7 @@ _SUFFIXES: Mapping[bytes, str] = {
     b"\x89PNG": ".png", b"\xff\xd8\xff": ".jpg", b"GIF8": ".gif", b"RIFF": ".riff", b"%PDF": ".pdf", b"ID3": ".mp3",
 }  # fmt: skip
 _SECRET = re.compile(
-    r"\b(?:sk-[\w-]{16,}|xox[a-z]-[\w-]{10,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[0-9A-Z]{16}"
+    r"\b(?:sk-(?=\D*\d)[\w-]{16,}|xox[a-z]-[\w-]{10,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[0-9A-Z]{16}"
     r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+)"
     r"|(?<=[Bb]earer )[\w.~+/-]{16,}=*"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"

@@ -15,9 +15,10 @@ from sigwire.cassettes.exchanges import Exchange, ReadingExchange, ToolExchange
 from sigwire.cassettes.lines import CassetteFile, CassetteLine, LineSet, read_lines
 from sigwire.cassettes.packing import pack, unpack
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_object
 from sigwire.effects.performing import Frame, Recordable
 from sigwire.effects.steps import Effect, Steps
-from sigwire.errors import StateError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.lm.policy.cache.keys import canonical_bytes
 from sigwire.modules.ask import Ask
 
@@ -105,7 +106,15 @@ class CassetteSession:
             self._file.add(head, self._redacted({**question, **cast("JsonObject", pack(outcome, self._keep))}))
 
     def _redacted(self, data: JsonObject) -> JsonObject:
-        return data if self._options.redact is None else self._options.redact(data)
+        if self._options.redact is None:
+            return data
+        changed: object = self._options.redact(data)
+        if not is_object(changed):
+            raise ConfigurationError(
+                f"redact returns the object of a line, not {type(changed).__name__} (changing a line of {self.path}). "
+                "Return a dict."
+            )
+        return changed
 
     def _keep(self, name: str, data: bytes) -> None:
         if self._file is not None:
