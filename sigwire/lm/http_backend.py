@@ -306,7 +306,12 @@ class HttpBackend:
             )
 
     def _transport(self) -> Transport:
-        return self._connection.transport or _shared_transport()
+        transport, row = self._connection.transport or _shared_transport(), self._provider
+        if not row.authorize:
+            return transport
+        from sigwire.lm.providers.authorized import authorized
+
+        return authorized(transport, row.authorize, self._connection.variables)
 
     def _http_request(
         self, call: Call, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint
