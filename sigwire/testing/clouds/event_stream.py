@@ -33,7 +33,7 @@ def encode_frame(headers: Mapping[str, str], payload: bytes) -> bytes:
 class EventStreamFraming:
     """Frames of events ``{type: payload}``. A type that ends with "Exception" is sent as an exception.
 
-    >>> EventStreamFraming().frame({"messageStop": {}}, first=True)[12:25]
+    >>> EventStreamFraming().frame({"messageStop": {}}, first=True)[12:26]
     b'\\r:message-type'
     """
 
@@ -59,14 +59,18 @@ def events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
     yield {"messageStart": {"role": "assistant"}}
     for index, block in enumerate(message["content"]):
         ((kind, data),) = block.items()
-        if kind == "toolUse":
-            start = {name: value for name, value in data.items() if name != "input"}
-            yield {"contentBlockStart": {"contentBlockIndex": index, "start": {"toolUse": start}}}
+        if kind in _AT_START:
+            start = {name: value for name, value in data.items() if name != _AT_START[kind]}
+            yield {"contentBlockStart": {"contentBlockIndex": index, "start": {kind: start}}}
         for delta in _deltas(kind, data, cut):
             yield {"contentBlockDelta": {"contentBlockIndex": index, "delta": {kind: delta}}}
         yield {"contentBlockStop": {"contentBlockIndex": index}}
     yield {"messageStop": {"stopReason": body["stopReason"]}}
     yield {"metadata": {"usage": body["usage"], "metrics": body["metrics"]}}
+
+
+_AT_START: Mapping[str, str] = {"image": "source", "toolResult": "content", "toolUse": "input"}
+"""The blocks with a start, and the member that comes in deltas."""
 
 
 def _deltas(kind: str, data: Any, cut: Cutter) -> Iterator[Any]:
@@ -78,5 +82,7 @@ def _deltas(kind: str, data: Any, cut: Cutter) -> Iterator[Any]:
         said = data["reasoningText"]
         yield from ({"text": text} for text in cut(said["text"]))
         yield {"signature": said["signature"]}
+    elif kind == "toolResult":
+        yield data["content"]
     else:
-        yield data
+        yield {name: value for name, value in data.items() if name != "format"}

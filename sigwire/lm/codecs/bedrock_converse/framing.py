@@ -125,6 +125,8 @@ def _read_headers(data: bytes) -> dict[str, str]:
             if size is None:
                 (size,) = _LENGTH.unpack_from(data, place)
                 place += _LENGTH.size
+            if place + size > len(data):
+                raise IndexError
             if kind == _TEXT:
                 found[name] = data[place : place + size].decode()
             place += size
