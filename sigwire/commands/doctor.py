@@ -22,6 +22,7 @@ HELP = "print facts for a bug report"
 NEEDED = ("aiohttp", "docstring-parser", "httptools", "jsonschema", "pydantic", "typing-extensions")
 EXTRAS: Mapping[str, str] = {
     "code": "pydantic-monty",
+    "bedrock": "botocore",
     "data": "pyarrow",
     "langchain": "langchain-core",
     "litellm": "litellm",

@@ -18,7 +18,11 @@ from typing import Any
 __all__ = ["EXTRAS", "FEATURES", "main"]
 
 EXTRAS: Mapping[str, str] = {
+<<<<<<< HEAD
     "code": "pydantic_monty",
+=======
+    "bedrock": "botocore",
+>>>>>>> e61a77f3 (lm: tests of signatures, tokens and Azure's addresses)
     "data": "pyarrow",
     "langchain": "langchain_core",
     "litellm": "litellm",
@@ -70,6 +74,7 @@ class _Hiding:
 # --- the features: True if the package is there
 
 
+<<<<<<< HEAD
 def code(is_there: bool) -> None:
     import sigwire
 
@@ -79,6 +84,25 @@ def code(is_there: bool) -> None:
         return
     agent = sigwire.CodeAct("q -> a: int", lm=sigwire.FakeLM([{"reasoning": "", "code": "submit(a=2 + 2)"}]))
     assert agent(q="2+2?").a == 4
+=======
+def bedrock(is_there: bool) -> None:
+    from types import SimpleNamespace
+
+    import sigwire
+    from sigwire.lm.providers.aws import aws_transport
+    from sigwire.testing import FakeProvider
+
+    if is_there:
+        keys = SimpleNamespace(access_key="AKIAEXAMPLE", secret_key="secret", token=None)
+        with FakeProvider(["pong"], key="AKIAEXAMPLE") as provider:
+            signed = aws_transport(lambda: keys, region="us-east-1")
+            lm = sigwire.LM("bedrock/some-model", base_url=provider.url("bedrock"), transport=signed, cache=False)
+            assert lm("ping") == ["pong"]
+            lm.close()
+        return
+    with _Raises("sigwire[bedrock]"):
+        sigwire.LM("bedrock/some-model", region="us-east-1", cache=False)("ping")
+>>>>>>> e61a77f3 (lm: tests of signatures, tokens and Azure's addresses)
 
 
 def data(is_there: bool) -> None:
@@ -128,7 +152,7 @@ def litellm(is_there: bool) -> None:
             assert "pong" in str(lm("ping"))
         return
     with _Raises('pip install "sigwire[litellm]"'):
-        sigwire.LM("bedrock/some-model", cache=False)("ping")
+        sigwire.LM("sagemaker/some-model", cache=False)("ping")
 
 
 def mcp(is_there: bool) -> None:
@@ -243,7 +267,11 @@ class _Raises:
 
 
 FEATURES: Mapping[str, Callable[[bool], None]] = {
+<<<<<<< HEAD
     each.__name__: each for each in (code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
+=======
+    each.__name__: each for each in (bedrock, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
+>>>>>>> e61a77f3 (lm: tests of signatures, tokens and Azure's addresses)
 }
 
 if __name__ == "__main__":

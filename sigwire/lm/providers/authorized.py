@@ -10,7 +10,6 @@ import importlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TypeAlias
 
 from sigwire.effects.loops import to_thread
@@ -19,19 +18,23 @@ from sigwire.lm.secrets import wrap_headers
 
 __all__ = ["AuthorizedTransport", "Authorizer", "authorized"]
 
-Authorizer: TypeAlias = Callable[[HttpRequest], Mapping[str, str]]
-"""Returns the headers to add to a request, ``{}`` for none."""
+Authorizer: TypeAlias = Callable[[HttpRequest, Mapping[str, str]], Mapping[str, str]]
+"""Returns the headers to add to a request, ``{}`` for none. Gets the variables of the URL that were given in code as well."""
 
 
 class AuthorizedTransport:
     """Sends requests through ``transport``, with the headers of ``authorize`` if they have no ``authorization`` header.
 
     >>> from sigwire.lm.http import HttpTransport
-    >>> AuthorizedTransport(HttpTransport(), lambda request: {"authorization": "Bearer of-now"}).close()
+    >>> AuthorizedTransport(HttpTransport(), lambda request, variables: {"authorization": "Bearer of-now"}).close()
     """
 
-    def __init__(self, transport: Transport, authorize: Authorizer) -> None:
-        self._transport, self._authorize = transport, authorize
+    def __init__(self, transport: Transport, authorize: Authorizer, variables: Mapping[str, str] | None = None) -> None:
+        self._transport, self._authorize, self._variables = transport, authorize, variables or {}
+
+    def with_variables(self, variables: Mapping[str, str]) -> AuthorizedTransport:
+        """Return the transport with the variables of a model; those that it has win."""
+        return AuthorizedTransport(self._transport, self._authorize, {**variables, **self._variables})
 
     def send(self, request: HttpRequest) -> HttpReply:
         return self._transport.send(self._add_headers(request))
@@ -56,16 +59,12 @@ class AuthorizedTransport:
     def _add_headers(self, request: HttpRequest) -> HttpRequest:
         if "authorization" in request.headers:
             return request
-        return replace(request, headers={**request.headers, **wrap_headers(self._authorize(request))})
+        return replace(request, headers={**request.headers, **wrap_headers(self._authorize(request, self._variables))})
 
 
 def authorized(transport: Transport, name: str, variables: Mapping[str, str]) -> Transport:
-    """Return the transport with the function ``name`` ("module:function") of a row. One that authorizes is kept.
-
-    The function gets a request and the variables of the URL that were given in code.
-    """
+    """Return the transport with the function ``name`` ("module:function") of a row; one that authorizes keeps its function."""
     if isinstance(transport, AuthorizedTransport):
-        return transport
+        return transport.with_variables(variables)
     module, _, function = name.partition(":")
-    authorize: Callable[..., Mapping[str, str]] = getattr(importlib.import_module(module), function)
-    return AuthorizedTransport(transport, partial(authorize, variables=variables))
+    return AuthorizedTransport(transport, getattr(importlib.import_module(module), function), variables)

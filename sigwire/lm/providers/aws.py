@@ -51,8 +51,8 @@ def aws_transport(
     """Return a transport that signs requests to Bedrock with the credentials that a function returns for each request.
 
     ``credentials``: a function without parameters, such as ``boto3.Session(profile_name="work").get_credentials``.
-    ``region``: default: that of the address, else ``AWS_REGION``. ``transport``: default: a new ``HttpTransport``. A signed
-    request raises ``LMAuthenticationError`` if the function returns ``None``, ``ConfigurationError`` without ``botocore``.
+    ``region``: default: that of the address, of the model, or ``AWS_REGION``. ``transport``: default: a new ``HttpTransport``.
+    A request raises ``LMAuthenticationError`` if the function returns ``None``, and ``ImportError`` without ``botocore``.
 
     >>> from types import SimpleNamespace
     >>> keys = SimpleNamespace(access_key="AKIAEXAMPLE", secret_key="a secret", token=None)
@@ -65,15 +65,14 @@ def aws_transport(
         from sigwire.lm.http.transport import HttpTransport
 
         transport = HttpTransport()
-    given = {} if region is None else {"region": region}
 
-    def authorize(request: HttpRequest) -> Mapping[str, str]:
+    def authorize(request: HttpRequest, variables: Mapping[str, str]) -> Mapping[str, str]:
         found = credentials()
         if found is None:
             raise LMAuthenticationError("The function of aws_transport returned no credentials (signing the request).")
-        return _signature(request, found, given)
+        return _signature(request, found, variables)
 
-    return AuthorizedTransport(transport, authorize)
+    return AuthorizedTransport(transport, authorize, {} if region is None else {"region": region})
 
 
 def sign(request: HttpRequest, variables: Mapping[str, str]) -> Mapping[str, str]:

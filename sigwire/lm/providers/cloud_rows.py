@@ -94,7 +94,7 @@ _BEDROCK = Provider(
         ModelRule.of("*deepseek.r1*", _NO_FORCED_CHOICE, reasoning=True, native_tools=False, images=False),
         ModelRule.of("*nova-micro*", NO_THINKING, images=False, files=False),
         ModelRule.of("*nova-*", NO_THINKING),
-        ModelRule.of("*amazon.titan* *llama2* *llama3-*", _NO_FORCED_CHOICE, native_tools=False, images=False),
+        ModelRule.of("*amazon.titan* *llama2* *llama3-8b* *llama3-70b*", _NO_FORCED_CHOICE, native_tools=False, images=False),
         ModelRule.of("*", _NO_FORCED_CHOICE),
     ),
     hints={

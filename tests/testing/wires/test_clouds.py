@@ -23,6 +23,13 @@ ROWS = [
         "vertex",
         "/v1/projects/fake-project/locations/global/publishers/google/models/gemini-3-flash:generateContent",
     ),
+    (
+        "vertex/claude-sonnet-4-5@20250929",
+        "vertex-claude",
+        "vertex-claude",
+        "/v1/projects/fake-project/locations/global/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict",
+    ),
+    ("bedrock/amazon.nova-lite-v1:0", "bedrock", "bedrock", "/model/amazon.nova-lite-v1:0/converse"),
 ]
 EVERY_ROW = pytest.mark.parametrize(("model", "place", "wire", "path"), ROWS, ids=[row[0] for row in ROWS])
 
@@ -42,7 +49,7 @@ async def test_provider_rows_of_the_clouds_reach_the_fake_provider(
 def test_wrong_key_has_the_text_of_the_cloud(model: str, place: str, wire: str, path: str) -> None:
     with FakeProvider(["one"], key="right") as provider, pytest.raises(LMAuthenticationError) as caught:
         LM(model, base_url=provider.url(place), api_key="wrong").respond(HELLO)
-    assert caught.value.status == 401
+    assert caught.value.status == (403 if wire == "bedrock" else 401)
 
 
 @EVERY_ROW
