@@ -21,8 +21,8 @@ __all__ = ["add", "run"]
 HELP = "print facts for a bug report"
 NEEDED = ("aiohttp", "docstring-parser", "httptools", "jsonschema", "pydantic", "typing-extensions")
 EXTRAS: Mapping[str, str] = {
-    "code": "pydantic-monty",
     "bedrock": "botocore",
+    "code": "pydantic-monty",
     "data": "pyarrow",
     "langchain": "langchain-core",
     "litellm": "litellm",

@@ -18,11 +18,8 @@ from typing import Any
 __all__ = ["EXTRAS", "FEATURES", "main"]
 
 EXTRAS: Mapping[str, str] = {
-<<<<<<< HEAD
-    "code": "pydantic_monty",
-=======
     "bedrock": "botocore",
->>>>>>> e61a77f3 (lm: tests of signatures, tokens and Azure's addresses)
+    "code": "pydantic_monty",
     "data": "pyarrow",
     "langchain": "langchain_core",
     "litellm": "litellm",
@@ -74,17 +71,6 @@ class _Hiding:
 # --- the features: True if the package is there
 
 
-<<<<<<< HEAD
-def code(is_there: bool) -> None:
-    import sigwire
-
-    if not is_there:
-        with _Raises("sigwire[code]"):
-            sigwire.CodeAct("q -> a")
-        return
-    agent = sigwire.CodeAct("q -> a: int", lm=sigwire.FakeLM([{"reasoning": "", "code": "submit(a=2 + 2)"}]))
-    assert agent(q="2+2?").a == 4
-=======
 def bedrock(is_there: bool) -> None:
     from types import SimpleNamespace
 
@@ -102,7 +88,17 @@ def bedrock(is_there: bool) -> None:
         return
     with _Raises("sigwire[bedrock]"):
         sigwire.LM("bedrock/some-model", region="us-east-1", cache=False)("ping")
->>>>>>> e61a77f3 (lm: tests of signatures, tokens and Azure's addresses)
+
+
+def code(is_there: bool) -> None:
+    import sigwire
+
+    if not is_there:
+        with _Raises("sigwire[code]"):
+            sigwire.CodeAct("q -> a")
+        return
+    agent = sigwire.CodeAct("q -> a: int", lm=sigwire.FakeLM([{"reasoning": "", "code": "submit(a=2 + 2)"}]))
+    assert agent(q="2+2?").a == 4
 
 
 def data(is_there: bool) -> None:
@@ -267,11 +263,8 @@ class _Raises:
 
 
 FEATURES: Mapping[str, Callable[[bool], None]] = {
-<<<<<<< HEAD
-    each.__name__: each for each in (code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
-=======
-    each.__name__: each for each in (bedrock, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
->>>>>>> e61a77f3 (lm: tests of signatures, tokens and Azure's addresses)
+    each.__name__: each
+    for each in (bedrock, code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
 }
 
 if __name__ == "__main__":
