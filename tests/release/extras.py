@@ -72,14 +72,12 @@ class _Hiding:
 
 
 def bedrock(is_there: bool) -> None:
-    from types import SimpleNamespace
-
     import sigwire
     from sigwire.lm.providers.aws import aws_transport
     from sigwire.testing import FakeProvider
 
     if is_there:
-        keys = SimpleNamespace(access_key="AKIAEXAMPLE", secret_key="secret", token=None)
+        keys: Any = importlib.import_module("botocore.credentials").Credentials("AKIAEXAMPLE", "secret")
         with FakeProvider(["pong"], key="AKIAEXAMPLE") as provider:
             signed = aws_transport(lambda: keys, region="us-east-1")
             lm = sigwire.LM("bedrock/some-model", base_url=provider.url("bedrock"), transport=signed, cache=False)

@@ -189,7 +189,7 @@ class EndpointResolver:
     def key_has_changed(self, endpoint: ServiceEndpoint) -> bool:
         """Return True if the key is a function, and returns another key than the endpoint has."""
         fresh = self._connection.fresh_key()
-        sent = self._given_key(Secret(fresh)) if fresh else {}
+        sent: Mapping[str, str] = self._given_key(Secret(fresh)) if fresh else {}
         return any(endpoint.headers.get(name) != value for name, value in sent.items())
 
     def _check_key(self, key: object) -> str:

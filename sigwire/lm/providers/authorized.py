@@ -7,7 +7,7 @@ awaited request the function runs in a thread, because it may read files or ask 
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import TypeAlias
@@ -46,7 +46,7 @@ class AuthorizedTransport:
         return self._transport.stream(self._add_headers(request))
 
     @asynccontextmanager
-    async def astream(self, request: HttpRequest) -> AsyncIterator[AsyncReplyStream]:
+    async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream, None]:
         async with self._transport.astream(await to_thread(self._add_headers, request)) as reply:
             yield reply
 

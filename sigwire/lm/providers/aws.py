@@ -9,11 +9,12 @@ Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 from sigwire.errors import ConfigurationError, LMAuthenticationError
@@ -54,8 +55,8 @@ def aws_transport(
     ``region``: default: that of the address, of the model, or ``AWS_REGION``. ``transport``: default: a new ``HttpTransport``.
     A request raises ``LMAuthenticationError`` if the function returns ``None``, and ``ImportError`` without ``botocore``.
 
-    >>> from types import SimpleNamespace
-    >>> keys = SimpleNamespace(access_key="AKIAEXAMPLE", secret_key="a secret", token=None)
+    >>> from botocore.credentials import Credentials
+    >>> keys = Credentials("AKIAEXAMPLE", "a secret")
     >>> transport = aws_transport(lambda: keys, region="eu-central-1")
     >>> from sigwire.lm.client import LM
     >>> LM("bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", region="eu-central-1", transport=transport)
@@ -93,14 +94,12 @@ def _host(request: HttpRequest) -> str:
 
 
 def _signature(request: HttpRequest, credentials: AWSCredentials, variables: Mapping[str, str]) -> Mapping[str, str]:
-    from botocore.auth import SigV4Auth
-    from botocore.awsrequest import AWSRequest
-
+    signer, requests = _load("botocore.auth"), _load("botocore.awsrequest")
     freeze = getattr(credentials, "get_frozen_credentials", None)
     keys = cast(AWSCredentials, freeze()) if freeze is not None else credentials
     kind = request.headers.get("content-type", "application/json")
-    signed = AWSRequest(request.method, str(request.url), {"content-type": kind}, request.body)
-    SigV4Auth(keys, "bedrock", _region(request, variables)).add_auth(signed)
+    signed = requests.AWSRequest(request.method, str(request.url), {"content-type": kind}, request.body)
+    signer.SigV4Auth(keys, "bedrock", _region(request, variables)).add_auth(signed)
     added = ((name.lower(), str(value)) for name, value in signed.headers.items())
     return {name: value for name, value in added if name != "content-type"}
 
@@ -117,6 +116,11 @@ def _region(request: HttpRequest, variables: Mapping[str, str]) -> str:
     return region
 
 
+def _load(name: str) -> Any:
+    """Return a module of botocore, which has no types."""
+    return importlib.import_module(name)
+
+
 # --- credentials of this machine
 
 _sessions: dict[str | None, AWSCredentials] = {}  # by profile; botocore renews them
@@ -126,8 +130,7 @@ _lock = threading.Lock()
 def _find_credentials(profile: str | None, *, required: bool) -> AWSCredentials | None:
     """Return the credentials; ``None`` if there are none and none are required."""
     try:
-        import botocore.session
-        from botocore.exceptions import BotoCoreError
+        sessions, failures = _load("botocore.session"), _load("botocore.exceptions")
     except ImportError as error:
         if not required:
             return None
@@ -141,10 +144,10 @@ def _find_credentials(profile: str | None, *, required: bool) -> AWSCredentials 
         with _lock:
             found: AWSCredentials | None = _sessions.get(profile)
             if found is None:
-                found = botocore.session.Session(profile=profile).get_credentials()
+                found = sessions.Session(profile=profile).get_credentials()
             if found is not None:
                 _sessions[profile] = found
-    except BotoCoreError as error:
+    except failures.BotoCoreError as error:
         raise LMAuthenticationError(f"The credentials of AWS cannot be read (signing the request): {error}.") from error
     if found is None and required:
         raise LMAuthenticationError(

@@ -8,10 +8,11 @@ Source: https://cloud.google.com/docs/authentication/application-default-credent
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 from collections.abc import Mapping
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from sigwire.errors import LMAuthenticationError
 from sigwire.lm.http.messages import HttpRequest
@@ -44,9 +45,7 @@ def access_token(request: HttpRequest, variables: Mapping[str, str]) -> Mapping[
     if not _HOST.match(request.url):
         return {}
     try:
-        from google.auth import default
-        from google.auth.exceptions import GoogleAuthError
-        from google.auth.transport.requests import Request
+        auth, errors, requests = (_load(f"google.auth{name}") for name in ("", ".exceptions", ".transport.requests"))
     except ImportError as error:
         raise LMAuthenticationError(
             "No key for Vertex AI, so nothing was sent (authorizing the request). Set GOOGLE_OAUTH_ACCESS_TOKEN or pass "
@@ -55,12 +54,17 @@ def access_token(request: HttpRequest, variables: Mapping[str, str]) -> Mapping[
     try:
         with _lock:
             if not _found:
-                _found.append(cast("_Credentials", default(scopes=[_SCOPE])[0]))
+                _found.append(cast("_Credentials", auth.default(scopes=[_SCOPE])[0]))
             credentials = _found[0]
             if not credentials.valid:
-                credentials.refresh(Request())
+                credentials.refresh(requests.Request())
             return {"authorization": f"Bearer {credentials.token}"}
-    except GoogleAuthError as error:
+    except errors.GoogleAuthError as error:
         raise LMAuthenticationError(
             f"The credentials of Google Cloud cannot be read (authorizing the request): {error}."
         ) from error
+
+
+def _load(name: str) -> Any:
+    """Return a module of google-auth, which may be missing."""
+    return importlib.import_module(name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,7 +35,17 @@ REPLY: JsonObject = {
     "stopReason": "end_turn",
     "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
 }
-KEYS = SimpleNamespace(access_key="AKIAFUNCTION", secret_key="a secret", token="a token")
+
+
+class Keys(NamedTuple):
+    """Keys as a user's function returns them."""
+
+    access_key: str
+    secret_key: str
+    token: str | None
+
+
+KEYS = Keys("AKIAFUNCTION", "a secret", "a token")
 
 
 @pytest.fixture(autouse=True)
@@ -59,13 +69,12 @@ def signed(request: HttpRequest) -> re.Match[str]:
 
 
 def test_signature_is_that_of_botocores_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    import botocore.auth
-    import botocore.session
-
+    auth: Any = importlib.import_module("botocore.auth")
+    session: Any = importlib.import_module("botocore.session")
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda remove_tzinfo=True: now.replace(tzinfo=None))
+    monkeypatch.setattr(auth, "get_current_datetime", lambda **rest: now.replace(tzinfo=None))
     double = Double(REPLY)
-    keys = SimpleNamespace(access_key="AKIATEST", secret_key="secret", token="token")
+    keys = Keys("AKIATEST", "secret", "token")
     transport = aws_transport(lambda: keys, region="eu-west-1", transport=double)
     LM(MODEL, region="eu-west-1", transport=transport).respond(HELLO)
     theirs: list[Any] = []
@@ -74,7 +83,7 @@ def test_signature_is_that_of_botocores_own_client(monkeypatch: pytest.MonkeyPat
         theirs.append(request)
         raise InterruptedError
 
-    client = botocore.session.Session().create_client(
+    client = session.Session().create_client(
         "bedrock-runtime", region_name="eu-west-1", aws_access_key_id="AKIATEST", aws_secret_access_key="secret",
         aws_session_token="token",
     )  # fmt: skip
@@ -91,7 +100,7 @@ def test_signature_is_that_of_botocores_own_client(monkeypatch: pytest.MonkeyPat
 
 def sign_again(request: HttpRequest, body: bytes) -> dict[str, str]:
     """Sign the body as botocore's client writes it, which has blanks."""
-    keys = SimpleNamespace(access_key="AKIATEST", secret_key="secret", token="token")
+    keys = Keys("AKIATEST", "secret", "token")
     double = Double(REPLY)
     plain = HttpRequest(request.url, {"content-type": "application/json"}, body)
     aws_transport(lambda: keys, region="eu-west-1", transport=double).send(plain)
@@ -147,9 +156,7 @@ def test_credentials_of_the_environment_are_read_for_each_request(monkeypatch: p
 
 def test_function_is_called_for_each_request_and_its_token_is_sent() -> None:
     double, made = Double(REPLY), iter(["AKIAONE", "AKIATWO"])
-    transport = aws_transport(
-        lambda: SimpleNamespace(access_key=next(made), secret_key="s", token="t"), transport=double
-    )
+    transport = aws_transport(lambda: Keys(next(made), "s", "t"), transport=double)
     lm = LM(MODEL, region="us-west-2", transport=transport, cache=False)
     lm.respond(HELLO)
     lm.respond(HELLO)

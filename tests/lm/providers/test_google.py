@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -39,7 +40,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> Credentials:
     forget_keys(monkeypatch)
     monkeypatch.setattr(google, "_found", [])
     made = Credentials()
-    monkeypatch.setattr(auth, "default", lambda scopes: (made, "p"))
+    monkeypatch.setattr(auth, "default", lambda **rest: (made, "p"))  # pyright: ignore[reportUnknownLambdaType]
     return made
 
 
@@ -103,10 +104,10 @@ def test_missing_package_names_the_ways(monkeypatch: pytest.MonkeyPatch) -> None
 def test_failed_credentials_are_an_authentication_error(
     credentials: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from google.auth.exceptions import DefaultCredentialsError
+    errors: Any = importlib.import_module("google.auth.exceptions")
 
     def fail(scopes: object) -> Any:
-        raise DefaultCredentialsError("no credentials here")
+        raise errors.DefaultCredentialsError("no credentials here")
 
     monkeypatch.setattr("google.auth.default", fail)
     with pytest.raises(LMAuthenticationError, match="no credentials here"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, Part
@@ -99,7 +100,7 @@ def _encode_opaque(part: OpaquePart, target: Target[ConverseProfile]) -> JsonObj
     return object_of(part.data)
 
 
-_ENCODERS = {
+_ENCODERS: Mapping[type, Callable[[Any, Target[ConverseProfile]], JsonObject]] = {
     FilePart: _encode_file,
     ImagePart: _encode_image,
     OpaquePart: _encode_opaque,

@@ -163,7 +163,7 @@ def _encode_tools(
         if not called:
             return {}
         if not functions:
-            functions = tuple((names.encode(name), "", None, {}) for name in sorted(called))
+            functions = tuple((names.encode(name), "", None, dict[str, JsonValue]()) for name in sorted(called))
         detail = "needs the tools of past calls in the request; the model may call them again."
         warnings.append(target_warning("tool_choice", target, detail))
         return {"toolConfig": {"tools": [*encode_functions(functions, _encode_function)]}}

@@ -5,7 +5,7 @@ Claude has ``thinking`` with a budget, or adaptive with ``outputConfig.effort``;
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
@@ -60,5 +60,5 @@ def _encode_budget(
             return _OFF
         detail = f"has {limit} tokens in all; a thinking budget of {fitting} was requested instead."
         warnings.append(target_warning("reasoning", target, detail))
-        budget = cast(int, fitting)
+        budget = fitting
     return ReasoningFields({EXTRA: {"thinking": {"type": "enabled", "budget_tokens": budget}}}, True)

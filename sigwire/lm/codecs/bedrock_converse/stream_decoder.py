@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from sigwire.core.events import StreamEvent, events_of
 from sigwire.core.json import JsonObject, JsonValue, loads
@@ -80,9 +80,10 @@ def _arguments_of(text: str) -> JsonValue:
     if not text.strip():
         return {}
     try:
-        return loads(text)
+        value: JsonValue = loads(text)
     except ValueError:
         return text
+    return value
 
 
 class ConverseDecoder(StreamDecoder[ConverseProfile]):
@@ -197,7 +198,7 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
         body: JsonObject = {"output": {"message": message}, **self._body}
         yield from self._end_response(decode(body, self.sent, self.target), [self._choice])
 
-    _HANDLERS: ClassVar[Mapping[str, Callable[[ConverseDecoder, JsonObject], _Events]]] = {
+    _HANDLERS: ClassVar[Mapping[str, Callable[[Any, JsonObject], _Events]]] = {
         "contentBlockDelta": _block_delta,
         "contentBlockStart": _block_start,
         "contentBlockStop": _block_stop,

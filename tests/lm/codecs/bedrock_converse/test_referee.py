@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,11 +42,10 @@ def service() -> Any:
 
 def serialized(service: Any, body: Any, operation: str = "Converse") -> tuple[str, Any]:
     """Return the path and the body that botocore makes of the arguments of a call."""
-    from botocore.serialize import create_serializer
-
+    serializers: Any = importlib.import_module("botocore.serialize")
     shape = service.operation_model(operation)
     arguments = {"modelId": MODEL, **_with_bytes(body)}
-    made = create_serializer("rest-json", include_validation=True).serialize_to_request(arguments, shape)
+    made = serializers.create_serializer("rest-json", include_validation=True).serialize_to_request(arguments, shape)
     return made["url_path"], json.loads(made["body"])
 
 

@@ -47,8 +47,8 @@ def test_text_and_arguments_are_emitted_as_they_arrive() -> None:
 
 def test_citations_of_a_stream_are_those_of_the_whole_reply() -> None:
     cited: Any = CITED["citationsContent"]
-    delta = {"contentBlockIndex": 0, "delta": {"text": "It is so."}}
-    source = {"contentBlockIndex": 0, "delta": {"citation": cited["citations"][0]}}
+    delta: JsonObject = {"contentBlockIndex": 0, "delta": {"text": "It is so."}}
+    source: JsonObject = {"contentBlockIndex": 0, "delta": {"citation": cited["citations"][0]}}
     came = streamed(
         CODEC,
         target(),
@@ -59,8 +59,8 @@ def test_citations_of_a_stream_are_those_of_the_whole_reply() -> None:
 
 
 def test_blocks_of_the_provider_are_assembled() -> None:
-    result = {"start": {"toolResult": {"toolUseId": "s_1"}}, "contentBlockIndex": 0}
-    image = {"start": {"image": {"format": "png"}}, "contentBlockIndex": 1}
+    result: JsonObject = {"start": {"toolResult": {"toolUseId": "s_1"}}, "contentBlockIndex": 0}
+    image: JsonObject = {"start": {"image": {"format": "png"}}, "contentBlockIndex": 1}
     events: list[JsonValue] = [
         {"contentBlockStart": result},
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolResult": [{"text": "a"}]}}},
