@@ -78,6 +78,7 @@ class Converse(FakeWire):
         "too_large": (413, "", "RequestEntityTooLargeException"),
     }
     messages: ClassVar[Mapping[FaultKind, str]] = {
+        "billing": "Model access is denied due to INVALID_PAYMENT_INSTRUMENT:A valid payment instrument must be provided.",
         "context_length": "Input is too long for requested model.",
         "overloaded": "Bedrock is unable to process your request.",
         "permission": "You don't have access to the model with the specified model ID.",
@@ -161,8 +162,8 @@ def _block(part: Part, ids: IdSequence) -> JsonValue:
     if isinstance(part, ThinkingPart):
         if part.redacted is not None:
             return {"reasoningContent": {"redactedContent": part.redacted}}
-        said: JsonObject = {"text": part.text, "signature": part.signature or ids("sig_")}
-        return {"reasoningContent": {"reasoningText": said}}
+        reasoned: JsonObject = {"text": part.text, "signature": part.signature or ids("sig_")}
+        return {"reasoningContent": {"reasoningText": reasoned}}
     assert isinstance(part, OpaquePart), f"an answer cannot hold {part.kind}"
     return part.data
 
@@ -251,8 +252,8 @@ def _result(node: RequestNode) -> Part:
 def _reasoning(node: RequestNode) -> Part:
     if redacted := node.get("redactedContent"):
         return ThinkingPart(redacted=redacted.text(), provider="bedrock")
-    said = node["reasoningText"]
-    return ThinkingPart(said["text"].text(), said["signature"].text(), provider="bedrock")
+    reasoned = node["reasoningText"]
+    return ThinkingPart(reasoned["text"].text(), reasoned["signature"].text(), provider="bedrock")
 
 
 def _image(node: RequestNode) -> Part:

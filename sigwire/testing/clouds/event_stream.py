@@ -79,9 +79,9 @@ def _deltas(kind: str, data: Any, cut: Cutter) -> Iterator[Any]:
     elif kind == "toolUse":
         yield from ({"input": text} for text in cut(dumps(data["input"])))
     elif kind == "reasoningContent" and "reasoningText" in data:
-        said = data["reasoningText"]
-        yield from ({"text": text} for text in cut(said["text"]))
-        yield {"signature": said["signature"]}
+        reasoned = data["reasoningText"]
+        yield from ({"text": text} for text in cut(reasoned["text"]))
+        yield {"signature": reasoned["signature"]}
     elif kind == "toolResult":
         yield data["content"]
     else:

@@ -15,6 +15,9 @@ from sigwire.testing.wires.clouds import Vertex
 
 __all__ = ["VertexClaude"]
 
+# The version of the body by that of Vertex AI; the official package sends the second.
+_VERSIONS: Mapping[str, str] = {"vertex-2023-10-16": "2023-06-01", "2026-10-21": "2026-10-21"}
+
 
 class VertexClaude(Anthropic):
     """``POST /v1/projects/{project}/locations/{location}/publishers/anthropic/models/{model}:rawPredict``."""
@@ -39,7 +42,7 @@ class VertexClaude(Anthropic):
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
-        body["anthropic_version"].text({"vertex-2023-10-16"})
+        version = _VERSIONS[body["anthropic_version"].text(_VERSIONS)]
         if body.has("model"):
             raise InvalidValue("unknown", ("model",))
         fields = {name: value for name, value in body.fields().items() if name != "anthropic_version"}
@@ -47,4 +50,4 @@ class VertexClaude(Anthropic):
         if is_stream != (place["method"] == "streamRawPredict"):
             raise body.wrong(f"{place['method']} does not fit stream={is_stream}")
         whole = RequestNode({**fields, "model": place["model"]})
-        return super().read(whole, replace(exchange, headers={**exchange.headers, "anthropic-version": "2023-06-01"}))
+        return super().read(whole, replace(exchange, headers={**exchange.headers, "anthropic-version": version}))

@@ -51,11 +51,8 @@ KEYS = Keys("AKIAFUNCTION", "a secret", "a token")
 @pytest.fixture(autouse=True)
 def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     forget_keys(monkeypatch)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
     for name, file in (("AWS_CONFIG_FILE", "config"), ("AWS_SHARED_CREDENTIALS_FILE", "credentials")):
         monkeypatch.setenv(name, str(tmp_path / file))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setattr(aws, "_sessions", {})
 
 

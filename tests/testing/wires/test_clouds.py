@@ -108,3 +108,16 @@ def test_the_package_for_vertex_is_answered_and_streamed_to() -> None:
         client.close()
     assert {sent.wire for sent in provider.requests} == {"vertex"}
     assert provider.requests[0].headers["authorization"] == "***"
+
+
+def test_the_package_for_claude_on_vertex_is_answered_and_streamed_to() -> None:
+    anthropic = pytest.importorskip("anthropic", reason="the official anthropic package is not installed")
+    ask: Any = {"model": "claude-m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    there = {"project_id": "fake-project", "region": "global", "access_token": "k", "max_retries": 0}
+    with FakeProvider(["one", "two three"]) as provider:
+        root = provider.url("vertex-claude").partition("/projects")[0]
+        with anthropic.AnthropicVertex(base_url=root, **there) as client:
+            assert client.messages.create(**ask).content[0].text == "one"
+            with client.messages.stream(**ask) as stream:
+                assert "".join(stream.text_stream) == "two three"
+    assert [sent.path.rpartition(":")[2] for sent in provider.requests] == ["rawPredict", "streamRawPredict"]

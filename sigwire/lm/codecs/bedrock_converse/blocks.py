@@ -146,8 +146,8 @@ def read_block(block: JsonObject, family: str, names: NameMap) -> Part | None:
 def _read_reasoning(reasoning: JsonObject, family: str) -> ThinkingPart:
     if redacted := string_of(reasoning, "redactedContent"):
         return ThinkingPart(redacted=redacted, provider=family)
-    said = object_of(reasoning.get("reasoningText"))
-    return ThinkingPart(string_of(said, "text") or "", signature=string_of(said, "signature"), provider=family)
+    reasoned = object_of(reasoning.get("reasoningText"))
+    return ThinkingPart(string_of(reasoned, "text") or "", signature=string_of(reasoned, "signature"), provider=family)
 
 
 def text_of_citations(cited: JsonObject) -> str:

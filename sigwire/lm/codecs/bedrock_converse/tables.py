@@ -10,12 +10,13 @@ from sigwire.core.response import FinishReason
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import (
     ContextWindowExceededError,
+    LMBillingError,
     LMRateLimitError,
     LMServerError,
     LMUnsupportedModelError,
 )
 from sigwire.lm.codecs.shared.call_ids import CallIdRules
-from sigwire.lm.codecs.shared.errors import ErrorRule
+from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
@@ -131,6 +132,10 @@ ERRORS: tuple[ErrorRule, ...] = (
         codes=frozenset({"validationexception"}),
         texts=("model identifier is invalid",),
         hint="Check the model's name, and that it is served in this region.",
+    ),
+    # A subscription without a means of payment has the status of missing access.
+    ErrorRule(
+        LMBillingError, codes=frozenset({"accessdeniedexception"}), texts=("payment_instrument",), hint=BALANCE_HINT
     ),
     ErrorRule(LMServerError, codes=frozenset({"modelnotreadyexception"})),
     ErrorRule(LMServerError, codes=frozenset({"modelerrorexception", "modelstreamerrorexception"})),

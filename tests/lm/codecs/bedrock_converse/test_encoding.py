@@ -213,7 +213,7 @@ def test_tools_and_choice_are_encoded(
     assert (sent.body["toolConfig"], features(sent.warnings)) == (config, warned)
 
 
-def test_choice_none_leaves_the_tools_out() -> None:
+def test_choice_none_removes_the_tools() -> None:
     assert "toolConfig" not in encoded(Request((ASKED,), (TOOL,), ToolChoice.NONE)).body
 
 
