@@ -224,6 +224,7 @@ def entries(names: Iterable[str]) -> str:
 
 EXTRAS: Mapping[str, str] = {
     "all": "every extra but LiteLLM",
+    "bedrock": "signatures of AWS for Amazon Bedrock ([Models and providers](providers.md#on-a-cloud))",
     "code": "the sandbox for code of models ([Programs that write code](code.md))",
     "data": "Parquet files ([Data](data.md))",
     "langchain": "tools of LangChain ([Tools](tools.md#tools-of-other-libraries))",

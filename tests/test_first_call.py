@@ -36,13 +36,14 @@ WIRES = {
     "anthropic": ("anthropic/claude-sonnet-4-5", "", {"anthropic"}),
     "gemini": ("gemini/gemini-2.5-flash", "", {"gemini"}),
     "ollama": ("ollama/qwen3", "", {"ollama"}),
+    "bedrock": ("bedrock/amazon.nova-lite-v1:0", "", {"bedrock_converse"}),
 }
 """The model, what else it takes, and the codecs it needs. Responses tokens_by_text tables with the chat wire."""
 
 FOREIGN = (
     # importlib.metadata: what pydantic looks for plugins with. encodings.idna: for hosts whose names are not ASCII.
     "aiohttp asyncio docstring_parser email encodings.idna hashlib http importlib.metadata jsonschema litellm "
-    "pydantic sqlite3 ssl urllib.request"
+    "botocore pydantic sqlite3 ssl urllib.request"
 ).split()
 STREAMS = "core.events lm.codecs.shared.framing lm.http.reply_stream lm.stream_events adapters.streaming".split()
 TOOLS = (
@@ -53,7 +54,7 @@ OTHERS = (
     "adapters.json adapters.two_step adapters.xml cli dspy lm.http.async_client lm.fake lm.litellm.backend "
     "lm.litellm.effects lm.offline modules.batch modules.chain_of_thought testing"
 ).split()
-CODECS = {"anthropic", "gemini", "ollama", "openai_chat", "openai_responses"}
+CODECS = {"anthropic", "bedrock_converse", "gemini", "ollama", "openai_chat", "openai_responses"}
 
 
 def ours(names: Iterable[str]) -> set[str]:

@@ -21,6 +21,7 @@ __all__ = ["add", "run"]
 HELP = "print facts for a bug report"
 NEEDED = ("aiohttp", "docstring-parser", "httptools", "jsonschema", "pydantic", "typing-extensions")
 EXTRAS: Mapping[str, str] = {
+    "bedrock": "botocore",
     "code": "pydantic-monty",
     "data": "pyarrow",
     "langchain": "langchain-core",

@@ -37,7 +37,7 @@ from sigwire.errors import (
     UnsupportedFeature,
 )
 from sigwire.lm.codecs.shared.choices import join_responses
-from sigwire.lm.codecs.shared.errors import damaged_reply_error, read_body
+from sigwire.lm.codecs.shared.errors import EXPIRED_CODES, damaged_reply_error, read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.policy.call import Call, through
@@ -306,7 +306,12 @@ class HttpBackend:
             )
 
     def _transport(self) -> Transport:
-        return self._connection.transport or _shared_transport()
+        transport, row = self._connection.transport or _shared_transport(), self._provider
+        if not row.authorize:
+            return transport
+        from sigwire.lm.providers.authorized import authorized
+
+        return authorized(transport, row.authorize, self._connection.variables)
 
     def _http_request(
         self, call: Call, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint
@@ -346,7 +351,8 @@ class HttpBackend:
         message = error.message
         if isinstance(error, LMAuthenticationError):
             message = f"{message} {endpoint.about_key}"
-            error.key_changed = error.status != 403 and self._resolver.key_has_changed(endpoint)
+            can_be_cured = error.status != 403 or error.provider_code in EXPIRED_CODES
+            error.key_changed = can_be_cured and self._resolver.key_has_changed(endpoint)
         if (hint := self._hint(error)) and hint not in message:
             message = f"{message} {hint}"
         if error.status == 404 and self._connection.base_url:

@@ -18,8 +18,8 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.errors import damaged_reply_error
-from sigwire.lm.codecs.shared.framing import FrameDecoder, make_frame_decoder
-from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
+from sigwire.lm.codecs.shared.interface import EncodedRequest, FrameDecoder, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
 

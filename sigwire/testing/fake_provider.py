@@ -30,6 +30,8 @@ from sigwire.testing.batches.desk import BatchDesk, BatchPlan
 from sigwire.testing.batches.gemini import GeminiBatches
 from sigwire.testing.batches.openai import OpenAIBatches
 from sigwire.testing.chunking import cutter
+from sigwire.testing.clouds.converse import Converse
+from sigwire.testing.clouds.vertex_claude import VertexClaude
 from sigwire.testing.embeddings.wires import EMBEDDING_WIRES
 from sigwire.testing.playback import Progress, StreamPlayback
 from sigwire.testing.rate_limit import RateLimit, Traffic, Turnstile
@@ -47,13 +49,13 @@ from sigwire.testing.wires.openai_responses import OpenAIResponses
 __all__ = ["PLACES", "WIRES", "FakeProvider", "Recorded"]
 
 WIRES: Mapping[str, FakeWire] = {
-    wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama())
+    wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama(), Converse())
 }
 """The wires by name."""
 
 PLACES: Mapping[str, FakeWire] = {
     **WIRES,
-    **{wire.name: wire for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex())},
+    **{wire.name: wire for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex(), VertexClaude())},
 }
 """The wires, and their variants on compatible hosts and clouds."""
 
@@ -157,8 +159,8 @@ class FakeProvider:
             server.stop()
 
     def url(self, wire: str) -> str:
-        """Return the base URL of a wire: "openai", "openai-responses", "anthropic", "gemini", "ollama", or a variant:
-        "compatible", "azure", "azure-responses", "vertex".
+        """Return the base URL of a wire: "openai", "openai-responses", "anthropic", "gemini", "ollama", "bedrock", or a
+        variant: "compatible", "azure", "azure-responses", "vertex", "vertex-claude".
 
         Raises ``ConfigurationError`` for an unknown wire, and if the provider is not running.
         """

@@ -57,6 +57,7 @@ WIRES: Mapping[str, dict[str, Any]] = {
     "anthropic/claude-sonnet-4-5": {},
     "gemini/gemini-2.5-flash": {},
     "ollama/qwen3": {},
+    "bedrock/amazon.nova-lite-v1:0": {},
 }
 
 

@@ -75,7 +75,7 @@ def test_constructor_refuses_invalid_connection_options(given: dict[str, Any], w
 
 MODELS = {
     "openai/gpt-4.1": {}, "openai/gpt-5.4": {"wire": "responses"}, "anthropic/claude-sonnet-4-5": {}, "groq/llama-3": {},
-    "gemini/gemini-2.5-flash": {}, "vertex/gemini-2.5-flash": {}, "ollama/qwen3": {}, "offline/lexical": {}, "bedrock/m": {},
+    "gemini/gemini-2.5-flash": {}, "vertex/gemini-2.5-flash": {}, "ollama/qwen3": {}, "offline/lexical": {}, "sagemaker/m": {},
 }  # fmt: skip
 
 
@@ -253,6 +253,6 @@ def test_copy_for_another_provider_drops_key_headers_and_base_url(monkeypatch: p
 
 
 def test_copy_behind_litellm_drops_the_key_of_another_provider() -> None:
-    lm = LM("bedrock/some-model", api_key="of-bedrock")
-    assert lm.copy(model="bedrock/another")._connection.api_key == "of-bedrock"
+    lm = LM("sagemaker/some-model", api_key="of-sagemaker")
+    assert lm.copy(model="sagemaker/another")._connection.api_key == "of-sagemaker"
     assert lm.copy(model="cohere/command")._connection.api_key is None

@@ -40,6 +40,7 @@ MODELS = {
     "anthropic": "anthropic/claude-haiku-4-5",
     "gemini": "gemini/gemini-3-flash",
     "ollama": "ollama/qwen3",
+    "bedrock": "bedrock/amazon.nova-lite-v1:0",
 }
 WIRES: dict[str, Any] = {"openai-responses": {"wire": "responses"}}
 HI = Request((Message.user("Hi"),))
@@ -439,6 +440,9 @@ TOO_GREAT = {
     "anthropic": b"""{"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
         "content": [{"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1e999, "b": 2}}],
         "usage": {"input_tokens": 1e999, "output_tokens": 5}}""",
+    "bedrock": b"""{"output": {"message": {"role": "assistant", "content": [{"toolUse": {
+        "toolUseId": "t", "name": "add", "input": {"a": 1e999}}}]}}, "stopReason": "tool_use",
+        "usage": {"inputTokens": 1e999, "outputTokens": 5}}""",
     "gemini": b"""{"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
         {"functionCall": {"name": "add", "args": {"a": 1, "b": [-1e999]}}}]}}],
         "usageMetadata": {"promptTokenCount": 1e999, "candidatesTokenCount": 5}}""",

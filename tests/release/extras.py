@@ -18,6 +18,7 @@ from typing import Any
 __all__ = ["EXTRAS", "FEATURES", "main"]
 
 EXTRAS: Mapping[str, str] = {
+    "bedrock": "botocore",
     "code": "pydantic_monty",
     "data": "pyarrow",
     "langchain": "langchain_core",
@@ -68,6 +69,23 @@ class _Hiding:
 
 
 # --- the features: True if the package is there
+
+
+def bedrock(is_there: bool) -> None:
+    import sigwire
+    from sigwire.lm.providers.aws import aws_transport
+    from sigwire.testing import FakeProvider
+
+    if is_there:
+        keys: Any = importlib.import_module("botocore.credentials").Credentials("AKIAEXAMPLE", "secret")
+        with FakeProvider(["pong"], key="AKIAEXAMPLE") as provider:
+            signed = aws_transport(lambda: keys, region="us-east-1")
+            lm = sigwire.LM("bedrock/some-model", base_url=provider.url("bedrock"), transport=signed, cache=False)
+            assert lm("ping") == ["pong"]
+            lm.close()
+        return
+    with _Raises("sigwire[bedrock]"):
+        sigwire.LM("bedrock/some-model", region="us-east-1", cache=False)("ping")
 
 
 def code(is_there: bool) -> None:
@@ -128,7 +146,7 @@ def litellm(is_there: bool) -> None:
             assert "pong" in str(lm("ping"))
         return
     with _Raises('pip install "sigwire[litellm]"'):
-        sigwire.LM("bedrock/some-model", cache=False)("ping")
+        sigwire.LM("sagemaker/some-model", cache=False)("ping")
 
 
 def mcp(is_there: bool) -> None:
@@ -243,7 +261,8 @@ class _Raises:
 
 
 FEATURES: Mapping[str, Callable[[bool], None]] = {
-    each.__name__: each for each in (code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
+    each.__name__: each
+    for each in (bedrock, code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
 }
 
 if __name__ == "__main__":

@@ -164,7 +164,12 @@ class EndpointResolver:
         if explicit is None:
             return self._environment_key(base, given)
         secret = self._check_key(explicit() if callable(explicit) else explicit)
-        return ResolvedKey((row.keys[0] if row.keys else ApiKey("")).headers(secret), "It was given as api_key.")
+        return ResolvedKey(self._given_key(secret), "It was given as api_key.")
+
+    def _given_key(self, secret: str) -> Mapping[str, str]:
+        """Return the header of a key given in code: in the form for keys that start so, else in the first form of the row."""
+        keys = self._provider.keys or (ApiKey(""),)
+        return next((key for key in keys if key.start and secret.startswith(key.start)), keys[0]).headers(secret)
 
     def _environment_key(self, base: str, given: bool) -> ResolvedKey:
         row = self._provider
@@ -183,8 +188,8 @@ class EndpointResolver:
 
     def key_has_changed(self, endpoint: ServiceEndpoint) -> bool:
         """Return True if the key is a function, and returns another key than the endpoint has."""
-        fresh, keys = self._connection.fresh_key(), self._provider.keys
-        sent = (keys[0] if keys else ApiKey("")).headers(Secret(fresh)) if fresh else {}
+        fresh = self._connection.fresh_key()
+        sent: Mapping[str, str] = self._given_key(Secret(fresh)) if fresh else {}
         return any(endpoint.headers.get(name) != value for name, value in sent.items())
 
     def _check_key(self, key: object) -> str:

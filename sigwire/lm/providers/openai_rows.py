@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire
+from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
 
 __all__ = ["AZURE", "OPENAI"]
 
@@ -85,19 +85,31 @@ OPENAI = Provider(
     rules=_OPENAI_RULES,
 )
 
+
+def _azure_base(url: str) -> str:
+    """Return the address of a resource; the portal shows it also with the path of the API.
+
+    >>> _azure_base("https://mine.openai.azure.com/openai/v1/")
+    'https://mine.openai.azure.com'
+    """
+    return without_slash(url).removesuffix("/openai/v1").removesuffix("/openai")
+
+
 AZURE = Provider(
     prefix="azure",
     base_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"),
+    tidy=_azure_base,
     variables={"api_version": UrlVariable(("OPENAI_API_VERSION", "AZURE_API_VERSION"), "2024-10-21")},
     keys=(
         ApiKey("AZURE_OPENAI_API_KEY", "api-key", "{}"),
         ApiKey("AZURE_API_KEY", "api-key", "{}"),
-        ApiKey("AZURE_OPENAI_AD_TOKEN"),
+        ApiKey("AZURE_OPENAI_AD_TOKEN", start="eyJ"),  # a token of Entra ID is a JWT; keys are letters and digits
     ),
     own_host=True,
     wires={
         "chat": Wire("openai_chat", "openai_chat.profiles:AZURE", query={"api-version": "{api_version}"}),
         "responses": Wire("openai_responses", "openai_responses:AZURE", path="/openai/v1/responses"),
+        "v1": Wire("openai_chat", "openai_chat.profiles:AZURE", path="/openai/v1/chat/completions"),
     },
     builtin_wire="responses",
     capabilities=_CAPABILITIES,

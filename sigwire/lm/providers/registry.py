@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sigwire.errors import ConfigurationError
+from sigwire.lm.providers.cloud_rows import CLOUD_ROWS
 from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, UrlVariable, Wire
 from sigwire.lm.providers.rows import ROWS
 
@@ -61,9 +62,9 @@ def find_provider(model: str) -> tuple[Provider, str]:
     >>> row, name = find_provider("offline/lexical")
     >>> row.prefix, name
     ('offline', 'lexical')
-    >>> row, name = find_provider("bedrock/some-model")
+    >>> row, name = find_provider("sagemaker/some-model")
     >>> row.prefix, name
-    ('litellm', 'bedrock/some-model')
+    ('litellm', 'sagemaker/some-model')
     """
     prefix, slash, name = model.partition("/")
     if not (prefix and slash and name):
@@ -84,7 +85,7 @@ def find_provider(model: str) -> tuple[Provider, str]:
 def suggest_provider(model: str) -> str:
     """Return a sentence for an error text that names a similar provider; "" if no name is similar.
 
-    >>> suggest_provider("opnai/gpt-5"), suggest_provider("bedrock/some-model")
+    >>> suggest_provider("opnai/gpt-5"), suggest_provider("sagemaker/some-model")
     ("Did you mean 'openai/gpt-5'? ", '')
     """
     from difflib import get_close_matches  # needed for errors only
@@ -94,5 +95,5 @@ def suggest_provider(model: str) -> str:
     return f"Did you mean '{similar[0]}/{name}'? " if similar else ""
 
 
-for _row in ROWS:
+for _row in (*ROWS, *CLOUD_ROWS):
     register(_row)

@@ -31,7 +31,7 @@ __all__ = ["NO_THINKING", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wir
 class ApiKey:
     """A key: the environment variable that holds it, the header that carries it, and the header's form.
 
-    ``host``: the host of the key, if it is not the row's own host.
+    ``host``: the host of the key, if it is not the row's own host. ``start``: a key given in code that starts so has this form.
 
     >>> ApiKey("ACME_API_KEY").headers("k") == {"authorization": "Bearer k"}
     True
@@ -41,6 +41,7 @@ class ApiKey:
     header: str = "authorization"
     form: str = "Bearer {}"
     host: str | None = None
+    start: str = ""
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the header that carries ``key``."""
@@ -166,6 +167,7 @@ class Provider:
     whether one is needed. A key from the environment is sent to the row's own hosts and to the base URL of the
     environment; with ``own_host`` (the host belongs to the user) to any base URL. ``hosts`` are the row's own hosts if
     they differ from the base URL's (``*`` first: any prefix). ``header_variables``: further headers from the environment.
+    ``authorize``: ``module:function``, which returns the headers of a request without a key (``authorized``).
 
     Models: ``wires`` by name, the first is the default; ``builtin_wire`` is for requests with tools that the provider runs
     (web search); ``capabilities`` of the models, ``rules`` for those that differ; ``hints``: the last sentence of an error;
@@ -186,6 +188,7 @@ class Provider:
     own_host: bool = False
     hosts: tuple[str, ...] = ()
     header_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    authorize: str = ""
     wires: Mapping[str, Wire] = field(default_factory=lambda: {"chat": Wire()})
     builtin_wire: str | None = None
     capabilities: Capabilities = Capabilities(

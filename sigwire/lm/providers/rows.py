@@ -7,17 +7,16 @@ new model is a new name in a rule, or a new rule above those that would fit it a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.errors import LMAuthenticationError, LMTransportError
+from sigwire.errors import LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.compatible_rows import COMPATIBLE, GPT_OSS
 from sigwire.lm.providers.openai_rows import AZURE, OPENAI
-from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
+from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, Wire, without_slash
 
-__all__ = ["ROWS"]
+__all__ = ["CLAUDE_RULES", "GEMINI_CAPABILITIES", "GEMINI_RULES", "ROWS"]
 
 # --- Anthropic
 
@@ -42,7 +41,7 @@ _CLAUDE_ALWAYS_THINKS = ModelFacts(
     default_max_tokens=16384,  # thinking counts against it and cannot be switched off
 )
 
-_CLAUDE_RULES = (
+CLAUDE_RULES = (
     ModelRule.of(
         "*claude-3-7* *claude-3.7*", _CLAUDE_4, json_schema=False, tools_with_json_schema=False, reasoning=True
     ),
@@ -76,7 +75,7 @@ _ANTHROPIC = Provider(
         native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, tools_with_json_schema=True,
         images=True, files=True,
     ),
-    rules=_CLAUDE_RULES,
+    rules=CLAUDE_RULES,
 )  # fmt: skip
 
 
@@ -88,7 +87,7 @@ _GEMINI_3 = ModelFacts(
     efforts=("low", "medium", "high"), default_effort="high", signed_calls=True, media_in_results=True
 )
 
-_GEMINI_RULES = (
+GEMINI_RULES = (
     ModelRule.of("*gemini-1* *gemini-2.0* *gemini-2-0*", _GEMINI_2),
     ModelRule.of(
         "*gemini-2.5-pro*", replace(_GEMINI_2_5, efforts=("minimal", *_EFFORTS), budgets=(128, 32768)), reasoning=True
@@ -109,7 +108,7 @@ _GEMINI_RULES = (
     ModelRule.of("*gemma*", _GEMINI_2, native_tools=False, json_schema=False, tools_with_json_schema=False),
     ModelRule.of("*gemini*", _GEMINI_3, reasoning=True, tools_with_json_schema=True),
 )
-_GEMINI_CAPABILITIES = Capabilities(
+GEMINI_CAPABILITIES = Capabilities(
     native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
     images=True, audio=True, files=True,
 )  # fmt: skip
@@ -120,33 +119,8 @@ _GEMINI = Provider(
     base_variables=("GOOGLE_GEMINI_BASE_URL",),
     keys=(ApiKey("GOOGLE_API_KEY", "x-goog-api-key", "{}"), ApiKey("GEMINI_API_KEY", "x-goog-api-key", "{}")),
     wires={"generate": Wire("gemini", "gemini:GEMINI")},
-    capabilities=_GEMINI_CAPABILITIES,
-    rules=_GEMINI_RULES,
-)
-
-
-def _vertex_base(filled: Mapping[str, str]) -> str:
-    place = filled["location"]
-    host = "aiplatform.googleapis.com" if place == "global" else f"{place}-aiplatform.googleapis.com"
-    return f"https://{host}/v1/projects/{filled['project']}/locations/{place}"
-
-
-_VERTEX = Provider(
-    prefix="vertex",
-    base_url=_vertex_base,
-    variables={
-        "project": UrlVariable(("GOOGLE_CLOUD_PROJECT",)),
-        "location": UrlVariable(("GOOGLE_CLOUD_LOCATION",), "global"),
-    },
-    keys=(ApiKey("GOOGLE_OAUTH_ACCESS_TOKEN"), ApiKey("CLOUDSDK_AUTH_ACCESS_TOKEN")),
-    hosts=("aiplatform.googleapis.com", "*-aiplatform.googleapis.com"),
-    wires={"generate": Wire("gemini", "gemini:VERTEX")},
-    capabilities=_GEMINI_CAPABILITIES,
-    rules=_GEMINI_RULES,
-    hints={
-        LMAuthenticationError: "Access tokens last an hour: pass api_key as a function that gives a fresh one "
-        "(`gcloud auth print-access-token` prints one)."
-    },
+    capabilities=GEMINI_CAPABILITIES,
+    rules=GEMINI_RULES,
 )
 
 
@@ -250,6 +224,6 @@ _LITELLM = Provider(
 )
 
 ROWS: tuple[Provider, ...] = (
-    OPENAI, AZURE, _ANTHROPIC, _GEMINI, _VERTEX, _OLLAMA, _OLLAMA_CLOUD, _FOREMAN, *COMPATIBLE, _OFFLINE, _LITELLM,
+    OPENAI, AZURE, _ANTHROPIC, _GEMINI, _OLLAMA, _OLLAMA_CLOUD, _FOREMAN, *COMPATIBLE, _OFFLINE, _LITELLM,
 )  # fmt: skip
-"""Every row of sigwire's."""
+"""The rows without those of two clouds (``cloud_rows``)."""

@@ -39,6 +39,7 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "anthropic": ("anthropic/claude-opus-5", {}),
     "gemini": ("gemini/gemini-3-flash", {}),
     "ollama": ("ollama/qwen3", {}),
+    "bedrock": ("bedrock/amazon.nova-lite-v1:0", {}),
 }
 WHOLE, STREAMED = ("blocking", "awaited"), ("blocking stream", "awaited stream")
 EVERY_DRIVER = WHOLE + STREAMED
@@ -201,7 +202,7 @@ async def test_row_8_new_connection_that_is_reset_is_retried_after_a_wait(wire: 
 
 
 # The number of events before the first content, on each wire.
-LEAD = {"openai": 1, "openai-responses": 4, "anthropic": 3, "gemini": 0, "ollama": 0}
+LEAD = {"openai": 1, "openai-responses": 4, "anthropic": 3, "gemini": 0, "ollama": 0, "bedrock": 1}
 
 
 @grid("wire, driver", MODELS, STREAMED)

@@ -193,6 +193,18 @@ URLS = [
     ("anthropic/m", {"base_url": "https://x.example/v1"}, {}, "https://x.example/v1/messages"),
     ("anthropic/m", {"base_url": "https://x.example"}, {}, "https://x.example/v1/messages"),
     (
+        "azure/d",
+        {"base_url": "https://mine.openai.azure.com/openai/v1/", "wire": "v1"},
+        {},
+        "https://mine.openai.azure.com/openai/v1/chat/completions",
+    ),
+    (
+        "bedrock/m",
+        {"region": "eu-west-1"},
+        {},
+        "https://bedrock-runtime.eu-west-1.amazonaws.com/model/m/converse",
+    ),
+    (
         "vertex/gemini-2.5-pro",
         {},
         {"GOOGLE_CLOUD_PROJECT": "p"},
@@ -227,7 +239,10 @@ def test_request_url_of_each_row(
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    double = Double({**CHAT, **OLLAMA, **GEMINI, **RESPONSES, **MESSAGES})
+    converse: Any = {"message": {"content": [{"text": "hi"}]}}
+    double = Double(
+        {**CHAT, **OLLAMA, **GEMINI, **RESPONSES, **MESSAGES, **({"output": converse} if "bedrock" in model else {})}
+    )
     LM(model, api_key=KEY, transport=double, **options).respond(HELLO)
     assert double.requests[0].url == url
 
@@ -244,6 +259,17 @@ def test_request_url_of_each_row(
 def test_missing_url_variable_is_named(model: str, options: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
         LM(model, api_key=KEY, transport=Double(), **options).respond(HELLO)
+
+
+@HOWS
+@pytest.mark.parametrize("token", ["eyJhbGciOi.eyJhdWQi.c2ln", "0123456789abcdef"])
+async def test_azure_key_that_is_a_token_of_entra_id_is_sent_as_a_bearer(how: str, token: str) -> None:
+    double = Double()
+    await ask(how, LM("azure/d", base_url="https://mine.openai.azure.com", api_key=lambda: token, transport=double))
+    headers = double.requests[0].headers
+    assert (headers.get("authorization"), headers.get("api-key")) == (
+        (f"Bearer {token}", None) if token.startswith("eyJ") else (None, token)
+    )
 
 
 @HOWS

@@ -43,7 +43,7 @@ def rows_put_back(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_table_has_the_documented_rows() -> None:
     promised = (
         "openai azure anthropic gemini vertex ollama ollama-cloud foreman groq mistral deepseek openrouter together "
-        "fireworks xai cerebras vllm llamacpp lmstudio offline litellm"
+        "fireworks xai cerebras vllm llamacpp lmstudio bedrock offline litellm"
     )
     assert set(promised.split()) <= PROVIDERS.keys()
 
@@ -129,6 +129,33 @@ MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
     ("gemini/gemini-3.8-flash", "generate", "generate", {"efforts": ("low", "medium", "high")}),
     ("gemini/gemini-3.7-flash", "generate", "generate", {"tools_with_json_schema": True, "media_in_results": True}),
     ("vertex/gemini-2.5-flash", "generate", "generate", {"builtin_with_functions": False, "media_in_results": False}),
+    (
+        "vertex/claude-sonnet-4-5@20250929",
+        "messages",
+        "messages",
+        {"thinking": "budget", "json_object": False, "audio": False},
+    ),
+    (
+        "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "claude",
+        "claude",
+        {"thinking": "budget", "reasoning": True},
+    ),
+    ("bedrock/anthropic.claude-3-haiku-20240307-v1:0", "claude", "claude", {"thinking": "none", "images": True}),
+    ("bedrock/amazon.nova-pro-v1:0", "converse", "converse", {"thinking": "none", "forced_choice": True}),
+    (
+        "bedrock/openai.gpt-oss-120b-1:0",
+        "converse",
+        "converse",
+        {"efforts": ("low", "medium", "high"), "images": False},
+    ),
+    (
+        "bedrock/us.meta.llama3-3-70b-instruct-v1:0",
+        "converse",
+        "converse",
+        {"native_tools": True, "forced_choice": False},
+    ),
+    ("bedrock/meta.llama3-8b-instruct-v1:0", "converse", "converse", {"native_tools": False}),
     ("ollama/gpt-oss:20b", "chat", "chat", {"efforts": ("low", "medium", "high"), "native_tools": True}),
     ("ollama/gpt-oss:120b-cloud", "chat", "chat", {"efforts": ("low", "medium", "high"), "json_schema": False}),
     ("ollama/gemma3:4b", "chat", "chat", {"native_tools": False, "images": True}),
@@ -158,14 +185,20 @@ def test_model_meets_its_rule(model: str, plain: str, tools: str, expected: Mapp
 
 @pytest.mark.parametrize(
     ("alias", "prefix"),
-    [("ollama_chat", "ollama"), ("together_ai", "together"), ("fireworks_ai", "fireworks"), ("lm_studio", "lmstudio")],
+    [
+        ("ollama_chat", "ollama"),
+        ("together_ai", "together"),
+        ("fireworks_ai", "fireworks"),
+        ("lm_studio", "lmstudio"),
+        ("vertex_ai", "vertex"),
+    ],
 )
 def test_litellm_prefixes_are_aliases_of_rows(alias: str, prefix: str) -> None:
     assert find_provider(f"{alias}/m") == (PROVIDERS[prefix], "m")
 
 
 def test_prefix_without_a_row_belongs_to_litellm() -> None:
-    assert find_provider("bedrock/anthropic.claude") == (PROVIDERS["litellm"], "bedrock/anthropic.claude")
+    assert find_provider("sagemaker/some-model") == (PROVIDERS["litellm"], "sagemaker/some-model")
     assert find_provider("litellm/bedrock/x") == (PROVIDERS["litellm"], "bedrock/x")
 
 

@@ -23,6 +23,13 @@ ROWS = [
         "vertex",
         "/v1/projects/fake-project/locations/global/publishers/google/models/gemini-3-flash:generateContent",
     ),
+    (
+        "vertex/claude-sonnet-4-5@20250929",
+        "vertex-claude",
+        "vertex-claude",
+        "/v1/projects/fake-project/locations/global/publishers/anthropic/models/claude-sonnet-4-5@20250929:rawPredict",
+    ),
+    ("bedrock/amazon.nova-lite-v1:0", "bedrock", "bedrock", "/model/amazon.nova-lite-v1:0/converse"),
 ]
 EVERY_ROW = pytest.mark.parametrize(("model", "place", "wire", "path"), ROWS, ids=[row[0] for row in ROWS])
 
@@ -42,7 +49,7 @@ async def test_provider_rows_of_the_clouds_reach_the_fake_provider(
 def test_wrong_key_has_the_text_of_the_cloud(model: str, place: str, wire: str, path: str) -> None:
     with FakeProvider(["one"], key="right") as provider, pytest.raises(LMAuthenticationError) as caught:
         LM(model, base_url=provider.url(place), api_key="wrong").respond(HELLO)
-    assert caught.value.status == 401
+    assert caught.value.status == (403 if wire == "bedrock" else 401)
 
 
 @EVERY_ROW
@@ -101,3 +108,16 @@ def test_the_package_for_vertex_is_answered_and_streamed_to() -> None:
         client.close()
     assert {sent.wire for sent in provider.requests} == {"vertex"}
     assert provider.requests[0].headers["authorization"] == "***"
+
+
+def test_the_package_for_claude_on_vertex_is_answered_and_streamed_to() -> None:
+    anthropic = pytest.importorskip("anthropic", reason="the official anthropic package is not installed")
+    ask: Any = {"model": "claude-m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    there = {"project_id": "fake-project", "region": "global", "access_token": "k", "max_retries": 0}
+    with FakeProvider(["one", "two three"]) as provider:
+        root = provider.url("vertex-claude").partition("/projects")[0]
+        with anthropic.AnthropicVertex(base_url=root, **there) as client:
+            assert client.messages.create(**ask).content[0].text == "one"
+            with client.messages.stream(**ask) as stream:
+                assert "".join(stream.text_stream) == "two three"
+    assert [sent.path.rpartition(":")[2] for sent in provider.requests] == ["rawPredict", "streamRawPredict"]

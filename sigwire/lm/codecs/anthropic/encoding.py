@@ -64,7 +64,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     warnings += (*lost, *detail_warnings(history.messages), *repeat_warning(request, target))
     system, turns = _split_system(_kept_messages(history.messages, profile, warnings), warnings)
     body: JsonObject = {
-        "model": target.model,
+        **({"anthropic_version": profile.body_version} if profile.body_version else {"model": target.model}),
         "max_tokens": thinking.max_tokens,
         **_encode_system(system, form.instruction, target),
         "messages": cast(JsonValue, _encode_messages(turns, names, target, warnings)),
@@ -76,7 +76,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
         **({"stream": True} if stream else {}),
     }
     return EncodedRequest(
-        profile.path.format(model=target.model),
+        profile.path.format(model=target.model, method="streamRawPredict" if stream else "rawPredict"),
         merge_extra_body(with_cache_marks(body, request, profile), request),
         {},
         headers_for(request, profile),

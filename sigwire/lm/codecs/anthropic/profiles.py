@@ -10,7 +10,15 @@ from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.schema import SchemaRules, any_of_for_types, one_of_to_any_of
 
-__all__ = ["ANTHROPIC", "COMPATIBLE_MESSAGES", "NAMES", "NO_SAMPLING_SINCE", "OUTPUT_SCHEMA", "MessagesProfile"]
+__all__ = [
+    "ANTHROPIC",
+    "COMPATIBLE_MESSAGES",
+    "NAMES",
+    "NO_SAMPLING_SINCE",
+    "OUTPUT_SCHEMA",
+    "VERTEX_MESSAGES",
+    "MessagesProfile",
+]
 
 
 OUTPUT_SCHEMA = SchemaRules(
@@ -52,6 +60,7 @@ class MessagesProfile(WireProfile):
     turn may hold beside text. ``efforts``: the efforts of models that accept them, weakest first. ``signed_thinking``:
     whether thinking is sent back only with a signature. ``temperature_or_top_p``: whether one excludes the other.
     ``cache_control``: whether the cache mark is accepted. ``web_search``: the type of the host's search tool, if any.
+    ``body_version``: the version that the body names, on a host that has the model and ``{method}`` in the path.
     """
 
     family: str = "anthropic"
@@ -68,14 +77,20 @@ class MessagesProfile(WireProfile):
     temperature_or_top_p: bool = True
     cache_control: bool = True
     web_search: str | None = "web_search_20250305"
+    body_version: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # A row with another version must not send the version of the row that it replaces.
-        object.__setattr__(self, "headers", {**self.headers, "anthropic-version": self.version})
+        if not self.body_version:
+            object.__setattr__(self, "headers", {**self.headers, "anthropic-version": self.version})
 
 
 ANTHROPIC = MessagesProfile()
+# Signatures of thinking hold on every cloud, so the family is that of the vendor.
+VERTEX_MESSAGES = MessagesProfile(
+    path="/publishers/anthropic/models/{model}:{method}", cache_control=False, body_version="vertex-2023-10-16"
+)
 COMPATIBLE_MESSAGES = MessagesProfile(
     family="anthropic-compatible",
     tool_fields=frozenset[str](),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
-    "BALANCE_HINT", "CONTEXT_TEXTS", "KEY_HINT", "OPENAI_ERRORS", "STATUS_RULES", "ErrorBody", "ErrorRule",
+    "BALANCE_HINT", "CONTEXT_TEXTS", "EXPIRED_CODES", "KEY_HINT", "OPENAI_ERRORS", "STATUS_RULES", "ErrorBody", "ErrorRule",
     "damaged_reply_error", "empty_reply_error", "lm_error", "read_body", "read_error_body",
 ]  # fmt: skip
 
@@ -177,6 +177,8 @@ def lm_error(body: ErrorBody, rules: Iterable[ErrorRule], target: Target[WirePro
     return error
 
 
+EXPIRED_CODES = frozenset({"expiredtokenexception", "unrecognizedclientexception"})
+"""Codes of a status 403 (AWS) that another key can cure."""
 _OVERLOAD_CODES = frozenset({"overloaded_error", "server_is_overloaded"})
 
 

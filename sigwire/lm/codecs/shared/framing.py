@@ -18,15 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from pydantic_core import from_json
 
 from sigwire.core.json import JsonValue, loads
 from sigwire.errors import LMTransportError, LMUnexpectedError
-from sigwire.lm.codecs.shared.interface import Framing
+from sigwire.lm.codecs.shared.interface import FrameDecoder, Framing
 
-__all__ = ["LIMIT", "FrameDecoder", "LineDecoder", "SSEDecoder", "ServerSentEvent", "make_frame_decoder"]
+__all__ = ["LIMIT", "LineDecoder", "SSEDecoder", "ServerSentEvent", "make_frame_decoder"]
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of one event. The largest known events hold an image."""
@@ -35,22 +35,6 @@ _BOM = b"\xef\xbb\xbf"
 _DONE = "[DONE]"
 _FIELDS = b"deir:"  # first bytes of data, event, id, retry and comments; no JSON starts with them
 _EXCERPT = 500
-
-
-class FrameDecoder(Protocol):
-    """Chunks of a reply in, JSON of complete events out. ``close`` yields the event that the end of the reply completes.
-
-    Read the iterator before the next call. It raises ``LMTransportError`` at an event that is not JSON,
-    ``LMUnexpectedError`` at one that is too long: after the events before it, wherever the bytes were cut.
-    ``has_end_mark``: whether ``[DONE]`` was read.
-    """
-
-    @property
-    def has_end_mark(self) -> bool: ...
-
-    def feed(self, data: bytes) -> Iterator[JsonValue]: ...
-
-    def close(self) -> Iterator[JsonValue]: ...
 
 
 def make_frame_decoder(framing: Framing, limit: int = LIMIT) -> FrameDecoder:
@@ -62,14 +46,14 @@ def make_frame_decoder(framing: Framing, limit: int = LIMIT) -> FrameDecoder:
     >>> [*decoder.close()], [*make_frame_decoder("sse").feed(b'{"a": 1}\\n')]
     ([], [{'a': 1}])
     """
-    return _SniffingDecoder(framing, limit)
+    return framing(limit) if callable(framing) else _SniffingDecoder(framing, limit)
 
 
 class _SniffingDecoder:
     """Choose the decoder by the first byte that is no white space."""
 
-    def __init__(self, framing: Framing, limit: int) -> None:
-        self._framing: Framing = framing
+    def __init__(self, framing: Literal["ndjson", "sse"], limit: int) -> None:
+        self._framing: Literal["ndjson", "sse"] = framing
         self._limit = limit
         self._start = b""
         self._decoder: FrameDecoder | None = None
@@ -99,7 +83,7 @@ class _SniffingDecoder:
         return start
 
 
-def _decoder_for(first: int, framing: Framing, limit: int) -> FrameDecoder:
+def _decoder_for(first: int, framing: Literal["ndjson", "sse"], limit: int) -> FrameDecoder:
     is_json = first in b"{[" or (framing == "ndjson" and first not in _FIELDS)
     return NdjsonDecoder(limit) if is_json else _SSEJsonDecoder(limit)
 

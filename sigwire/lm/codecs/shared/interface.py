@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -21,7 +21,17 @@ from sigwire.lm.codecs.shared.schema import AS_IS, SchemaRules
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
-__all__ = ["Codec", "Decoder", "EncodedRequest", "Framing", "ModelFacts", "StreamingCodec", "Target", "WireProfile"]
+__all__ = [
+    "Codec",
+    "Decoder",
+    "EncodedRequest",
+    "FrameDecoder",
+    "Framing",
+    "ModelFacts",
+    "StreamingCodec",
+    "Target",
+    "WireProfile",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,8 +164,25 @@ class Codec(Protocol[D_contra]):
     ) -> LMError: ...
 
 
-Framing: TypeAlias = Literal["ndjson", "sse"]
-"""The framing of a streamed reply: one line of JSON an event, or server-sent events. ``framing`` decodes both."""
+class FrameDecoder(Protocol):
+    """Chunks of a reply in, JSON of complete events out. ``close`` yields the event that the end of the reply completes.
+
+    Read the iterator before the next call. It raises ``LMTransportError`` at an event that is not JSON,
+    ``LMUnexpectedError`` at one that is too long: after the events before it, wherever the bytes were cut.
+    ``has_end_mark``: whether ``[DONE]`` was read.
+    """
+
+    @property
+    def has_end_mark(self) -> bool: ...
+
+    def feed(self, data: bytes) -> Iterator[JsonValue]: ...
+
+    def close(self) -> Iterator[JsonValue]: ...
+
+
+Framing: TypeAlias = Literal["ndjson", "sse"] | Callable[[int], FrameDecoder]
+"""The framing of a streamed reply: one line of JSON an event, or server-sent events (``framing`` decodes both), or the wire's
+own decoder, made with the limit of bytes of one event."""
 
 
 class Decoder(Protocol):

@@ -27,6 +27,11 @@ from sigwire.lm.providers.registry import find_provider
 KNOWN = Path(__file__).with_name("encodings.json")
 MODELS = {
     "anthropic": ("anthropic/claude-sonnet-4-5", "anthropic/claude-opus-5"),
+    "bedrock_converse": (
+        "bedrock/amazon.nova-lite-v1:0",
+        "bedrock/us.anthropic.claude-sonnet-4-5-v1:0",
+        "bedrock/anthropic.claude-opus-5",
+    ),
     "gemini": ("gemini/gemini-2.5-flash", "gemini/gemini-3-flash", "vertex/gemini-2.5-flash"),
     "ollama": ("ollama/qwen3", "ollama-cloud/gpt-oss:120b"),
     "openai_chat": ("openai/gpt-4.1", "groq/llama-3.3-70b", "mistral/large", "deepseek/deepseek-chat", "openrouter/x"),

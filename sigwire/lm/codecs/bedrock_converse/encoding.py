@@ -1,0 +1,190 @@
+"""Converse: Request -> body: options, system text, turns and tools; ``blocks`` encodes the parts of a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.response import LMWarning
+from sigwire.core.tools.names import NameMap
+from sigwire.lm.codecs.bedrock_converse.blocks import encode_blocks, is_dropped
+from sigwire.lm.codecs.bedrock_converse.reasoning import ReasoningFields, encode_reasoning
+from sigwire.lm.codecs.bedrock_converse.tables import OPTIONS, SAMPLING, ConverseProfile
+from sigwire.lm.codecs.shared.history import normalize_history
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.media import detail_warnings
+from sigwire.lm.codecs.shared.options import (
+    NO_SAMPLING,
+    OptionTable,
+    choose_output,
+    drop_options,
+    headers_for,
+    merge_extra_body,
+    merge_objects,
+    place_options,
+    repeat_warning,
+    requested_choices,
+    target_warning,
+)
+from sigwire.lm.codecs.shared.tools import (
+    OfferedTools,
+    can_force,
+    encode_functions,
+    name_map,
+    offered_tools,
+    refuse_builtin_tools,
+)
+
+__all__ = ["encode"]
+
+
+def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = False) -> EncodedRequest:
+    """Return the request for a model. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+
+    >>> from sigwire.lm.codecs.bedrock_converse import CONVERSE
+    >>> sent = encode(Request((Message.user("q"),)), Target("bedrock", "amazon.nova-lite-v1:0", CONVERSE))
+    >>> sent.path, sent.body
+    ('/model/amazon.nova-lite-v1%3A0/converse', {'messages': [{'role': 'user', 'content': [{'text': 'q'}]}]})
+    """
+    profile, warnings = target.profile, list[LMWarning]()
+    history = normalize_history(request.messages, target.history_rules)
+    names = name_map(request.tools, history.call_names, profile.names)
+    tools = offered_tools(request, names, target)
+    refuse_builtin_tools(tools, target)
+    form = choose_output(request.response_format, (), bool(request.tools), target)
+    warnings += (*history.warnings, *tools.warnings, *form.warnings)
+    reasoning = encode_reasoning(request, target, warnings)
+    options, lost = place_options(request.options, _option_table(reasoning, target), target)
+    warnings += (*lost, *detail_warnings(history.messages), *repeat_warning(request, target))
+    kept = list(_kept_messages(history.messages, profile, warnings))
+    body: JsonObject = {
+        **_encode_system(kept, form.instruction),
+        "messages": cast(JsonValue, _encode_turns(kept, names, target, warnings)),
+        **_encode_tools(tools, history.call_names, names, reasoning, target, warnings),
+        **merge_objects(options, reasoning.fields),
+    }
+    return EncodedRequest(
+        profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse"),
+        merge_extra_body(body, request),
+        {},
+        headers_for(request, profile),
+        tuple(warnings),
+        names,
+        history.call_ids,
+        requested_choices(request),
+    )
+
+
+def _in_path(model: str) -> str:
+    """Return a model's name as one segment of a path. boto3 encodes the same characters; the signature depends on them.
+
+    >>> _in_path("arn:aws:bedrock:eu-west-1:1:inference-profile/eu.x")
+    'arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Feu.x'
+    """
+    return model.replace("%", "%25").replace("/", "%2F").replace(":", "%3A")
+
+
+def _option_table(reasoning: ReasoningFields, target: Target[ConverseProfile]) -> OptionTable:
+    """Return the wire's table, with rows over it for what the model refuses."""
+    facts = target.facts
+    table = dict(OPTIONS)
+    if facts.sampling == "never":
+        table |= drop_options(SAMPLING, "the model takes no sampling options; it was left out.")
+    elif facts.sampling == "unless_reasoning" and reasoning.thinks:
+        table |= drop_options(SAMPLING, NO_SAMPLING)
+    if not facts.stop:
+        table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
+    return table
+
+
+# --- turns
+
+
+def _kept_messages(
+    messages: Iterable[Message], profile: ConverseProfile, warnings: list[LMWarning]
+) -> Iterator[Message]:
+    """Yield the turns without the parts that the provider refuses, and without turns that are empty then."""
+    for message in messages:
+        parts = tuple(part for part in message.parts if not is_dropped(part, profile))
+        if any(isinstance(part, ThinkingPart) and part.text and part not in parts for part in message.parts):
+            warnings.append(LMWarning("thinking", "Thinking that the model does not take back was left out."))
+        if parts:
+            yield message if len(parts) == len(message.parts) else Message(message.role, parts)
+        elif message.role != "assistant":
+            warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
+
+
+def _encode_system(messages: Iterable[Message], instruction: str) -> JsonObject:
+    """Return the system text, the output instruction last."""
+    parts = (part for message in messages if message.role == "system" for part in message.parts)
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    blocks: list[JsonValue] = [{"text": text} for text in (*texts, *((instruction,) if instruction else ()))]
+    return {"system": blocks} if blocks else {}
+
+
+def _encode_turns(
+    messages: Iterable[Message], names: NameMap, target: Target[ConverseProfile], warnings: list[LMWarning]
+) -> list[JsonObject]:
+    """Encode the turns; neighbours of one role on the wire are one message: results, then the user's text."""
+    turns: list[tuple[str, list[JsonObject]]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = encode_blocks(message, names, target)
+        if turns and turns[-1][0] == role:
+            turns[-1][1].extend(blocks)
+        else:
+            turns.append((role, blocks))
+    if not turns or turns[0][0] != "user":
+        warnings.append(LMWarning("messages", "The conversation did not start with a user turn; one was put first."))
+        turns.insert(0, ("user", [{"text": "Continue."}]))
+    return [{"role": role, "content": cast(JsonValue, blocks)} for role, blocks in turns]
+
+
+# --- tools
+
+
+def _encode_tools(
+    tools: OfferedTools,
+    called: frozenset[str],
+    names: NameMap,
+    reasoning: ReasoningFields,
+    target: Target[ConverseProfile],
+    warnings: list[LMWarning],
+) -> JsonObject:
+    """Return ``toolConfig``: the offered tools, or those of the history's calls, which the provider requires."""
+    functions = tools.functions
+    if tools.choice == "none" or not functions:
+        if not called:
+            return {}
+        if not functions:
+            functions = tuple((names.encode(name), "", None, dict[str, JsonValue]()) for name in sorted(called))
+        detail = "needs the tools of past calls in the request; the model may call them again."
+        warnings.append(target_warning("tool_choice", target, detail))
+        return {"toolConfig": {"tools": [*encode_functions(functions, _encode_function)]}}
+    choice = _encode_choice(tools, reasoning, target, warnings)
+    listed = tools.allowed_functions() if tools.forced_name is None else functions
+    return {"toolConfig": {"tools": [*encode_functions(listed, _encode_function)], **choice}}
+
+
+def _encode_function(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:
+    described: JsonObject = {"description": description} if description else {}
+    schema: JsonObject = {"json": parameters or {"type": "object", "properties": {}}}
+    return {"toolSpec": {"name": name, **described, "inputSchema": schema, **fields}}
+
+
+def _encode_choice(
+    tools: OfferedTools, reasoning: ReasoningFields, target: Target[ConverseProfile], warnings: list[LMWarning]
+) -> JsonObject:
+    if tools.choice != "required":
+        return {}  # "auto" is the default; some models refuse the field
+    if not can_force(reasoning.thinks, target):
+        detail = "cannot be made to call a tool; the choice was left to the model."
+        warnings.append(target_warning("tool_choice", target, detail))
+        return {}
+    return {"toolChoice": {"tool": {"name": tools.forced_name}} if tools.forced_name else {"any": {}}}

@@ -1,0 +1,144 @@
+"""Converse: profiles, and every option, stop reason, token count and error, by the wire's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sigwire.core.json import JsonValue
+from sigwire.core.response import FinishReason
+from sigwire.core.tools.names import NameRules
+from sigwire.errors import (
+    ContextWindowExceededError,
+    LMBillingError,
+    LMRateLimitError,
+    LMServerError,
+    LMUnsupportedModelError,
+)
+from sigwire.lm.codecs.shared.call_ids import CallIdRules
+from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
+from sigwire.lm.codecs.shared.history import HistoryRules
+from sigwire.lm.codecs.shared.interface import WireProfile
+from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
+from sigwire.lm.codecs.shared.schema import SchemaRules
+
+__all__ = [
+    "CLAUDE", "CONVERSE", "ERRORS", "EXCEPTIONS", "EXTRA", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE",
+    "ConverseProfile",
+]  # fmt: skip
+
+EXTRA = "additionalModelRequestFields"
+"""The member of a body for fields that only some models have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConverseProfile(WireProfile):
+    """The models of one vendor on the Converse wire. The defaults are what every model accepts.
+
+    ``thinking``: whether reasoning is requested as Claude's ``thinking``, else as ``reasoning_effort``. ``result_status``:
+    whether a result may have a status. ``signed_thinking``: whether thinking is sent back, with its signature.
+    """
+
+    family: str = "bedrock"
+    path: str = "/model/{model}/{method}"
+    names: NameRules = NameRules()
+    history_rules: HistoryRules = HistoryRules(
+        ids=CallIdRules(allowed="A-Za-z0-9_.:-", max_length=64), system="front", untagged_thinking=False
+    )
+    tool_schema: SchemaRules = SchemaRules(root="object")
+    tool_fields: frozenset[str] = frozenset({"strict"})
+    thinking: bool = False
+    result_status: bool = False
+    signed_thinking: bool = False
+
+
+CONVERSE = ConverseProfile()
+CLAUDE = replace(CONVERSE, thinking=True, result_status=True, signed_thinking=True)
+
+SAMPLING = ("temperature", "top_p", "top_k")
+
+
+def _tier(value: JsonValue) -> JsonValue:
+    return {"type": value}
+
+
+def _listed(value: JsonValue) -> JsonValue:
+    return value if isinstance(value, list) else [value]
+
+
+OPTIONS: OptionTable = {
+    **drop_options(["seed"], "the wire has no seed; it was left out."),
+    **drop_options(
+        ["user"], "the wire has no place for the id of a user; it was left out. metadata is kept in its logs."
+    ),
+    "max_tokens": Place("inferenceConfig.maxTokens"),
+    "metadata": Place("requestMetadata"),
+    "n": Skip(),  # the request is repeated
+    "reasoning": Skip(),
+    "service_tier": Place("serviceTier", _tier),
+    "stop": Place("inferenceConfig.stopSequences", _listed),
+    "temperature": Place("inferenceConfig.temperature"),
+    "top_k": Place(f"{EXTRA}.top_k"),
+    "top_p": Place("inferenceConfig.topP"),
+}
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "content_filtered": "content_filter",
+    "end_turn": "stop",
+    "guardrail_intervened": "content_filter",
+    "malformed_model_output": "error",
+    "malformed_tool_use": "error",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+}
+
+USAGE: Mapping[str, str | tuple[str, ...]] = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cached_tokens": "cacheReadInputTokens",
+    "cache_write_tokens": "cacheWriteInputTokens",
+}
+
+EXCEPTIONS: Mapping[str, int] = {
+    "accessdeniedexception": 403,
+    "internalserverexception": 500,
+    "modelerrorexception": 424,
+    "modelnotreadyexception": 429,
+    "modelstreamerrorexception": 424,
+    "modeltimeoutexception": 408,
+    "resourcenotfoundexception": 404,
+    "serviceunavailableexception": 503,
+    "throttlingexception": 429,
+    "validationexception": 400,
+}
+"""The status of an exception, for exceptions inside a stream."""
+
+_PROFILE_HINT = (
+    "Name the model by an inference profile, which starts with an area (us., eu., apac., global.), or by its ARN."
+)
+
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(ContextWindowExceededError, codes=frozenset({"validationexception"}), texts=("input is too long",)),
+    ErrorRule(
+        LMUnsupportedModelError,
+        codes=frozenset({"validationexception"}),
+        texts=("on-demand throughput",),
+        hint=_PROFILE_HINT,
+    ),
+    ErrorRule(
+        LMUnsupportedModelError,
+        codes=frozenset({"validationexception"}),
+        texts=("model identifier is invalid",),
+        hint="Check the model's name, and that it is served in this region.",
+    ),
+    # A subscription without a means of payment has the status of missing access.
+    ErrorRule(
+        LMBillingError, codes=frozenset({"accessdeniedexception"}), texts=("payment_instrument",), hint=BALANCE_HINT
+    ),
+    ErrorRule(LMServerError, codes=frozenset({"modelnotreadyexception"})),
+    ErrorRule(LMServerError, codes=frozenset({"modelerrorexception", "modelstreamerrorexception"})),
+    ErrorRule(LMRateLimitError, codes=frozenset({"servicequotaexceededexception"})),
+)
+"""By the name of the exception, in lower case; any other exception by its status."""

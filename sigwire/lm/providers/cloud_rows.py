@@ -1,0 +1,108 @@
+"""The rows of models behind a cloud's own door: Vertex AI and Amazon Bedrock.
+
+A request without a key gets the credentials of the cloud's own tools (``authorize``): the AWS signature, Google's access
+token. Their packages are optional and imported by the first such request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.errors import LMAuthenticationError
+from sigwire.lm.codecs.shared.interface import ModelFacts
+from sigwire.lm.providers.compatible_rows import GPT_OSS
+from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire
+from sigwire.lm.providers.rows import CLAUDE_RULES, GEMINI_CAPABILITIES, GEMINI_RULES
+
+__all__ = ["CLOUD_ROWS"]
+
+
+# --- Vertex AI
+
+
+def _vertex_base(filled: Mapping[str, str]) -> str:
+    place = filled["location"]
+    host = {
+        "global": "aiplatform.googleapis.com",
+        "us": "aiplatform.us.rep.googleapis.com",  # Claude in any region of a continent
+        "eu": "aiplatform.eu.rep.googleapis.com",
+    }.get(place, f"{place}-aiplatform.googleapis.com")
+    return f"https://{host}/v1/projects/{filled['project']}/locations/{place}"
+
+
+_CLAUDE_ON_VERTEX: Mapping[str, int | None] = {"json_object": False, "audio": False, "tools_with_json_schema": True}
+
+_VERTEX = Provider(
+    prefix="vertex",
+    base_url=_vertex_base,
+    variables={
+        "project": UrlVariable(("GOOGLE_CLOUD_PROJECT", "VERTEXAI_PROJECT")),
+        "location": UrlVariable(("GOOGLE_CLOUD_LOCATION", "VERTEXAI_LOCATION"), "global"),
+    },
+    keys=(ApiKey("GOOGLE_OAUTH_ACCESS_TOKEN"), ApiKey("CLOUDSDK_AUTH_ACCESS_TOKEN")),
+    key="optional",
+    authorize="sigwire.lm.providers.google:access_token",
+    hosts=("aiplatform.googleapis.com", "*-aiplatform.googleapis.com", "*aiplatform.us.rep.googleapis.com",
+           "*aiplatform.eu.rep.googleapis.com"),
+    wires={
+        "generate": Wire("gemini", "gemini:VERTEX"),
+        "messages": Wire("anthropic", "anthropic.profiles:VERTEX_MESSAGES"),
+    },
+    capabilities=GEMINI_CAPABILITIES,
+    rules=(
+        *(
+            replace(rule, wire="messages", capabilities={**_CLAUDE_ON_VERTEX, **rule.capabilities})
+            for rule in CLAUDE_RULES
+        ),
+        *GEMINI_RULES,
+    ),
+    hints={
+        LMAuthenticationError: "Access tokens last an hour: pass api_key as a function that gives a fresh one "
+        "(`gcloud auth print-access-token` prints one), or install google-auth, which reads the credentials of gcloud."
+    },
+    aliases=("vertex_ai",),
+)  # fmt: skip
+
+
+# --- Amazon Bedrock
+
+_NO_FORCED_CHOICE = ModelFacts(thinking="none", forced_choice=False)
+
+_BEDROCK = Provider(
+    prefix="bedrock",
+    base_url="https://bedrock-runtime.{region}.amazonaws.com",
+    base_variables=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+    variables={
+        "region": UrlVariable(("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_REGION_NAME")),
+        "profile": UrlVariable(("AWS_PROFILE",)),
+    },
+    keys=(ApiKey("AWS_BEARER_TOKEN_BEDROCK"),),
+    key="optional",
+    authorize="sigwire.lm.providers.aws:sign",
+    wires={
+        "converse": Wire("bedrock_converse", "bedrock_converse:CONVERSE"),
+        "claude": Wire("bedrock_converse", "bedrock_converse:CLAUDE"),
+    },
+    capabilities=Capabilities(
+        native_tools=True, parallel_tool_calls=True, tool_choice=True, images=True, files=True,
+    ),
+    rules=(
+        *(replace(rule, wire="claude") for rule in CLAUDE_RULES),
+        ModelRule.of("*gpt-oss*", replace(GPT_OSS, forced_choice=False), reasoning=True, images=False, files=False),
+        ModelRule.of("*deepseek.r1*", _NO_FORCED_CHOICE, reasoning=True, native_tools=False, images=False),
+        ModelRule.of("*nova-micro*", NO_THINKING, images=False, files=False),
+        ModelRule.of("*nova-*", NO_THINKING),
+        ModelRule.of("*amazon.titan* *llama2* *llama3-8b* *llama3-70b*", _NO_FORCED_CHOICE, native_tools=False, images=False),
+        ModelRule.of("*", _NO_FORCED_CHOICE),
+    ),
+    hints={
+        LMAuthenticationError: "The request was signed with the AWS credentials of this machine, or sent with a Bedrock "
+        "API key: check them, their region, and the access to the model in the Bedrock console."
+    },
+    aliases=("bedrock_converse",),
+)  # fmt: skip
+
+CLOUD_ROWS: tuple[Provider, ...] = (_VERTEX, _BEDROCK)
+"""The rows of this file."""
