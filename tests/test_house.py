@@ -346,6 +346,7 @@ LATER = (
     "lm/policy/",
     "lm/preview/",
     "lm/router/",
+    "lm/windows/",
     "mcp/",
     "modules/agents/large_results/",
     "modules/agents/session.py",
