@@ -2,7 +2,7 @@
 
 Ollama cuts a prompt that exceeds its window without an error, oldest turns first, unless the request forbids it
 (https://docs.ollama.com/context-length); other servers of the user may. A prompt has two sizes: bytes of UTF-8 without runs of
-blanks, and pieces (words, groups of digits, runs of one mark): bytes a token differ between prose and code, tokens a piece
+blanks, and words (letters, digits, or runs of one mark): bytes a token differ between prose and code, tokens a word
 between languages. There is a warning only if both sizes call for more tokens than the server counted. Pure.
 """
 
@@ -29,14 +29,14 @@ _MOST_BYTES_A_TOKEN = 6  # of prose in a large vocabulary
 _SHARE, _LEARNED_SHARE = 0.6, 0.75  # of the expected tokens: a server that counted fewer did not read all
 _LEAST_BYTES, _LEAST_SAMPLES, _MOST_SAMPLES = 1000, 3, 20
 _TOKENS_AROUND = (24, 12)  # that a chat template adds to a prompt and to a message, at most
-_PIECES = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,3}|([^\sA-Za-z0-9])\1*")
+_WORDS = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,3}|([^\sA-Za-z0-9])\1*")
 
 
 class PromptSize(NamedTuple):
     """The size of a prompt. ``is_plain``: all of it is text, so that the counted tokens are those of ``size``'s bytes."""
 
     bytes: int
-    pieces: int
+    words: int
     messages: int
     is_plain: bool
 
@@ -46,13 +46,13 @@ def size_of(request: Request) -> PromptSize:
 
     >>> from sigwire.core.messages import Message
     >>> size_of(Request((Message.user("Two  words."),)))
-    PromptSize(bytes=10, pieces=3, messages=1, is_plain=True)
+    PromptSize(bytes=10, words=3, messages=1, is_plain=True)
     """
     parts = [part for message in request.messages for part in message.parts]
     texts = [" ".join(part.text.split()) for part in parts if isinstance(part, TextPart)]
     bytes_ = sum(len(text.encode("utf-8", "replace")) for text in texts)
-    pieces = sum(sum(1 for _ in _PIECES.finditer(text)) for text in texts)
-    return PromptSize(bytes_, pieces, len(request.messages), len(texts) == len(parts) and not request.tools)
+    words = sum(sum(1 for _ in _WORDS.finditer(text)) for text in texts)
+    return PromptSize(bytes_, words, len(request.messages), len(texts) == len(parts) and not request.tools)
 
 
 def window_warnings(texts: int, window: JsonValue) -> tuple[LMWarning, ...]:
@@ -69,14 +69,14 @@ def window_warnings(texts: int, window: JsonValue) -> tuple[LMWarning, ...]:
 
 class _Sample(NamedTuple):
     bytes_a_token: float
-    tokens_a_piece: float
+    tokens_a_word: float
 
 
 class PromptWatch:
     """Compares the prompts of one model with the tokens that its server counted.
 
     A prompt with fewer bytes than the window has tokens was surely read whole. The last 20 of these with 1,000 bytes or more
-    teach bytes a token and tokens a piece; until there are 3, a token has 6 bytes. A missing count means nothing: a server that
+    teach bytes a token and tokens a word; until there are 3, a token has 6 bytes. A missing count means nothing: a server that
     finds the prompt in its cache may count none. Threads may share a watch.
 
     >>> from sigwire.core.messages import Message
@@ -99,7 +99,7 @@ class PromptWatch:
         found = self.warning(request, response.usage, window if isinstance(window, int) else None)
         if found is None:
             return response, ends
-        return response.with_warnings(found), [*_with_warning(ends, found)]
+        return response.with_warnings(found), [*_with_warning(ends, found)] if ends else ends
 
     def warning(self, request: Request, usage: Usage, window: int | None = None) -> LMWarning | None:
         """Return the warning of an answer, or ``None``; learn from an answer that was surely whole."""
@@ -120,16 +120,16 @@ class PromptWatch:
         whole, each = _TOKENS_AROUND
         tokens = counted - whole - each * size.messages
         if size.is_plain and size.bytes >= _LEAST_BYTES and tokens > 0:
-            sample = _Sample(size.bytes / tokens, tokens / size.pieces)
+            sample = _Sample(size.bytes / tokens, tokens / size.words)
             self._samples = (*self._samples, sample)[-_MOST_SAMPLES:]
 
     def _least_tokens(self, size: PromptSize) -> float:
         samples = self._samples
         if len(samples) < _LEAST_SAMPLES:
-            return _SHARE * min(size.bytes / _MOST_BYTES_A_TOKEN, size.pieces)
+            return _SHARE * min(size.bytes / _MOST_BYTES_A_TOKEN, size.words)
         by_bytes = size.bytes / max(sample.bytes_a_token for sample in samples)
-        by_pieces = size.pieces * min(sample.tokens_a_piece for sample in samples)
-        return _LEARNED_SHARE * min(by_bytes, by_pieces)
+        by_words = size.words * min(sample.tokens_a_word for sample in samples)
+        return _LEARNED_SHARE * min(by_bytes, by_words)
 
 
 def _warning(what: str) -> LMWarning:
@@ -137,4 +137,6 @@ def _warning(what: str) -> LMWarning:
 
 
 def _with_warning(ends: Sequence[StreamEvent], warning: LMWarning) -> Iterable[StreamEvent]:
-    return (replace(end, warnings=(*end.warnings, warning)) if end.kind == "response_end" else end for end in ends)
+    from sigwire.core.events import ResponseEnd  # only streams need events
+
+    return (replace(end, warnings=(*end.warnings, warning)) if isinstance(end, ResponseEnd) else end for end in ends)

@@ -81,13 +81,13 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         body = merge_objects(body, {"options": {"num_ctx": window}})
     body = merge_extra_body(body, request)
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
-    late = (*repeat_warning(request, target), *context_warnings(body))
+    others = (*repeat_warning(request, target), *context_warnings(body))
     return EncodedRequest(
         profile.path.format(model=target.model),
         body,
         {},
         headers_for(request, profile),
-        (*itertools.chain(*lost, option_warnings, detail_warnings(history.messages)), *late),
+        (*itertools.chain(*lost, option_warnings, detail_warnings(history.messages)), *others),
         names,
         history.call_ids,
         requested_choices(request),
