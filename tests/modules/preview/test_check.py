@@ -49,7 +49,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, Mapping[str, object]]:
     rows: dict[str, Mapping[str, object]] = {}
     monkeypatch.setattr(limits, "_table", lambda: rows)
     monkeypatch.setattr(limits, "load", lambda: None)
-    monkeypatch.setattr(limits.importlib.metadata, "version", lambda name: "1.0")
+    monkeypatch.setattr("importlib.metadata.version", {"litellm": "1.0"}.get)
     return rows
 
 
@@ -106,7 +106,7 @@ def test_tool_that_cannot_be_forced_while_the_model_thinks_is_a_warning() -> Non
     assert [(each.level, each.feature) for each in findings] == [("warning", "tool_choice")]
 
 
-def test_strict_makes_errors_of_warnings_and_allow_leaves_a_feature_out() -> None:
+def test_strict_makes_errors_of_warnings_and_allow_omits_a_feature() -> None:
     lm = LM("ollama/m", num_ctx=512)
     assert found(LONG, lm) == [("warning", "context")]
     assert found(LONG, lm, strict=True) == [("error", "context")]
