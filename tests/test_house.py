@@ -352,6 +352,7 @@ LATER = (
     "lm/providers/aws.py",
     "lm/providers/cloud_rows.py",
     "lm/providers/google.py",
+    "lm/windows/",
     "mcp/",
     "modules/agents/large_results/",
     "modules/agents/session.py",

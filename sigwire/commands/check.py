@@ -1,11 +1,12 @@
 """List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed.
 
-The exit status is 1 if there is a finding.
+The exit status is 1 if there is an error or a warning.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 
 from sigwire.commands.output import Status, UsageError, add_json, print_json
 from sigwire.commands.programs import add_program, load_program, model_of_settings
@@ -34,9 +35,9 @@ def run(options: Namespace) -> int:
     with model_of_settings(options.lm):
         findings = check(program)
     if options.json:
-        print_json([{"path": each.path, "what": each.what, "fix": each.fix} for each in findings])
+        print_json([asdict(each) for each in findings])
     else:
         from sigwire.show.cleaning import visible
 
         print(*([visible(str(each)) for each in findings] or ["Nothing found."]), sep="\n")
-    return Status.BELOW if findings else Status.DONE
+    return Status.BELOW if any(each.level != "info" for each in findings) else Status.DONE

@@ -50,6 +50,7 @@ from sigwire.lm.secrets import SecretUrl, redact, redact_url
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
     from sigwire.lm.http.messages import Transport
+    from sigwire.lm.windows.watch import PromptWatch
 
 __all__ = ["ExchangeResult", "HttpBackend"]
 
@@ -90,6 +91,7 @@ class HttpBackend:
         self._limits = connection.limits()
         self._resolver = EndpointResolver(provider, name, connection, model)
         self._is_listed = provider.lists_model(name)
+        self._watch: PromptWatch | None = None
         self._wires: dict[_ToolKind, Wire] = {}
         self._routes: dict[tuple[_ToolKind, bool], _WireRoute] = {}  # the flag: at a foreign host
         self._identities: dict[tuple[_ToolKind, str], bytes] = {}
@@ -174,6 +176,8 @@ class HttpBackend:
             current = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
+        if self._watch is not None:
+            response, ends = self._watch.watch(call.request, sent.body, response, ends)
         if call.streamed:
             from sigwire.lm.stream_events import complete_ends, end_events_of
 
@@ -279,6 +283,10 @@ class HttpBackend:
         route = self._routes.get((tools, foreign))
         if route is None:
             codec, profile = wire.load(foreign_host=foreign)
+            if self._provider.key == "optional" or foreign:  # a server of the user may cut prompts
+                from sigwire.lm.windows.watch import PromptWatch
+
+                self._watch = self._watch or PromptWatch()
             row, name = self._provider, self._name
             target: Target[WireProfile] = Target(row.prefix, name, profile, self._capabilities, row.facts_of(name))
             route = self._routes[tools, foreign] = _WireRoute(

@@ -93,7 +93,7 @@ complete -c sigwire -n '_shtab_sigwire_using preview' -l lm -x -d 'the model of 
 complete -c sigwire -n '_shtab_sigwire_using preview' -l load -xka "(__fish_complete_path (commandline -ct))" -d 'a state that the program'"'"'s save() or optimize wrote'
 complete -c sigwire -n '_shtab_sigwire_using preview' -l wire -d 'print the bytes of the body, and nothing else'
 complete -c sigwire -n '_shtab_sigwire_using preview' -l curl -d 'print a curl command; the key is a variable of the shell'
-complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a check -d 'List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed. The exit status is 1 if there is a finding.'
+complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a check -d 'List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed. The exit status is 1 if there is an error or a warning.'
 complete -c sigwire -n '_shtab_sigwire_using check' -s h -l help -d 'show this help message and exit'
 complete -c sigwire -n '_shtab_sigwire_using check' -l lm -x -d 'the model of all predictors, such as offline/lexical'
 complete -c sigwire -n '_shtab_sigwire_using check' -l load -xka "(__fish_complete_path (commandline -ct))" -d 'a state that the program'"'"'s save() or optimize wrote'

@@ -11,7 +11,7 @@
 
 _shtab_sigwire_commands() {
   local _commands=(
-    check:'List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed. The exit status is 1 if there is a finding.'
+    check:'List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed. The exit status is 1 if there is an error or a warning.'
     completion:'Print the completions of a shell. Nothing of sigwire runs when a key is pressed. bash: eval "$(sigwire completion bash)" in ~/.bashrc. zsh: write it to _sigwire in a folder of $fpath. fish: write it to ~/.config/fish/completions/sigwire.fish. PowerShell: add it to $PROFILE.'
     doctor:'Print facts for a bug report: versions, extras, names of keys, proxies, cache. No secret is printed. Without --ping no connection is opened.'
     eval:'Run a program on each example of a file, and score its answers. The exit status is 1 if the mean is below --fail-under, or if the program is shown to be worse than the baseline.'

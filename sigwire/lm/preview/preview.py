@@ -125,18 +125,19 @@ class Preview(HasCard):
     @cached_property
     def price(self) -> float | None:
         """The cost of the input tokens in US dollars; ``None`` if no price is known. The first read may load a price table."""
-        return self._cost(0)
+        return self.cost(Usage(int(self.tokens), 0))
 
     @cached_property
     def ceiling(self) -> float | None:
         """The cost with an answer of ``max_tokens`` tokens; ``None`` without that option or a price."""
         most = self.request.options.get("max_tokens")
-        return self._cost(most) if isinstance(most, int) else None
+        return self.cost(Usage(int(self.tokens), most)) if isinstance(most, int) else None
 
-    def _cost(self, output_tokens: int) -> float | None:
+    def cost(self, usage: Usage) -> float | None:
+        """Return the cost of a usage in US dollars, ``repeat`` times; ``None`` if no price is known. May load a price table."""
         from sigwire.lm.policy.money.prices import cost_of  # may load price tables
 
-        found = cost_of(self.model, Usage(int(self.tokens), output_tokens), self._draft.price)
+        found = cost_of(self.model, usage, self._draft.price)
         return None if found is None else float(found.money) * self.repeat
 
     def __repr__(self) -> str:

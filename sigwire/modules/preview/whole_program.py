@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
 
 from sigwire.core.example import Example
+from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.errors import DemoWarning, SigwireError
+from sigwire.errors import ConfigurationError, DemoWarning, SigwireError
 from sigwire.lm.base import LanguageModel
-from sigwire.lm.preview.preview import Preview
+from sigwire.lm.policy.failover.targets import misfit, targets_of
+from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.preview.driving import drive_program
+from sigwire.modules.preview.findings import CheckedModel, Finding, finding_of_text, findings_of
 from sigwire.modules.preview.made_up import made_up_inputs
 
-__all__ = ["Finding", "check", "preview_all"]
+__all__ = ["check", "preview_all"]
 
 _MOST = 100
 
@@ -66,33 +69,27 @@ def preview_all(
     return previews
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A part of a program that a model does not take as it is: the path of the predictor, what, and what to do."""
-
-    path: str
-    what: str
-    fix: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.what} {self.fix}".rstrip()
-
-
-def check(program: Module, lm: LanguageModel | None = None) -> list[Finding]:
+def check(
+    program: Module, lm: LanguageModel | None = None, *, strict: bool = False, allow: Collection[str] = ()
+) -> list[Finding]:
     """Return what ``lm`` (by default the model of the predictors or of the settings) will not take of a program.
 
-    Each predictor and agent is previewed with made-up inputs: options, schemas, tools and media that the wire refuses, drops or
-    approximates, and demos with unknown fields. Sends nothing and needs no key.
+    Each predictor and agent is previewed with made-up inputs, for each target of a router: options, schemas, tools and media
+    that the wire refuses, drops or approximates; demos with unknown fields; the window of the model, its prices, and the open
+    budgets. ``strict``: warnings are errors. ``allow``: the features of findings to leave out, such as ``["truncation"]``.
+    Sends nothing and needs no key; may import genai-prices. Raises ``LMNotConfigured`` without a model.
 
     >>> from sigwire.lm.client import LM
     >>> from sigwire.modules.predict import Predict
     >>> for finding in check(Predict("question -> answer", top_k=3), LM("openai/gpt-4.1")):
-    ...     print(finding)
-    self: openai has no option 'top_k' (encoding the request). ...
+    ...     print(finding.level, finding)
+    error self: openai has no option 'top_k' (encoding the request). ...
     """
     resolve_lm(lm if lm is not None else next(iter(_models(program)), None), "check")
     findings = [finding for path, part in _asking_parts(program) for finding in _findings(path, part, lm)]
-    return list(dict.fromkeys(findings))
+    if strict:
+        findings = [replace(each, level="error") if each.level == "warning" else each for each in findings]
+    return list(dict.fromkeys(finding for finding in findings if finding.feature not in allow))
 
 
 def _models(program: Module) -> Iterable[Any]:
@@ -110,21 +107,59 @@ def _asking_parts(program: Module) -> Iterator[tuple[str, Any]]:
     yield from ((path, predictor) for path, predictor in predictors if id(predictor) not in inside)
 
 
+class _AskMade(BaseException):
+    """Ends a part of a program at its first question. No ``except Exception`` of the program catches it."""
+
+    def __init__(self, ask: Ask, preview: Preview) -> None:
+        self.ask, self.preview = ask, preview
+        super().__init__("a question was made")
+
+
 def _findings(path: str, part: Any, lm: LanguageModel | None) -> Iterator[Finding]:
+    model = "" if lm is None else lm.model
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            given = {} if lm is None else {"lm": lm}
-            preview = cast(Preview, part.preview(**given, **made_up_inputs(part.signature.spec)))
+            ask, preview = _first_ask(part, {} if lm is None else {"lm": lm})
         except SigwireError as error:
-            yield _finding(path, str(error))
+            yield finding_of_text(path, str(error), "error", "request", model)
             return
-    yield from (_finding(path, str(error)) for error in preview.errors)
-    yield from (_finding(path, f"{each.feature}: {each.detail}") for each in preview.warnings)
-    yield from (_finding(path, str(each.message)) for each in caught if issubclass(each.category, DemoWarning))
+    yield from _findings_of_targets(path, ask, preview)
+    demos = [str(each.message) for each in caught if issubclass(each.category, DemoWarning)]
+    yield from (finding_of_text(path, text, "warning", "demos", model) for text in demos)
 
 
-def _finding(path: str, text: str) -> Finding:
-    """Return the finding of an error text, which names what to do after its first sentence."""
-    what, mark, fix = text.partition("). ")
-    return Finding(path, what + mark.rstrip(), fix) if mark else Finding(path, text)
+def _first_ask(part: Any, given: dict[str, object]) -> tuple[Ask, Preview]:
+    def stop(ask: Ask, preview: Preview) -> NoReturn:
+        raise _AskMade(ask, preview)
+
+    try:
+        drive_program(part, module_paths, (), {**given, **made_up_inputs(part.signature.spec)}, stop)
+    except _AskMade as made:
+        return made.ask, made.preview
+    raise ConfigurationError(f"{type(part).__name__} asked no model with made-up inputs (checking it). Preview it.")
+
+
+def _findings_of_targets(path: str, ask: Ask, preview: Preview) -> Iterator[Finding]:
+    """Yield the findings of each model that the question may go to. The request is planned for the first."""
+    targets = targets_of(ask.lm)
+    for target in targets:
+        lm = target.lm if len(targets) > 1 else ask.lm
+        preview = preview if len(targets) == 1 else _preview_of(lm, ask.request)
+        lacks = None if preview.errors else misfit(target, ask.request)
+        if lacks is not None and len(targets) > 1 and not lacks.startswith("context"):
+            fix = "Put a model behind it that takes the request."
+            yield Finding(path, f"{lm.model} is skipped: {lacks}.", fix, "warning", lacks, lm.model, _OWN)
+        elif (
+            lacks in _MEDIA and preview.wire is not None
+        ):  # the capabilities of a model without a wire are often not given
+            yield Finding(path, f"{lm.model} takes no {lacks}.", "Use another model.", "error", lacks, lm.model, _OWN)
+        yield from findings_of(path, preview, lm)
+
+
+_MEDIA, _OWN = ("image", "audio", "file"), "the capabilities of the model"
+
+
+def _preview_of(lm: CheckedModel, request: Request) -> Preview:
+    preview: Callable[[Request], Preview] | None = getattr(lm, "preview", None)
+    return preview_of(lm, request) if preview is None else preview(request)

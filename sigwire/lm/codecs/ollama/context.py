@@ -1,7 +1,7 @@
 """``/api/chat``: the context window. The server opens a small window unless a request asks for a larger one.
 
 window_for(body, target)          the option ``num_ctx`` for a request that may not fit the default window
-truncation_warning(body, sent)    the warning that the server read far fewer tokens than the request has
+context_warnings(body)           the warning that a request may not fit the window that it asks for
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.ollama.tables import OllamaProfile
-from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
+from sigwire.lm.windows.watch import window_warnings
 
-__all__ = ["truncation_warning", "window_for"]
+__all__ = ["context_warnings", "window_for"]
 
 _DEFAULT_WINDOW = 4096
 _DEFAULT_ANSWER_TOKENS = 2048
 _TOKENS_PER_IMAGE = 1024
 _MIN_BYTES_PER_TOKEN = 3  # Chinese; English has 4.5. The estimate is an upper bound
-_MAX_BYTES_PER_TOKEN = 16  # of a prompt that was not truncated
 
 
 def window_for(body: JsonObject, target: Target[OllamaProfile]) -> int | None:
@@ -53,10 +53,6 @@ def _text_bytes(messages: tuple[JsonObject, ...]) -> int:
     return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def truncation_warning(body: JsonObject, sent: EncodedRequest) -> tuple[LMWarning, ...]:
-    """Return a warning if the prompt has too few tokens for its length: older servers truncate it without an error."""
-    read, texts = body.get("prompt_eval_count"), _text_bytes(objects_of(sent.body.get("messages")))
-    if not isinstance(read, int) or texts < _DEFAULT_WINDOW or read * _MAX_BYTES_PER_TOKEN >= texts:
-        return ()
-    detail = f"The server read {read} tokens of a prompt of {texts} bytes and truncated it. Raise the option num_ctx."
-    return (LMWarning("context", detail),)
+def context_warnings(body: JsonObject) -> tuple[LMWarning, ...]:
+    """Return a warning if the prompt may exceed the window of the request: older servers truncate it without an error."""
+    return window_warnings(_text_bytes(objects_of(body.get("messages"))), value_at(body, "options.num_ctx"))

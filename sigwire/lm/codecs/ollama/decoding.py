@@ -12,7 +12,6 @@ from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMTransportError
-from sigwire.lm.codecs.ollama.context import truncation_warning
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaProfile
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import empty_reply_error, lm_error, read_error_body
@@ -30,14 +29,8 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile])
     if body.get("done") is False:
         raise LMTransportError("The reply is truncated.", model=target.model, provider=target.provider, status=200)
     choice, warnings = _decode_choice(body, message, sent, target)
-    return Response(
-        (choice,),
-        usage_of(body, USAGE),
-        string_of(body, "model"),
-        None,
-        (*sent.warnings, *warnings, *truncation_warning(body, sent)),
-        raw=body,
-    )
+    warnings = (*sent.warnings, *warnings)
+    return Response((choice,), usage_of(body, USAGE), string_of(body, "model"), None, warnings, raw=body)
 
 
 def error_in_success(body: JsonValue, target: Target[OllamaProfile]) -> LMError:

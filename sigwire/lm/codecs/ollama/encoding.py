@@ -15,7 +15,7 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import UnsupportedFeature
-from sigwire.lm.codecs.ollama.context import window_for
+from sigwire.lm.codecs.ollama.context import context_warnings, window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.history import error_text, normalize_history
@@ -79,17 +79,15 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     }
     if (window := window_for(body, target)) is not None:
         body = merge_objects(body, {"options": {"num_ctx": window}})
+    body = merge_extra_body(body, request)
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
+    others = (*repeat_warning(request, target), *context_warnings(body))
     return EncodedRequest(
         profile.path.format(model=target.model),
-        merge_extra_body(body, request),
+        body,
         {},
         headers_for(request, profile),
-        (
-            *itertools.chain(*lost, option_warnings),
-            *detail_warnings(history.messages),
-            *repeat_warning(request, target),
-        ),
+        (*itertools.chain(*lost, option_warnings, detail_warnings(history.messages)), *others),
         names,
         history.call_ids,
         requested_choices(request),

@@ -1,4 +1,4 @@
-"""Ollama's context window: requested for long prompts; a truncated prompt gets a warning."""
+"""Ollama's context window: requested for long prompts. ``tests/lm/windows`` has the prompts that a server truncates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, TextPart
 from sigwire.core.request import Request
@@ -63,24 +63,3 @@ def test_window_fits_the_text_and_changes_seldom(text: str, times: int) -> None:
     tokens = len((text * times).encode("utf-8", "replace")) // 3
     chosen = window(asked(text * times))
     assert chosen is None or (isinstance(chosen, int) and chosen > tokens and chosen.bit_count() == 1)
-
-
-def reply(read: int | None) -> JsonObject:
-    counts: JsonObject = {} if read is None else {"prompt_eval_count": read}
-    return {"message": {"role": "assistant", "content": "a"}, "done": True, "done_reason": "stop", **counts}
-
-
-READ: list[tuple[int, int | None, list[str]]] = [
-    (40_000, 9_000, []),
-    (40_000, 1_200, ["context"]),
-    (40_000, None, []),
-    (100, 1, []),
-]
-
-
-@pytest.mark.parametrize(("size", "read", "warned"), READ)
-def test_row_75_truncated_prompt_gets_a_warning(size: int, read: int | None, warned: list[str]) -> None:
-    sent = ollama.encode(asked("a" * size), TARGET)
-    response = ollama.decode(reply(read), sent, TARGET)
-    assert [warning.feature for warning in response.warnings] == warned
-    assert all("num_ctx" in warning.detail for warning in response.warnings)
