@@ -257,9 +257,12 @@ def pending_calls(store: Store, rows: Any) -> list[tuple[Row, PendingCall]]:
 
 
 def _pending(row: Row, store: Store) -> PendingCall:
-    key, verdict = read_key(store, row.key), row.value and unpack(row.value, store.text)
-    why, kind = (verdict["why"], "approval") if verdict else (_WHY, "crash")
-    return PendingCall(row.place, str(key.get("name", row.kind)), cast(Any, key.get("arguments")) or {}, why, kind)
+    key, verdict = read_key(store, row.key), None if row.value is None else unpack(row.value, store.text)
+    arguments: Any = key.get("arguments") or {}
+    name = str(key.get("name", row.kind))
+    if verdict is None:
+        return PendingCall(row.place, name, arguments, _WHY)
+    return PendingCall(row.place, name, arguments, str(verdict["why"]), "approval")
 
 
 def _header(program: object) -> JsonObject:

@@ -9,9 +9,9 @@ from sigwire.core.json import JsonObject, Value, dumps, loads
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import InputError
 
-__all__ = ["Verdict", "VerdictKind", "read_verdict"]
+__all__ = ["Verdict", "VerdictAnswer", "read_verdict"]
 
-VerdictKind: TypeAlias = Literal["approve", "deny", "edit", "ask"]
+VerdictAnswer: TypeAlias = Literal["approve", "deny", "edit", "ask"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Verdict(Value):
     ``why``: the reason of a denial, or of the question. ``arguments``: those of an edited call.
     """
 
-    kind: VerdictKind
+    answer: VerdictAnswer
     why: str = ""
     arguments: JsonObject | None = None
 
@@ -32,7 +32,7 @@ def read_verdict(id: str, decision: object) -> Verdict:
     Raises ``InputError`` for anything else.
 
     >>> read_verdict("call_0", {"deny": "too much"})
-    Verdict(kind='deny', why='too much', arguments=None)
+    Verdict(answer='deny', why='too much', arguments=None)
     """
     if decision == "approve":
         return Verdict("approve")

@@ -345,7 +345,9 @@ class Tool(ChecksKeywords, HasCard):
         more: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
         more["approve"] = None if self.approve is None else self.approve is not False  # a function is code
         data |= {name: value for name, value in more.items() if value != _OPTIONS[name]}
-        return data | ({"metadata": self.metadata} if self.metadata else {})
+        if self.metadata:
+            data["metadata"] = self.metadata
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], handler: UserFunction | None = None) -> Tool:

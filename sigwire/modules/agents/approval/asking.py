@@ -80,7 +80,7 @@ class AskApproval:
 
     def waits(self, value: Verdict) -> bool:
         """Return True if the row of this value waits for a decision."""
-        return value.kind == "ask"
+        return value.answer == "ask"
 
     def dump(self, value: Verdict) -> JsonObject:
         return value.to_json()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.calls import ToolCall
@@ -26,7 +26,7 @@ from sigwire.modules.agents.tool_run import ToolRun
 __all__ = ["CallGate", "PreparedCall", "RunsCalls"]
 
 
-class PreparedCall(Recordable[ToolRun], Protocol):
+class PreparedCall(Effect[ToolRun], Protocol):
     """A call that is ready to run, or has its result: ``is_known``."""
 
     @property
@@ -112,13 +112,13 @@ class CallGate:
         if problem := self.counts.refusal(call, tool, self.rules, planned):
             return box.refused(call, tool, problem), None
         verdict = yield from self._verdict(call, tool, place)
-        if verdict.kind == "deny":
+        if verdict.answer == "deny":
             return box.refused(call, tool, f"The call was denied: {verdict.why or 'no reason was given'}"), None
         planned[tool.name] += 1
-        if verdict.kind == "ask":
+        if verdict.answer == "ask":
             id = call.id if place is None else f"{place.path}/approval.0"
             return item, PendingCall(id, call.name, call.arguments or {}, verdict.why, "approval")
-        if verdict.kind == "edit":
+        if verdict.answer == "edit":
             return box.prepare(replace(call, arguments=verdict.arguments, raw_arguments=None)), None
         return item, None
 
@@ -129,14 +129,14 @@ class CallGate:
         if (known := self.verdicts.get(call.id)) is None:
             asked = AskApproval(call, tool, approve)
             known = yield asked if place is None else performed(asked, place.child("approval"))
-            if known.kind != "ask":
+            if known.answer != "ask":
                 self.verdicts[call.id] = known
         return known
 
     def _effect(self, item: PreparedCall, place: Frame | None) -> Effect[ToolRun]:
         if item.is_known:
             return item
-        effect = item if place is None else performed(item, place)
+        effect = item if place is None else performed(cast("Recordable[ToolRun]", item), place)
         return self.inner.get(item.call.id, _unchanged)(effect)
 
 

@@ -31,6 +31,10 @@ from sigwire.signatures.types.history import History, Turn
 __all__ = ["StateOwner", "check_state", "dump_run", "load_run", "own_decisions", "signature_digest", "signed"]
 
 _FORMAT = 1
+_KEYS = {
+    "attempts", "calls", "choice", "history", "id", "inner", "inputs", "large", "limits", "max_iters", "pending", "results",
+    "signature", "steps", "tools", "turn", "verdicts",
+}  # fmt: skip
 
 
 class StateOwner(Protocol):
@@ -94,7 +98,9 @@ def check_state(agent: StateOwner, state: object, secret: bytes | None) -> Mappi
         raise _unfit("the run has a journal", "Use journal.resume(program, run, decisions)")
     if "inputs" not in state:
         why = state.get("problem", "this kind of agent runs code, whose state is not kept")
-        raise _unfit(f"{why}", "Run the agent with a Journal, and resume with journal.resume")
+        raise _unfit(str(why), "Run the agent with a Journal, and resume with journal.resume")
+    if lacking := sorted(_KEYS - state.keys()):
+        raise _unfit(f"its state lacks {', '.join(lacking)}", "Pass error.state unchanged")
     if state["signature"] != signature_digest(agent):
         raise _unfit("the signature of the agent is another", "Use the agent that was suspended")
     for name, digest in state["tools"].items():
@@ -117,10 +123,12 @@ def own_decisions(
     Raises ``InputError`` unless each pending call has one valid decision.
     """
     pending = {str(call["id"]): str(call["name"]) for call in state["pending"]}
-    if not is_mapping(cast(object, decisions)) or (wrong := sorted(map(str, pending.keys() ^ decisions.keys()))):
-        problem = f"missing or unknown: {', '.join(wrong)}" if is_mapping(cast(object, decisions)) else "pass a dict"
+    if not is_mapping(cast(object, decisions)):
+        raise InputError(f"decisions are a dict of call ids, not {type(decisions).__name__} (resuming).")
+    if wrong := sorted(map(str, pending.keys() ^ decisions.keys())):
         raise InputError(
-            f"The run needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); {problem} (resuming)."
+            f"The run needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); missing or unknown: "
+            f"{', '.join(wrong)} (resuming)."
         )
     inner: dict[str, dict[str, object]] = {id: {} for id in state["inner"]}
     verdicts: dict[str, Verdict] = {}
