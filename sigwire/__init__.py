@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sigwire.core.capabilities import Capabilities
     from sigwire.core.cards.examples import Examples
     from sigwire.core.events import (  # isort: skip
-        AskStart, FieldDelta, FieldEnd, FieldPartial, Finished, ProgramEvent, ReasoningDelta, TextDelta, ToolCallDelta,
-        ToolCallEnd, ToolCallStart, ToolDone, UsageUpdate,
+        ApprovalAsked, AskStart, FieldDelta, FieldEnd, FieldPartial, Finished, ProgramEvent, ReasoningDelta, TextDelta,
+        ToolCallDelta, ToolCallEnd, ToolCallStart, ToolDone, UsageUpdate,
     )  # fmt: skip
     from sigwire.core.example import CallReport, Completions, Example, Prediction, outputs_of
     from sigwire.core.messages import Message
@@ -126,7 +126,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "RLM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun",
-    "AgentStopped", "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchInDoubt", "BatchLM",
+    "AgentStopped", "ApprovalAsked", "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchInDoubt", "BatchLM",
     "BatchRun", "BestOfN", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
     "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
     "Capabilities", "Cassette", "CassetteMiss", "ChainOfThought", "ChatAdapter", "ChatSession", "Choice", "Code",
@@ -169,8 +169,8 @@ _NAMES_BY_MODULE = {
     "sigwire.core.capabilities": "Capabilities",
     "sigwire.core.cards.examples": "Examples",
     "sigwire.core.events": (
-        "AskStart FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta TextDelta ToolCallDelta ToolCallEnd "
-        "ToolCallStart ToolDone UsageUpdate"
+        "ApprovalAsked AskStart FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta TextDelta "
+        "ToolCallDelta ToolCallEnd ToolCallStart ToolDone UsageUpdate"
     ),
     "sigwire.core.example": "CallReport Completions Example Prediction outputs_of",
     "sigwire.core.messages": "Message",

@@ -154,7 +154,7 @@ NO_OPTIONS = {
     "keywords are fields, or metadata of a field": "Example InputField OutputField Prediction",
     "keywords are options of the user's own model": "BaseLM",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
-        "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
+        "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
         "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState MapResult "
         "Message ModelCall OptimizationReport PendingCall Preview ProgramDifference ReActStep Reasoned Reasoning "
         "ReasoningDelta Repair Request Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls "
@@ -354,6 +354,7 @@ LATER = (
     "lm/providers/google.py",
     "lm/windows/",
     "mcp/",
+    "modules/agents/approval/",
     "modules/agents/large_results/",
     "modules/agents/session.py",
     "modules/calling.py",

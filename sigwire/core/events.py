@@ -27,9 +27,10 @@ from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Resp
 from sigwire.core.tools.calls import ToolCall, ToolResult
 
 __all__ = [
-    "AskStart", "ChoiceEnd", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished", "PartEnd", "ProgramEvent",
-    "ReasoningDelta", "ResponseEnd", "ResponseStart", "StreamEvent", "TextDelta", "ToolCallDelta", "ToolCallEnd",
-    "ToolCallStart", "ToolDone", "UsageUpdate", "by_word", "collect", "event_from_json", "events_of", "one_chunk",
+    "ApprovalAsked", "AskStart", "ChoiceEnd", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished", "PartEnd",
+    "ProgramEvent", "ReasoningDelta", "ResponseEnd", "ResponseStart", "StreamEvent", "TextDelta", "ToolCallDelta",
+    "ToolCallEnd", "ToolCallStart", "ToolDone", "UsageUpdate", "by_word", "collect", "event_from_json", "events_of",
+    "one_chunk",
 ]  # fmt: skip
 
 
@@ -198,6 +199,17 @@ class ToolDone(_Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalAsked(_Event):
+    """A tool call waits for a decision: ``ApprovalNeeded`` ends the stream, and its ``pending`` has the call by this id."""
+
+    kind: ClassVar[str] = "approval_asked"
+    id: str
+    name: str
+    arguments: JsonObject
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The last event of a program's stream: its value."""
 
@@ -226,7 +238,7 @@ StreamEvent: TypeAlias = (
 )  # fmt: skip
 """The events of a model's stream."""
 
-ProgramEvent: TypeAlias = StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | Finished
+ProgramEvent: TypeAlias = StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | ApprovalAsked | Finished
 """The events of a program's stream."""
 
 

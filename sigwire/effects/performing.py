@@ -120,10 +120,10 @@ def _in_part(frame: Frame, steps: Steps[T]) -> Steps[T]:
         return (yield from steps)
 
 
-def performed(effect: Recordable[T]) -> Effect[T]:
-    """Return the effect to yield: the effect itself, or one that the current frame performs. It counts as made here."""
+def performed(effect: Recordable[T], place: Frame | None = None) -> Effect[T]:
+    """Return the effect to yield: the effect itself, or one that the frame performs, at ``place`` or the next of its kind."""
     frame = _frame.get()
-    return effect if frame is None else _Performed(effect, frame.child(effect.kind))
+    return effect if frame is None else _Performed(effect, place or frame.child(effect.kind))
 
 
 class _Performed(Generic[T]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
@@ -15,32 +15,41 @@ __all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunError", "Ru
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A tool call that waits for a decision. ``id`` is its key among the decisions: the place of the call in the run.
+    """A tool call that waits for a decision. ``id`` is its key among the decisions: the id of the call, after the ids of the
+    calls around it if an inner agent made it (``call_0/call_1``); in a run with a journal the place in the run.
 
-    ``kind`` is "crash": the process ended while the tool ran, so its effect may have happened, wholly or in part.
+    ``kind``: "approval", before the call runs; or "crash": the process ended while the tool ran, so its effect may have
+    happened, wholly or in part.
     """
 
     id: str
     name: str
     arguments: JsonObject
     why: str
-    kind: Literal["crash"] = "crash"
+    kind: Literal["crash", "approval"] = "crash"
 
 
 class ApprovalNeeded(AgentStopped):
-    """A run waits for decisions about tool calls. ``pending`` has the calls; ``state`` is JSON that names the run.
+    """A run waits for decisions about tool calls. ``pending`` has the calls; ``state`` is JSON from which the run continues.
 
-    Decide with ``journal.resume(program, run, {call.id: "rerun"})``, ``{"result": value}`` or ``{"deny": "why"}``.
+    Decide about each id of ``pending``: ``"approve"``, ``{"deny": "why"}`` or ``{"edit": {arguments}}`` for a call of the kind
+    "approval", with ``agent.resume(state, decisions)``, or, for a run with a journal, ``journal.resume(program, run,
+    decisions)``. For the kind "crash": ``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``.
     """
 
-    def __init__(self, run: str, pending: Sequence[PendingCall]) -> None:
-        self.pending = tuple(pending)
+    def __init__(self, run: str, pending: Sequence[PendingCall], inner: Mapping[str, JsonObject] | None = None) -> None:
+        self.run, self.pending, self.inner = run, tuple(pending), dict(inner or {})
         self.state: JsonObject = {"format": 1, "run": run, "pending": [asdict(call) for call in pending]}
         calls = "; ".join(f"{call.name} at {call.id}" for call in pending)
+        how = "journal.resume(program, run, decisions)" if run else "agent.resume(error.state, decisions)"
+        is_crash = any(call.kind == "crash" for call in pending)
         super().__init__(
             f"The run {run!r} ended while tools ran, and their effects may have happened: {calls} (starting the run). Decide "
             'with journal.resume(program, run, {id: "rerun"}), {"result": value} or {"deny": "why"} for each id in '
-            "error.pending.",
+            "error.pending."
+            if is_crash
+            else f"Calls wait for approval: {calls} (running the tools). Decide with {how}: "
+            '{id: "approve"}, {"deny": "why"} or {"edit": {arguments}} for each id in error.pending.',
             reason="approval",
         )
 

@@ -22,12 +22,14 @@ from sigwire.journal.records import RunInfo, StoredEffect
 from sigwire.journal.results import dump_inputs, load_inputs
 from sigwire.journal.session import OnChange, Redact, Session, pending_calls, read_key
 from sigwire.journal.store import Store
+from sigwire.journal.verdicts import read_verdict
 from sigwire.keywords import ChecksKeywords
 
 __all__ = ["Decision", "Journal", "JournaledProgram"]
 
-Decision: TypeAlias = Literal["rerun"] | Mapping[str, object]
-"""``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``."""
+Decision: TypeAlias = Literal["rerun", "approve", "deny"] | Mapping[str, object]
+"""Of a call that waits for approval: ``"approve"``, ``"deny"``, ``{"deny": "why"}`` or ``{"edit": {arguments}}``. Of a call
+that a crash interrupted: ``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``."""
 
 
 class JournaledProgram(Protocol):
@@ -76,9 +78,9 @@ class Journal(ChecksKeywords):
         """Run a program, or continue its run of this name, blocking; return its result.
 
         Without inputs, a run that exists continues with its recorded inputs. Raises ``InputError`` for other inputs than the
-        recorded ones, ``RunIsLive``, ``ApprovalNeeded`` and ``ToolInterrupted`` for calls that a crash interrupted, and
-        ``JournalDivergence`` if the program changed. ``on_change="fork"`` continues a changed program as the run ``name~1``,
-        which has the effects until the change.
+        recorded ones, ``RunIsLive``, ``ApprovalNeeded`` for calls that wait for a decision, ``ToolInterrupted`` for calls
+        that a crash interrupted, and ``JournalDivergence`` if the program changed. ``on_change="fork"`` continues a changed
+        program as the run ``name~1``, which has the effects until the change.
         """
         session, given = self._session(program, run, inputs, on_change)
         with performing(session.frame()):
@@ -117,7 +119,7 @@ class Journal(ChecksKeywords):
         return await self.arun(program, run, **inputs)
 
     def decide(self, run: str, decisions: Mapping[str, Decision]) -> None:
-        """Record a decision for every pending call of a run: ``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``.
+        """Record a decision for every pending call of a run (``Decision``).
 
         Nothing runs. Raises ``InputError`` for an id that is missing or unknown.
         """
@@ -126,16 +128,18 @@ class Journal(ChecksKeywords):
             raise InputError(f"decisions are a dict of call ids, not {type(decisions).__name__} (deciding).")
         lock = RunLock.acquire(self._locks, run)
         try:
-            pending = {call.id for _, call in pending_calls(self._store, self._store.rows(run))}
-            if wrong := sorted(pending ^ decisions.keys()):
+            found = pending_calls(self._store, self._store.rows(run))
+            pending = {call.id for row, call in found if row.decision is None}
+            kinds = {call.id: call.kind for _, call in found}
+            if wrong := sorted((pending - decisions.keys()) | (decisions.keys() - kinds.keys())):
                 raise InputError(
                     f"The run {run!r} needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); "
                     f"missing or unknown: {', '.join(wrong)}."
                 )
             texts: dict[str, bytes] = {}
-            self._store.decide(
-                run, {place: _packed(place, decision, texts) for place, decision in decisions.items()}, texts
-            )
+            pack_decision = {"approval": _packed_verdict, "crash": _packed}
+            packed = {place: pack_decision[kinds[place]](place, each, texts) for place, each in decisions.items()}
+            self._store.decide(run, packed, texts)
         finally:
             lock.release()
 
@@ -221,6 +225,11 @@ class Journal(ChecksKeywords):
 
     def __repr__(self) -> str:
         return f"Journal({str(self.path)!r})"
+
+
+def _packed_verdict(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
+    read_verdict(place, decision)
+    return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
 
 
 def _packed(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:

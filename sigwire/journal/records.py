@@ -13,7 +13,7 @@ __all__ = ["Row", "RunHead", "RunInfo", "StoredEffect"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An effect as it is stored. ``state`` is "started", "done" or "failed"; ``key`` and ``value`` are packed."""
+    """An effect as it is stored. ``state`` is "started", "waiting", "done" or "failed"; ``key`` and ``value`` are packed."""
 
     place: str
     kind: str
@@ -63,7 +63,8 @@ class RunInfo:
 class StoredEffect:
     """A recorded effect: its place in the run, ``key`` (the request, or name and arguments) and ``value`` as JSON.
 
-    ``state`` is "done", "failed", or "started" for a tool whose end is not recorded. ``attempt`` counts from 1.
+    ``state`` is "done", "failed", "waiting" for approval, or "started" for a tool whose end is not recorded. ``attempt``
+    counts from 1.
     """
 
     place: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -126,7 +126,7 @@ class Session:
 
     def _read_rows(self) -> None:
         self._rows = {row.place: row for row in self._store.rows(self._run)}
-        pending = pending_calls(self._store, self._rows.values())
+        pending = pending_calls(self._store, [row for row in self._rows.values() if row.state == "started"])
         if any(row.on_crash == "fail" for row, _ in pending):
             raise ToolInterrupted(self._run, [call for row, call in pending if row.on_crash == "fail"])
         if pending:
@@ -146,7 +146,7 @@ class Session:
         place, key = frame.path, effect.fingerprint()
         fingerprint = digest_of([effect.kind, key])
         row = self._recorded(place, fingerprint, key)
-        if row is not None and row.value is not None:
+        if row is not None and row.value is not None and row.decision is None:
             self._done.append(place)
             data = unpack(row.value, self._store.text)
             return (yield reading(lambda: effect.load(data)))
@@ -154,7 +154,7 @@ class Session:
         write = self._writer(effect, place, fingerprint, key, attempt)
         decision = None if row is None or row.decision is None else unpack(row.decision, self._store.text)
         if decision is not None and decision != "rerun":
-            settled = reading(lambda: effect.dump(cast(Any, effect).settle(decision)))
+            settled = effect.dump(cast(Any, effect).settle(decision))
             yield _stored(partial(write, "done", settled))
             return (yield effect.load(settled))
         on_crash = getattr(effect, "on_crash", None)
@@ -167,7 +167,8 @@ class Session:
             if data is not None or on_crash is not None:
                 yield _stored(partial(write, "failed", data))
             raise
-        yield _stored(partial(write, "done", effect.dump(value)))
+        waits = getattr(effect, "waits", None)
+        yield _stored(partial(write, "waiting" if waits is not None and waits(value) else "done", effect.dump(value)))
         return value
 
     def _made(self, effect: Recordable[Any], place: str) -> Steps[Any]:
@@ -209,7 +210,7 @@ class Session:
             packed_key = self._pack_key(key, texts)
             row = Row(place, effect.kind, fingerprint, state, attempt, on_crash, packed_key, data, None, started, ended)
             self._store.put(self._run, row, texts)
-            if state == "done":
+            if state in ("done", "waiting"):
                 self._done.append(place)
 
         return write
@@ -251,15 +252,25 @@ def read_key(store: Store, packed: bytes) -> JsonObject:
 
 
 def pending_calls(store: Store, rows: Any) -> list[tuple[Row, PendingCall]]:
-    """Return the calls in flight that wait for a decision; calls inside another call that waits are not among them."""
-    waiting = [row for row in rows if row.state == "started" and row.on_crash != "rerun" and row.decision is None]
-    places = {row.place for row in waiting}
+    """Return the calls that wait for a decision: for approval, and those that a crash interrupted.
+
+    Calls inside another call that waits are not among them. A call for approval may get another decision until the run used
+    the first.
+    """
+    started = [row for row in rows if row.state == "started" and row.on_crash != "rerun" and row.decision is None]
+    places = {row.place for row in started}
+    waiting = [*started, *(row for row in rows if row.state == "waiting")]
     outer = [row for row in waiting if not any(row.place.startswith(f"{place}/") for place in places)]
-    return [(row, _pending(row, read_key(store, row.key))) for row in outer]
+    return [(row, _pending(row, store)) for row in outer]
 
 
-def _pending(row: Row, key: Mapping[str, Any]) -> PendingCall:
-    return PendingCall(row.place, str(key.get("name", row.kind)), key.get("arguments") or {}, _WHY)
+def _pending(row: Row, store: Store) -> PendingCall:
+    key, verdict = read_key(store, row.key), None if row.value is None else unpack(row.value, store.text)
+    arguments: Any = key.get("arguments") or {}
+    name = str(key.get("name", row.kind))
+    if verdict is None:
+        return PendingCall(row.place, name, arguments, _WHY)
+    return PendingCall(row.place, name, arguments, str(verdict["why"]), "approval")
 
 
 def _header(program: object) -> JsonObject:

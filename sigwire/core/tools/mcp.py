@@ -56,6 +56,7 @@ def mcp_definition(
     return {
         "name": name, "description": description, "metadata": definition, "parameters": parameters, "handler": handler,
         "on_crash": "rerun" if may_rerun else "ask",
+        "approve": True if is_mapping(hints) and hints.get("destructiveHint") is True else None,
     }  # fmt: skip
 
 

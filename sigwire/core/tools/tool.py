@@ -13,7 +13,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, get_args
 
 from sigwire.core.json import JsonObject
-from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.calls import ToolCall, WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
 from sigwire.effects.loops import EventLoop, block_on, to_thread
 from sigwire.errors import ConfigurationError, InputError, ToolDefinitionError
@@ -28,13 +28,18 @@ if TYPE_CHECKING:
     from sigwire.core.tools.mcp import McpSession, ResultMode
     from sigwire.core.tools.texts import ToolText
 
-__all__ = ["OnCrash", "Tool", "are_same_tools", "check_limits"]
+__all__ = ["Approve", "OnCrash", "Tool", "are_same_tools", "check_limits"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
 OnCrash: TypeAlias = Literal["ask", "rerun", "fail"]
+Approve: TypeAlias = bool | Callable[[ToolCall], object]
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 _MOST_VIEWS = 256
+_OPTIONS: Mapping[str, object] = {
+    "timeout": None, "max_output": None, "parallel": True, "on_crash": "ask", "approve": None, "max_calls": None,
+    "repeat": False, "tunable": True,
+}  # fmt: skip
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
@@ -47,7 +52,10 @@ class Tool(ChecksKeywords, HasCard):
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
     ``parallel=False`` forbids running the tool at the same time as other tools. ``on_crash`` is for runs with a ``Journal``:
-    whether a call that a crash interrupted waits for a decision ("ask"), runs again ("rerun") or fails ("fail"). ``config``
+    whether a call that a crash interrupted waits for a decision ("ask"), runs again ("rerun") or fails ("fail").
+    ``approve``: ``True`` asks a person before each call (``ApprovalNeeded``); a function, sync or async, gets the ``ToolCall``
+    and returns ``True``, ``False``, the reason of a denial, or ``None`` to ask; ``False`` asks never; ``None``: as the agent.
+    ``max_calls`` is for one run of an agent; ``repeat=True`` allows equal calls with equal results without limit. ``config``
     has the settings of a built-in tool. ``metadata`` is JSON that models do not see, such as annotations of an MCP tool.
     ``tunable=False`` keeps optimizers from changing the texts.
     Tools are immutable. Raises ``ToolDefinitionError`` if name, schema or function cannot be offered.
@@ -67,8 +75,8 @@ class Tool(ChecksKeywords, HasCard):
     """
 
     __slots__ = (
-        "_arguments", "_bind", "_parameters", "_spec", "_views", "config", "description", "handler", "is_async", "max_output",
-        "metadata", "name", "on_crash", "parallel", "timeout", "tunable",
+        "_arguments", "_bind", "_parameters", "_spec", "_views", "approve", "config", "description", "handler", "is_async",
+        "max_calls", "max_output", "metadata", "name", "on_crash", "parallel", "repeat", "timeout", "tunable",
     )  # fmt: skip
 
     _shown_by = "sigwire.core.cards.tools:tool"
@@ -85,6 +93,9 @@ class Tool(ChecksKeywords, HasCard):
     max_output: int | None
     parallel: bool
     on_crash: OnCrash
+    approve: Approve | None
+    max_calls: int | None
+    repeat: bool
     metadata: JsonObject
     tunable: bool
     is_async: bool
@@ -107,6 +118,9 @@ class Tool(ChecksKeywords, HasCard):
         max_output: int | None = None,
         parallel: bool = True,
         on_crash: OnCrash = "ask",
+        approve: Approve | None = None,
+        max_calls: int | None = None,
+        repeat: bool = False,
         metadata: JsonObject | None = None,
         tunable: bool = True,
     ) -> None:
@@ -118,7 +132,9 @@ class Tool(ChecksKeywords, HasCard):
         name = _handler_name(handler) if name is None else name
         description = _handler_description(handler, read) if description is None else description
         _check_tool(name, handler, None if arguments else parameters)
-        check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output)
+        check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output, max_calls=max_calls)
+        if approve is not None and not isinstance(approve, bool) and not callable(approve):  # pyright: ignore[reportUnnecessaryComparison]
+            raise ToolDefinitionError(f"approve is True, False or a function, not {approve!r:.80} (the tool {name!r}).")
         if on_crash not in (known := get_args(OnCrash)):
             raise ToolDefinitionError(f"on_crash is one of {', '.join(known)}, not {on_crash!r} (the tool {name!r}).")
         keep = partial(object.__setattr__, self)
@@ -126,13 +142,11 @@ class Tool(ChecksKeywords, HasCard):
         keep("description", description)
         keep("handler", handler)
         keep("config", config)
-        keep("timeout", timeout)
-        keep("max_output", max_output)
-        keep("parallel", parallel)
-        keep("on_crash", on_crash)
+        options = (timeout, max_output, parallel, on_crash, approve, max_calls, repeat, tunable)
+        for option, value in zip(_OPTIONS, options, strict=True):
+            keep(option, value)
         keep("is_async", handler is not None and is_async_function(handler))
         keep("metadata", dict(metadata or {}))
-        keep("tunable", tunable)
         keep("_arguments", arguments)
         keep("_parameters", None if arguments or parameters in _NO_ARGUMENTS else parameters)
         keep("_spec", None)
@@ -328,15 +342,12 @@ class Tool(ChecksKeywords, HasCard):
         """Return the tool as JSON, without its handler."""
         data: JsonObject = {"name": self.name, "description": self.description}
         data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
-        more: JsonObject = {
-            "timeout": self.timeout,
-            "max_output": self.max_output,
-            "parallel": None if self.parallel else False,
-            "on_crash": None if self.on_crash == "ask" else self.on_crash,
-            "metadata": self.metadata or None,
-            "tunable": None if self.tunable else False,
-        }
-        return data | {name: value for name, value in more.items() if value is not None}
+        more: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
+        more["approve"] = None if self.approve is None else self.approve is not False  # a function is code
+        data |= {name: value for name, value in more.items() if value != _OPTIONS[name]}
+        if self.metadata:
+            data["metadata"] = self.metadata
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], handler: UserFunction | None = None) -> Tool:
@@ -347,7 +358,7 @@ class Tool(ChecksKeywords, HasCard):
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
         parameters = None if config else data.get("parameters", _NO_PARAMETERS)
-        names = ("timeout", "max_output", "parallel", "on_crash", "metadata", "tunable")
+        names = (*_OPTIONS, "metadata")
         options = {name: data[name] for name in names if name in data}
         options |= {"name": data["name"], "description": data.get("description", ""), "config": config}
         return cls(parameters=parameters, handler=handler, **options)
@@ -357,7 +368,7 @@ class Tool(ChecksKeywords, HasCard):
             return True
         if not isinstance(other, Tool):
             return NotImplemented
-        names = ("handler", "timeout", "max_output", "parallel", "on_crash", "metadata", "tunable", "spec")
+        names = ("handler", *_OPTIONS, "metadata", "spec")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:

@@ -7,7 +7,9 @@ A run returns the declared outputs or raises, with one of these reasons (``Termi
 
     submit                     the model called ``submit`` with valid outputs
     no_calls                   the model answered in plain text: parsed by the adapter, or the single text output
-    limit                      ``max_iters`` turns were used
+    limit                      ``max_iters`` turns, or ``max_calls`` calls, were used
+    repeat                     the model repeated a call that always gave the same result (``max_repeats``)
+    approval                   a call waits for a decision: ``ApprovalNeeded`` is raised, and ``resume`` continues the run
     parse_error                several responses in a row could not be parsed
     context_window_exceeded    the conversation is too long, even without all but the latest results
 
@@ -34,7 +36,7 @@ from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.response import Attempt, Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
-from sigwire.core.tools.tool import Tool
+from sigwire.core.tools.tool import Approve, Tool
 from sigwire.effects.emitting import Emit
 from sigwire.effects.performing import current_frame, in_frame
 from sigwire.effects.steps import Steps
@@ -49,8 +51,13 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
 )
+from sigwire.journal.errors import ApprovalNeeded
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents import conversation
+from sigwire.modules.agents.approval.edits import with_calls_that_ran
+from sigwire.modules.agents.approval.limits import CallRules
+from sigwire.modules.agents.approval.resuming import ResumableAgent
+from sigwire.modules.agents.approval.suspending import suspend
 from sigwire.modules.agents.large_results.lookup import reader_name
 from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run import (
@@ -68,7 +75,6 @@ from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
-from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import P, Predict, S, default_adapter, signature_of
 from sigwire.modules.program_stream import event_path_of, is_streamed, set_submit_listener, set_turn
 from sigwire.settings import current
@@ -83,7 +89,7 @@ __all__ = ["UNREADABLE", "ReAct"]
 UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
 
 
-class ReAct(StepsModule, Generic[P, S]):
+class ReAct(ResumableAgent, Generic[P, S]):
     """Answer a signature with the help of tools.
 
     ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: the most turns of a run;
@@ -91,7 +97,9 @@ class ReAct(StepsModule, Generic[P, S]):
     instead of returning it to the model as a result. ``extract``: get missing outputs with one more request; ``False`` raises
     ``AgentStopped``. ``tool_timeout`` (seconds) and ``max_output`` (characters of a result that the model sees) are defaults
     for tools without these options. The model reads the rest of a larger result with one more tool (``large_results="cut"``:
-    never).
+    never). ``approve`` is that of ``Tool``, for tools without one. ``max_calls``: the most tool calls of a run. A call that
+    gave the same result ``max_repeats`` times in a row is not run again (``None``: no such limit). ``secret`` signs the states
+    of ``ApprovalNeeded``, and only states that it signed are resumed.
 
     A call takes the signature's inputs by name, ``max_iters=`` and ``history=``: the ``History`` (or its JSON) of an earlier
     run, from which this run continues; with a history all inputs may be omitted. The result has the outputs and ``steps``,
@@ -125,6 +133,10 @@ class ReAct(StepsModule, Generic[P, S]):
         tool_timeout: float | None = None,
         max_output: int | None = 20_000,
         large_results: Literal["reference", "cut"] = "reference",
+        approve: Approve | None = None,
+        max_calls: int | None = None,
+        max_repeats: int | None = 3,
+        secret: str | bytes | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
@@ -137,6 +149,8 @@ class ReAct(StepsModule, Generic[P, S]):
         self.toolbox = Toolbox(
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
+        self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
+        self._keep_secret(secret)
         self._signatures = signatures = AgentSignatures(self.signature)
         self.history_input = signatures.history
         self._reader = InputReader(signatures.task.spec)
@@ -195,6 +209,8 @@ class ReAct(StepsModule, Generic[P, S]):
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")
+        if (resumed := self._resumed_steps()) is not None:
+            return resumed
         given = None if "max_iters" in self.signature.spec.by_name else inputs.pop("max_iters", None)
         limit = self.max_iters if given is None else _check_max_iters(given)
         before = inputs.pop(self._signatures.history, None)
@@ -218,16 +234,19 @@ class ReAct(StepsModule, Generic[P, S]):
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             return self._prediction(state, end.reason, outputs)
         except BaseException as error:  # interrupts too: another run can continue from the history
+            if isinstance(error, ApprovalNeeded):
+                yield from suspend(self, state, limit, error)
             state.close()
             state.attach_to(error)
             raise
 
     def _loop(self, state: RunState, limit: int) -> Steps[Termination]:
-        before, number, frame = set_turn(None), 0, current_frame()
+        before, number, frame = set_turn(None), state.turn, current_frame()
         turn = self._streamed_turn if is_streamed() else self._turn
         try:
-            for number in range(limit):
+            for number in range(state.turn, limit):
                 set_turn(number)
+                state.turn = number
                 end = yield from turn(state) if frame is None else in_frame(frame.child("turn"), turn, state)
                 if end is not None:
                     return end
@@ -259,6 +278,8 @@ class ReAct(StepsModule, Generic[P, S]):
     def _turn(self, state: RunState) -> Steps[Termination | None]:
         """Ask once and run the calls; return the end of the run, or ``None`` to continue."""
         started = time.perf_counter()
+        if state.open_calls:  # of a resumed run
+            return (yield from self._end_turn(state, started))
         try:
             prediction = yield from self._ask(state, {self._signatures.tools: (*self._offered, *state.large.tools)})
         except ContextWindowExceededError as error:
@@ -271,10 +292,16 @@ class ReAct(StepsModule, Generic[P, S]):
         if not calls:
             state.add_step(choice, time.perf_counter() - started)
             return self._plain_end(choice)
-        end, runs = yield from self._run_calls(state, calls)
+        return (yield from self._end_turn(state, started))
+
+    def _end_turn(self, state: RunState, started: float) -> Steps[Termination | None]:
+        """Run the calls of the turn; return the end of the run, or ``None`` to continue."""
+        end, runs = yield from self._run_calls(state, state.open_calls)
+        state.history = with_calls_that_ran(state.history, runs)
         state.add_results([run.shown for run in runs])
-        state.add_step(choice, time.perf_counter() - started, runs)
-        return end
+        state.add_step(state.choice, time.perf_counter() - started, runs)
+        reached = state.gate.counts.end
+        return Termination(reached[0], why=reached[1]) if end is None and reached is not None else end
 
     def _with_bounded_name(self, call: ToolCall) -> ToolCall:
         """Return the call; an unknown name of any length must not be repeated in each later request."""
@@ -309,7 +336,8 @@ class ReAct(StepsModule, Generic[P, S]):
         event_path = event_path_of(self) if is_streamed() else None
         recorder = state.tool_runs if event_path is None else EmittingRecorder(state.tool_runs, event_path)
         submit = self._submit.name
-        runs = yield from state.large.toolbox.run([call for call in calls if call.name != submit], record=recorder)
+        others = [call for call in calls if call.name != submit]
+        runs = yield from state.large.toolbox.run(others, record=recorder, gate=state.gate)
         state.large.keep(runs)
         end, submits = self._submit_results(calls, runs)
         if event_path is not None:  # the recorder emitted the events of the tools

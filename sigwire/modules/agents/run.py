@@ -29,9 +29,12 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
 )
+from sigwire.journal.errors import ApprovalNeeded
 from sigwire.modules.agents import conversation
+from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.large_results.lookup import LargeResults
-from sigwire.modules.agents.toolbox import Toolbox, ToolRun
+from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.modules.agents.toolbox import Toolbox
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
 from sigwire.show.card import HasCard
@@ -40,7 +43,7 @@ from sigwire.signatures.types.history import AnyTurn, History, Turn
 __all__ = ["AgentRun", "EmittingRecorder", "ReActStep", "RunState", "Termination", "TerminationReason", "tool_done"]
 
 TerminationReason: TypeAlias = Literal[
-    "submit", "no_calls", "limit", "parse_error", "context_window_exceeded", "cancelled"
+    "submit", "no_calls", "limit", "repeat", "approval", "parse_error", "context_window_exceeded", "cancelled"
 ]
 
 _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
@@ -121,7 +124,7 @@ class RunState:
 
     def __init__(self, history: History, inputs: FieldValues, toolbox: Toolbox) -> None:
         self.history = history
-        self.large = LargeResults(toolbox)
+        self.large, self.gate, self.turn = LargeResults(toolbox), CallGate(toolbox.rules), 0
         self.inputs = inputs
         self.steps: list[ReActStep] = []
         self.attempts: list[Attempt] = []
@@ -129,8 +132,8 @@ class RunState:
         self.end: Termination | None = None
         self.tool_runs: list[ToolRun] = []
         self._unreadable = 0
-        self._choice = Choice()
-        self._open_calls: tuple[ToolCall, ...] = ()
+        self.choice = Choice()
+        self.open_calls: tuple[ToolCall, ...] = ()
         self._counted_attempts = 0
 
     def add_message(self, message: Message) -> None:
@@ -139,7 +142,7 @@ class RunState:
     def add_choice(self, choice: Choice, calls: tuple[ToolCall, ...]) -> None:
         """Add a response of the model. ``calls``: its calls that are run."""
         self._unreadable = 0
-        self.tool_runs, self._choice, self._open_calls = [], choice, calls
+        self.tool_runs, self.choice, self.open_calls = [], choice, calls
         message = (choice if calls == choice.tool_calls else with_calls(choice, choice.text, calls)).message()
         if message.parts:
             self.add_message(message)
@@ -147,7 +150,7 @@ class RunState:
     def add_results(self, results: Sequence[ToolResult]) -> None:
         """Add the results of all open calls."""
         self.add_message(Message.tool(*results))
-        self._open_calls = ()
+        self.open_calls = ()
 
     def add_step(
         self,
@@ -189,17 +192,17 @@ class RunState:
 
     def close(self) -> None:
         """Add a result for every open call, so that another run can continue from the history."""
-        calls = self._open_calls
+        calls = self.open_calls
         if not calls:
             return
         done = {run.call.id: run for run in self.tool_runs}
         runs = [done.get(call.id) or _interrupted_run(call) for call in calls]
         self.add_results([run.shown for run in runs])
-        self.add_step(self._choice, 0.0, runs, error="interrupted")
+        self.add_step(self.choice, 0.0, runs, error="interrupted")
 
     def attach_to(self, error: BaseException) -> None:
         """Set the attributes of the run on the error that ended it."""
-        reason = self.end and self.end.reason
+        reason = "approval" if isinstance(error, ApprovalNeeded) else self.end and self.end.reason
         # Those of a ModelError are in self.attempts.
         failed = error.attempts if isinstance(error, LMError | BudgetSpent) else ()
         attributes: dict[str, object] = {

@@ -21,14 +21,13 @@ import contextvars
 import inspect
 import threading
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, NoReturn, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
+from typing import Any, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
-from sigwire.core.json import JsonObject, JsonValue, Value
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import MediaPart
 from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
@@ -36,17 +35,18 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool, check_limits
 from sigwire.effects.cancellation import CoroutineOf, merge_partial
-from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
-from sigwire.effects.performing import performed
-from sigwire.effects.steps import Effect, Steps, arun, run
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
 from sigwire.journal.errors import RunError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.deadlines import remaining_seconds, shorter
+from sigwire.modules.agents.approval.gate import CallGate
+from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.agents.tool_results import describe_exception, encode, log_exception, short_message
+from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 
@@ -58,20 +58,6 @@ OnError: TypeAlias = Literal["answer", "abort"]
 ToolsLike: TypeAlias = "ToolLike | Iterable[ToolLike] | Mapping[str, ToolLike] | None"
 ToolLike: TypeAlias = "Tool | ToolFunction"
 ToolFunction: TypeAlias = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolRun(Value):
-    """A finished call. ``result`` is complete, ``shown`` is what the model sees of it, ``seconds`` is the run time.
-
-    ``warning``: the exception of the tool, with file and line.
-    """
-
-    call: ToolCall
-    result: ToolResult
-    shown: ToolResult
-    seconds: float = 0.0
-    warning: LMWarning | None = None
 
 
 def as_tools(tools: ToolsLike) -> list[Tool]:
@@ -130,6 +116,7 @@ class Toolbox(ChecksKeywords):
             )
         check_limits("creating a Toolbox", parallel=int(parallel) if isinstance(parallel, bool) else parallel)
         check_limits("creating a Toolbox; ReAct: tool_timeout, max_output", timeout=timeout, max_output=max_output)
+        self.rules = CallRules()
         self.tools: dict[str, Tool] = {}
         for tool in as_tools(tools):
             self._add(tool)
@@ -160,40 +147,14 @@ class Toolbox(ChecksKeywords):
         """``__call__``, awaited."""
         return [done.shown for done in await arun(self.run(calls))]
 
-    def run(self, calls: Iterable[ToolCall], *, record: RunRecorder | None = None) -> Steps[tuple[ToolRun, ...]]:
-        """Return the steps that run calls. ``record`` receives each finished run, also those before an interrupt."""
-        items = [self._prepare(call, record) for call in calls]
-        effects = [performed(item) if isinstance(item, _ToolRunEffect) else item for item in items]
-        if len(items) == 1:
-            return ((yield effects[0]),)
-        done: list[ToolRun | None] = [None] * len(items)
-        for group in self._groups(items):
-            if len(group) == 1:
-                done[group[0]] = yield effects[group[0]]
-                continue
-            runs = yield Gather([_one_run(effects[at]) for at in group], limit=self.parallel)
-            for at, finished in zip(group, runs, strict=True):
-                done[at] = finished
-        return tuple(cast("list[ToolRun]", done))
+    def run(
+        self, calls: Iterable[ToolCall], *, record: RunRecorder | None = None, gate: CallGate | None = None
+    ) -> Steps[tuple[ToolRun, ...]]:
+        """Return the steps that run calls. ``record`` receives each finished run, also those before an interrupt.
 
-    def _prepare(self, call: ToolCall, record: RunRecorder | None) -> _ToolRunEffect | _KnownRun:
-        tool = self.tools.get(call.name)
-        error: Exception | None = None
-        if call.error is not None and call.error.code != "unknown_tool":
-            problem = call.error.message
-        elif tool is None:
-            problem = f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self.tools) or 'none'}."
-        elif call.arguments is None:
-            problem = "The arguments must be a JSON object."
-        elif tool.handler is None:
-            problem = f"The provider runs {tool.name} itself; do not call it."
-        else:
-            try:
-                return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
-            except Exception as fault:  # the validators of users' types may raise anything
-                is_expected = isinstance(fault, ValueError) and str(fault)
-                problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
-        return _KnownRun(tool, partial(_tool_run, self, call, tool, problem, 0.0, True, exception=error), record)
+        ``gate`` is that of a run of several turns. Raises ``ApprovalNeeded`` if calls wait for a decision.
+        """
+        return (gate or CallGate(self.rules)).run(_Calls(self, record), tuple(calls))
 
     def warn(self, name: str, tool: Tool | None, error: Exception) -> LMWarning:
         """Return the warning of an exception of a tool; also emit a ``ToolWarning``, once for each line of a tool."""
@@ -204,30 +165,38 @@ class Toolbox(ChecksKeywords):
         log_exception(name, error, file, line)
         return LMWarning("tool", text)
 
-    def _groups(self, items: Sequence[_ToolRunEffect | _KnownRun]) -> Sequence[list[int]]:
-        """Return the indexes of calls that run together: neighbours in parallel. A tool with ``parallel=False`` runs alone."""
-        groups: list[list[int]] = []
-        together: list[int] = []
-        for at, item in enumerate(items):
-            if self.parallel > 1 and (item.tool is None or item.tool.parallel):
-                together.append(at)
-                continue
-            if together:
-                groups.append(together)
-                together = []
-            groups.append([at])
-        return [*groups, together] if together else groups
 
+class _Calls:
+    """Makes the effects of the calls of one turn."""
 
-class RunRecorder(Protocol):
-    """Receives each finished ``ToolRun``; called from several threads. A list works."""
+    def __init__(self, box: Toolbox, record: RunRecorder | None) -> None:
+        self._box, self._record, self.parallel = box, record, box.parallel
 
-    def append(self, done: ToolRun, /) -> None: ...
+    def prepare(self, call: ToolCall) -> _ToolRunEffect | _KnownRun:
+        tool = self._box.tools.get(call.name)
+        error: Exception | None = None
+        if call.error is not None and call.error.code != "unknown_tool":
+            problem = call.error.message
+        elif tool is None:
+            problem = f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self._box.tools) or 'none'}."
+        elif call.arguments is None:
+            problem = "The arguments must be a JSON object."
+        elif tool.handler is None:
+            problem = f"The provider runs {tool.name} itself; do not call it."
+        else:
+            try:
+                return _ToolRunEffect(self._box, call, tool, tool.handler, tool.bind(call.arguments), self._record)
+            except Exception as fault:  # the validators of users' types may raise anything
+                is_expected = isinstance(fault, ValueError) and str(fault)
+                problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
+        return self.refused(call, tool, problem, error)
 
+    def refused(self, call: ToolCall, tool: Tool | None, problem: str, error: Exception | None = None) -> _KnownRun:
+        make = partial(_tool_run, self._box, call, tool, problem, 0.0, True, exception=error)
+        return _KnownRun(call, tool, make, self._record)
 
-def _one_run(effect: Effect[ToolRun]) -> Steps[ToolRun]:
-    done: ToolRun = yield effect
-    return done
+    def known(self, done: ToolRun) -> _KnownRun:
+        return _KnownRun(done.call, self._box.tools.get(done.call.name), lambda: done, None)
 
 
 def _tool_run(
@@ -255,12 +224,15 @@ class _ToolTimeout(Exception):
 class _KnownRun:
     """The effect of a call that is not run: it is invalid and its result an error, or its run is recorded."""
 
-    __slots__ = ("_make", "_record", "tool")
+    __slots__ = ("_make", "_record", "call", "tool")
 
+    is_known = True
     nests = True  # the recorder may emit an event
 
-    def __init__(self, tool: Tool | None, make: Callable[[], ToolRun], record: RunRecorder | None) -> None:
-        self.tool, self._make, self._record = tool, make, record
+    def __init__(
+        self, call: ToolCall, tool: Tool | None, make: Callable[[], ToolRun], record: RunRecorder | None
+    ) -> None:
+        self.call, self.tool, self._make, self._record = call, tool, make, record
 
     def run(self) -> ToolRun:
         done = self._make()
@@ -275,9 +247,10 @@ class _KnownRun:
 class _ToolRunEffect:
     """The effect of a valid call: run the tool."""
 
-    __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "on_crash", "tool")
+    __slots__ = ("_bound", "_box", "_handler", "_record", "call", "on_crash", "tool")
 
     kind = "tool"
+    is_known = False
     nests = True  # a tool may run programs
 
     def __init__(
@@ -289,13 +262,13 @@ class _ToolRunEffect:
         bound: BoundArguments,
         record: RunRecorder | None,
     ) -> None:
-        self._box, self._call, self.tool, self._record = box, call, tool, record
+        self._box, self.call, self.tool, self._record = box, call, tool, record
         self._handler, self._bound, self.on_crash = handler, bound, tool.on_crash
 
     def run(self) -> ToolRun:
         started = perf_counter()
         try:
-            with CurrentCall(self._call), watched_call("tool", self.tool, self._inputs) as end:
+            with CurrentCall(self.call), watched_call("tool", self.tool, self._inputs) as end:
                 value, done = self._run_blocking(started)
                 end(value)
         except Exception as error:
@@ -305,7 +278,7 @@ class _ToolRunEffect:
     async def arun(self) -> ToolRun:
         started = perf_counter()
         try:
-            with CurrentCall(self._call), watched_call("tool", self.tool, self._inputs) as end:
+            with CurrentCall(self.call), watched_call("tool", self.tool, self._inputs) as end:
                 value, done = await self._run_awaited(started)
                 end(value)
         except Exception as error:
@@ -315,7 +288,7 @@ class _ToolRunEffect:
     # --- recorded by a journal ---
 
     def fingerprint(self) -> JsonObject:
-        return {"name": self._call.name, "arguments": self._call.arguments}
+        return {"name": self.call.name, "arguments": self.call.arguments}
 
     def dump(self, value: ToolRun) -> JsonObject:
         return value.to_json()
@@ -326,12 +299,12 @@ class _ToolRunEffect:
     def load(self, data: JsonObject) -> _KnownRun:
         """Return the effect that gives a dumped run."""
         done = ToolRun.from_json(data)
-        return _KnownRun(self.tool, lambda: done, self._record)
+        return _KnownRun(self.call, self.tool, lambda: done, self._record)
 
     def settle(self, decision: Mapping[str, JsonValue]) -> ToolRun:
         """Return the run of a call that a crash interrupted: ``{"result": value}`` or ``{"deny": "why"}``."""
         if "result" in decision:
-            return _tool_run(self._box, self._call, self.tool, decision["result"], 0.0)
+            return _tool_run(self._box, self.call, self.tool, decision["result"], 0.0)
         return self._error_run(f"The call was denied: {decision['deny']}", 0.0)
 
     # --- call the handler ---
@@ -379,7 +352,7 @@ class _ToolRunEffect:
         return shorter(remaining_seconds(), None if own is None else own + started - perf_counter())
 
     def _inputs(self) -> FieldValues:
-        return self._call.arguments or {}
+        return self.call.arguments or {}
 
     # --- convert a value or an error ---
 
@@ -391,7 +364,7 @@ class _ToolRunEffect:
                 is_error, given_media, value = value.is_error, value.media, value.content
             content, media = encode(value)
             seconds = perf_counter() - started
-            return _tool_run(self._box, self._call, self.tool, content, seconds, is_error, given_media + media)
+            return _tool_run(self._box, self.call, self.tool, content, seconds, is_error, given_media + media)
         except Exception as error:  # the conversion methods of a user's class may raise anything
             why = str(error) if isinstance(error, ValueError) else short_message(error)
             message = f"The tool ran, but its result cannot be shown: {why}."
@@ -407,12 +380,12 @@ class _ToolRunEffect:
         # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
         # The others are problems of the program, which the model cannot solve.
         if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError | RunError):
-            locate(error, tool=self._call.name)
+            locate(error, tool=self.call.name)
             raise error
         return self._error_run(f"The tool failed. {short_message(error)}", seconds, error)
 
     def _error_run(self, message: str, seconds: float, bug: Exception | None = None) -> ToolRun:
-        return _tool_run(self._box, self._call, self.tool, message, seconds, is_error=True, exception=bug)
+        return _tool_run(self._box, self.call, self.tool, message, seconds, is_error=True, exception=bug)
 
     def _record_run(self, done: ToolRun) -> ToolRun:
         if self._record is not None:

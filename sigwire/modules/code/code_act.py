@@ -15,6 +15,7 @@ from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.tool import Approve
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, ContextWindowExceededError
@@ -50,7 +51,8 @@ class CodeAct(ReAct[P, S]):
     until the end of the run. The code ends the run with ``submit(...)``, whose values are validated like those of ``ReAct``.
     Tools run in the program, with their limits and in its journal; their errors are exceptions that the code can catch.
 
-    ``max_iters``: the most turns of a run; ``max_calls``: the most tool calls of a turn. The other options, the call and the
+    ``max_iters``: the most turns of a run; ``max_calls``: the most tool calls of a turn. A run that waits
+    for approval continues with ``journal.resume``. The other options, the call and the
     result are those of ``ReAct``; the first call of each of ``steps`` is ``python``, with the code. Raises
     ``ConfigurationError`` without the extra ``code`` and without an interpreter. Paper: https://arxiv.org/abs/2402.01030
 
@@ -65,6 +67,8 @@ class CodeAct(ReAct[P, S]):
     (7, ['python', 'stock', 'stock'])
     """
 
+    resumes = False  # without a journal: the state of its code is not kept
+
     def __init__(
         self,
         signature: str | Signature | Callable[P, S],
@@ -76,6 +80,7 @@ class CodeAct(ReAct[P, S]):
         on_tool_error: OnError = "answer",
         extract: bool = True,
         tool_timeout: float | None = None,
+        approve: Approve | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
@@ -87,7 +92,7 @@ class CodeAct(ReAct[P, S]):
             )
         super().__init__(
             signature, tools, max_iters, on_tool_error=on_tool_error, extract=extract, tool_timeout=tool_timeout,
-            max_output=None, callbacks=callbacks, **config,
+            max_output=None, approve=approve, max_repeats=None, callbacks=callbacks, **config,
         )  # fmt: skip
         if max_calls < 1:
             raise ConfigurationError(f"max_calls is a number of calls, above 0, not {max_calls!r} (CodeAct).")
@@ -173,7 +178,7 @@ class CodeAct(ReAct[P, S]):
     def _executed(self, state: RunState, prefix: str, reply: CodeReply, submit: SubmitFunction) -> Steps[CodeResult]:
         place = event_path_of(self) if is_streamed() else None
         recorder = state.tool_runs if place is None else EmittingRecorder(state.tool_runs, place)
-        functions = self._host_tools.functions(recorder, prefix, self.max_calls)
+        functions = self._host_tools.functions(recorder, prefix, self.max_calls, state.gate)
         names: HostNames = {**functions, self._submit.name: submit}
         return (yield from _session_of(state).steps(reply.code or "", names))
 
@@ -184,7 +189,7 @@ class CodeAct(ReAct[P, S]):
         state.add_step(thought, time.perf_counter() - started, [done, *state.tool_runs], error)
 
 
-_OF_REACT = ("parallel", "max_output", "large_results")
+_OF_REACT = ("parallel", "max_output", "large_results", "max_repeats", "secret")
 _SUBMISSIONS = 10  # of one run of code, beside its tool calls
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 
 from sigwire.core.json import JsonValue
@@ -14,7 +15,9 @@ from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import ToolDefinitionError
 from sigwire.interpreters.host_calls import HostCallError, HostFunction
-from sigwire.modules.agents.toolbox import RunRecorder, Toolbox
+from sigwire.modules.agents.approval.gate import CallGate
+from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
+from sigwire.modules.agents.toolbox import Toolbox
 
 __all__ = ["HostTools"]
 
@@ -48,14 +51,20 @@ class HostTools:
                 )
 
     def functions(
-        self, record: RunRecorder | None = None, prefix: str = "code", most: int | None = None
+        self,
+        record: RunRecorder | None = None,
+        prefix: str = "code",
+        most: int | None = None,
+        gate: CallGate | None = None,
     ) -> Mapping[str, HostFunction]:
         """Return the functions of one run of code: at most ``most`` calls, whose ids start with ``prefix``.
 
-        ``record`` receives each finished call.
+        ``record`` receives each finished call. ``gate`` is that of the run; without one, limits count for this code.
         """
         ids = iter([f"{prefix}_{number}" for number in range(most)]) if most else map(f"{prefix}_{{}}".format, count())
-        return {name: _function(self._toolbox, name, tool, record, ids, most) for name, tool in self.by_name.items()}
+        gate = gate or CallGate(self._toolbox.rules)
+        run = partial(self._toolbox.run, record=record, gate=gate)
+        return {name: _function(run, name, tool, ids, most) for name, tool in self.by_name.items()}
 
 
 def python_name(name: str) -> str:
@@ -70,13 +79,17 @@ def python_name(name: str) -> str:
 
 
 def _function(
-    toolbox: Toolbox, name: str, tool: Tool, record: RunRecorder | None, ids: Iterator[str], most: int | None
+    run: Callable[[Sequence[ToolCall]], Steps[tuple[ToolRun, ...]]],
+    name: str,
+    tool: Tool,
+    ids: Iterator[str],
+    most: int | None,
 ) -> HostFunction:
     def call(*args: JsonValue, **kwargs: JsonValue) -> Steps[JsonValue]:
         if (number := next(ids, None)) is None:
             raise HostCallError("RuntimeError", f"the limit of {most} calls of functions is used up")
         call = ToolCall(number, tool.name, {**_by_name(name, tool, args, kwargs), **kwargs})
-        (done,) = yield from toolbox.run([call], record=record)
+        (done,) = yield from run([call])
         if done.result.is_error:
             raise _exception(done.result.text)
         content: JsonValue = done.result.content

@@ -126,13 +126,15 @@ def _react(module: ReAct[..., Any]) -> dict[str, object]:
         "extract": module.extracts,
         "tool_timeout": box.timeout,
         "max_output": box.max_output,
+        **{name: value for name in ("approve", "max_calls") if (value := getattr(box.rules, name)) is not None},
+        "max_repeats": box.rules.max_repeats,
         **_options(module.react),
     }
 
 
 def _code_act(module: CodeAct[..., Any]) -> dict[str, object]:
     _check_interpreter(module.interpreter)
-    fixed = {"parallel", "max_output"}  # ReAct's, which CodeAct does not take
+    fixed = {"parallel", "max_output", "max_repeats"}  # ReAct's, which CodeAct does not take
     return {
         **{name: value for name, value in _react(module).items() if name not in fixed},
         "max_calls": module.max_calls,

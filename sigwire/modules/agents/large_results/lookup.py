@@ -7,7 +7,7 @@ tools of the run. Its calls run in the toolbox like all others: journaled, strea
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
 
@@ -83,7 +83,7 @@ class LargeResults:
         self.toolbox = toolbox
         self.tools: tuple[Tool, ...] = ()
         self._page = max(_SMALLEST_PAGE, _LARGEST_PAGE if toolbox.max_output is None else toolbox.max_output)
-        self._texts: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
 
     def keep(self, runs: Iterable[ToolRun]) -> None:
         """Keep the texts of the results that were shown in part; offer the tool if there are any."""
@@ -92,8 +92,14 @@ class LargeResults:
         for done in runs:
             # A run that a journal returns has two equal results.
             if done.shown is not done.result and done.shown.content != done.result.content:
-                self._texts[done.call.id] = done.result.text
-        if self._texts and not self.tools:
+                self.texts[done.call.id] = done.result.text
+        if self.texts and not self.tools:
+            self._offer()
+
+    def restore(self, texts: Mapping[str, str]) -> None:
+        """Keep the texts of a run that is resumed."""
+        self.texts.update(texts)
+        if self.texts:
             self._offer()
 
     def _offer(self) -> None:
@@ -104,6 +110,7 @@ class LargeResults:
             handler=self._read,
             max_output=self._page + _LONGEST_NOTE,
             on_crash="rerun",
+            approve=False,
             tunable=False,
         )
         self.tools = (tool,)
@@ -111,9 +118,9 @@ class LargeResults:
         self.toolbox.tools = {**self.toolbox.tools, tool.name: tool}
 
     def _read(self, id: str, start: int = 0, length: int = _DEFAULT_LENGTH, search: str = "") -> str:
-        text = self._texts.get(id)
+        text = self.texts.get(id)
         if text is None:
-            known = ", ".join(list(self._texts)[-_MOST_IDS:])
+            known = ", ".join(list(self.texts)[-_MOST_IDS:])
             raise ToolFailed(f"There is no large result {id[:60]!r} in this run. The latest ids are: {known}.")
         length = min(length, self._page)
         if search:

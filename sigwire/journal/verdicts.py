@@ -1,0 +1,57 @@
+"""``Verdict``: whether a tool call that asks for approval runs, and ``read_verdict``, which reads the decision of a caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sigwire.core.json import JsonObject, Value, dumps, loads
+from sigwire.core.narrow import is_mapping
+from sigwire.errors import InputError
+
+__all__ = ["Verdict", "VerdictAnswer", "read_verdict"]
+
+VerdictAnswer: TypeAlias = Literal["approve", "deny", "edit", "ask"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Value):
+    """The answer to a call that asks for approval; "ask" if a person must decide.
+
+    ``why``: the reason of a denial, or of the question. ``arguments``: those of an edited call.
+    """
+
+    answer: VerdictAnswer
+    why: str = ""
+    arguments: JsonObject | None = None
+
+
+def read_verdict(id: str, decision: object) -> Verdict:
+    """Return the verdict of ``"approve"``, ``"deny"``, ``{"deny": "why"}`` or ``{"edit": {arguments}}``.
+
+    Raises ``InputError`` for anything else.
+
+    >>> read_verdict("call_0", {"deny": "too much"})
+    Verdict(answer='deny', why='too much', arguments=None)
+    """
+    if decision == "approve":
+        return Verdict("approve")
+    if decision == "deny":
+        return Verdict("deny")
+    if is_mapping(decision) and len(decision) == 1:
+        why, arguments = decision.get("deny"), decision.get("edit")
+        if isinstance(why, str):
+            return Verdict("deny", why)
+        if is_mapping(arguments):
+            return Verdict("edit", arguments=_as_json(id, dict(arguments)))
+    raise InputError(
+        f'A decision is "approve", {{"deny": "why"}} or {{"edit": {{arguments}}}}, not {decision!r:.80} (deciding about {id}).'
+    )
+
+
+def _as_json(id: str, arguments: dict[str, object]) -> JsonObject:
+    try:
+        read: JsonObject = loads(dumps(arguments))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"The arguments of an edit are no JSON: {error} (deciding about {id}).") from error
+    return read

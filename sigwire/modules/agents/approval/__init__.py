@@ -1,0 +1,1 @@
+"""Approval and limits of tool calls: gate, asking, limits, suspending, resuming, states."""

@@ -1,0 +1,171 @@
+"""The JSON of a run that waits for approval: dump, sign, check, load. No code, no class path and no key is in it."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Protocol, cast
+from uuid import uuid4
+
+from sigwire.core.json import JsonObject, dumps, loads
+from sigwire.core.narrow import is_mapping
+from sigwire.core.record import to_plain
+from sigwire.core.response import Attempt, Choice
+from sigwire.core.tools.calls import ToolCall
+from sigwire.errors import InputError, StateError
+from sigwire.journal.errors import ApprovalNeeded
+from sigwire.journal.packing import digest_of
+from sigwire.journal.verdicts import Verdict
+from sigwire.lm.policy.money.opened import open_budgets
+from sigwire.modules.agents.approval.asking import checked_verdict
+from sigwire.modules.agents.approval.gate import CallGate
+from sigwire.modules.agents.approval.limits import CallCounts
+from sigwire.modules.agents.run import ReActStep, RunState
+from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.signatures.signature import SignatureClass
+from sigwire.signatures.types.history import History, Turn
+
+__all__ = ["StateOwner", "check_state", "dump_run", "load_run", "own_decisions", "signature_digest", "signed"]
+
+_FORMAT = 1
+_KEYS = {
+    "attempts", "calls", "choice", "history", "id", "inner", "inputs", "large", "limits", "max_iters", "pending", "results",
+    "signature", "steps", "tools", "turn", "verdicts",
+}  # fmt: skip
+
+
+class StateOwner(Protocol):
+    """An agent, as its states need it."""
+
+    signature: SignatureClass
+    toolbox: Toolbox
+
+
+def signature_digest(agent: StateOwner) -> str:
+    """Return the digest of the signature of an agent."""
+    return digest_of(str(agent.signature))
+
+
+def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeeded) -> JsonObject:
+    """Return a suspended run as JSON. Raises ``ValueError`` if a value of the run has no JSON form."""
+    open_ids = {call.id for call in state.open_calls}
+    budgets = open_budgets()
+    data: dict[str, Any] = {
+        "format": _FORMAT,
+        "id": uuid4().hex,
+        "signature": signature_digest(agent),
+        "tools": {name: digest_of(tool.spec) for name, tool in agent.toolbox.tools.items()},
+        "inputs": {name: to_plain(value) for name, value in state.inputs.items()},
+        "history": state.history.to_json(),
+        "steps": [step.to_json() for step in state.steps],
+        "attempts": [attempt.to_json() for attempt in state.attempts],
+        "choice": state.choice.to_json(),
+        "calls": [call.to_json() for call in state.open_calls],
+        "results": [done.to_json() for done in state.tool_runs],
+        "large": state.large.texts,
+        "verdicts": {id: each.to_json() for id, each in state.gate.verdicts.items() if id in open_ids},
+        "pending": [asdict(call) for call in error.pending],
+        "inner": dict(error.inner),
+        "turn": state.turn,
+        "max_iters": limit,
+        "limits": state.gate.counts.to_json(),
+        "budget_left": asdict(cast(Any, budgets[-1]).left) if budgets else None,
+    }
+    plain: JsonObject = loads(dumps(data))
+    return plain
+
+
+def signed(state: JsonObject, secret: bytes | None) -> JsonObject:
+    """Return a state with its signature; without a secret, the state."""
+    return state if secret is None else {**state, "mac": _mac(state, secret)}
+
+
+def _mac(state: Mapping[str, object], secret: bytes) -> str:
+    unsigned = {name: value for name, value in state.items() if name != "mac"}
+    return hmac.new(secret, json.dumps(unsigned, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def check_state(agent: StateOwner, state: object, secret: bytes | None) -> Mapping[str, Any]:
+    """Return a state that the agent can continue. Raises ``StateError`` for any other value."""
+    if not is_mapping(state) or state.get("format") != _FORMAT:
+        raise _unfit("this is no state of ApprovalNeeded of this version", "Pass error.state")
+    if secret is not None and not hmac.compare_digest(str(state.get("mac", "")), _mac(state, secret)):
+        raise _unfit("the secret of this agent did not sign it", "Pass the state unchanged, and the same secret=")
+    if state.get("run"):
+        raise _unfit("the run has a journal", "Use journal.resume(program, run, decisions)")
+    if "inputs" not in state:
+        why = state.get("problem", "this kind of agent runs code, whose state is not kept")
+        raise _unfit(str(why), "Run the agent with a Journal, and resume with journal.resume")
+    if lacking := sorted(_KEYS - state.keys()):
+        raise _unfit(f"its state lacks {', '.join(lacking)}", "Pass error.state unchanged")
+    if state["signature"] != signature_digest(agent):
+        raise _unfit("the signature of the agent is another", "Use the agent that was suspended")
+    for name, digest in state["tools"].items():
+        tool = agent.toolbox.tools.get(name)
+        if tool is None or digest_of(tool.spec) != digest:
+            change = "is gone" if tool is None else "has another description or schema"
+            raise _unfit(f"the tool {name!r} {change}", "Use the tools of the agent that was suspended")
+    return state
+
+
+def _unfit(problem: str, advice: str) -> StateError:
+    return StateError(f"The run cannot be resumed: {problem} (resuming). {advice}.")
+
+
+def own_decisions(
+    agent: StateOwner, state: Mapping[str, Any], decisions: Mapping[str, object]
+) -> tuple[dict[str, Verdict], dict[str, dict[str, object]]]:
+    """Return the verdicts about the agent's own calls, and the decisions about those of inner agents by call.
+
+    Raises ``InputError`` unless each pending call has one valid decision.
+    """
+    pending = {str(call["id"]): str(call["name"]) for call in state["pending"]}
+    if not is_mapping(cast(object, decisions)):
+        raise InputError(f"decisions are a dict of call ids, not {type(decisions).__name__} (resuming).")
+    if wrong := sorted(map(str, pending.keys() ^ decisions.keys())):
+        raise InputError(
+            f"The run needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); missing or unknown: "
+            f"{', '.join(wrong)} (resuming)."
+        )
+    inner: dict[str, dict[str, object]] = {id: {} for id in state["inner"]}
+    verdicts: dict[str, Verdict] = {}
+    for id, decision in decisions.items():
+        call, _, rest = id.partition("/")
+        if rest and call in inner:
+            inner[call][rest] = decision
+        else:
+            verdicts[id] = checked_verdict(id, agent.toolbox.tools[pending[id]], decision)
+    return verdicts, inner
+
+
+def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
+    """Return the run of a state."""
+    try:
+        inputs = agent.signature.spec.load(data["inputs"])
+        state = RunState(_with_inputs(History.from_json(data["history"]), inputs), inputs, agent.toolbox)
+        state.steps = [ReActStep.from_json(step) for step in data["steps"]]
+        state.attempts = [Attempt.from_json(attempt) for attempt in data["attempts"]]
+        state.choice = Choice.from_json(data["choice"])
+        state.open_calls = tuple(ToolCall.from_json(call) for call in data["calls"])
+        state.tool_runs = [ToolRun.from_json(done) for done in data["results"]]
+        state.large.restore(data["large"])
+        state.turn = int(data["turn"])
+        state.gate = CallGate(agent.toolbox.rules, CallCounts(data["limits"]))
+        state.gate.verdicts = {id: Verdict.from_json(each) for id, each in data["verdicts"].items()}
+        state.gate.kept = {done.call.id: done for done in state.tool_runs}
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise _unfit(f"its state cannot be read: {error!r:.200}", "Pass error.state unchanged") from error
+    return state
+
+
+def _with_inputs(history: History, inputs: Mapping[str, object]) -> History:
+    """Return the history with the inputs as their types in its last turn of fields, whose JSON has plain data."""
+    turns = list(history.messages)
+    for at in range(len(turns) - 1, -1, -1):
+        if isinstance(turn := turns[at], Turn):
+            turns[at] = Turn({**turn, **{name: value for name, value in inputs.items() if name in turn}})
+            break
+    return History(turns)
