@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.call_ids import MISTRAL_IDS
+from sigwire.lm.histories.call_ids import MISTRAL_IDS
 from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 from sigwire.lm.secrets import Secret
 

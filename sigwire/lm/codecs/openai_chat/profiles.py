@@ -12,7 +12,7 @@ from typing import Literal
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.call_ids import MISTRAL_IDS
+from sigwire.lm.histories.call_ids import MISTRAL_IDS
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Drop, Option, Place

@@ -14,7 +14,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning, Response
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.call_ids import CallIdRules
+from sigwire.lm.histories.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.schema import AS_IS, SchemaRules
 
