@@ -155,8 +155,8 @@ NO_OPTIONS = {
     "keywords are options of the user's own model": "BaseLM",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
-        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState MapResult "
-        "Message ModelCall OptimizationReport PendingCall Preview ProgramDifference ReActStep Reasoned Reasoning "
+        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Loss MapResult "
+        "Message ModelCall OptimizationReport PendingCall PortableHistory Preview ProgramDifference ReActStep Reasoned Reasoning "
         "ReasoningDelta Repair Request Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls "
         "ToolDone ToolResult Usage UsageUpdate Where"
     ),
@@ -342,8 +342,10 @@ LATER = (
     "lm/codecs/batches/",
     "lm/codecs/embeddings/",
     "lm/fallbacks.py",
+    "lm/histories/",
     "lm/offline/vectors.py",
     "lm/policy/",
+    "lm/portable.py",
     "lm/preview/",
     "lm/router/",
     "mcp/",

@@ -10,7 +10,7 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.histories.losses import Loss, Turn
 
-__all__ = ["MISTRAL_IDS", "CallIdRules", "are_valid_ids", "rewrite_call_ids"]
+__all__ = ["MISTRAL_IDS", "OPENAI_IDS", "RESPONSES_IDS", "CallIdRules", "are_valid_ids", "rewrite_call_ids"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,12 @@ class CallIdRules:
 
 MISTRAL_IDS = CallIdRules(allowed="A-Za-z0-9", exact=9)
 """Mistral's API and the chat templates of Mistral's models refuse any other id."""
+
+OPENAI_IDS = CallIdRules(allowed=r"\s\S", max_length=40)
+"""OpenAI's chat completions: "Expected a string with maximum length 40", code ``string_above_max_length``."""
+
+RESPONSES_IDS = CallIdRules(allowed=r"\s\S", max_length=64)
+"""OpenAI's Responses refuse a longer ``call_id`` by the same code."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -23,7 +23,9 @@ def merge_call_turns(turns: Iterable[Turn], losses: list[Loss]) -> list[Turn]:
         before = merged[-1][1] if merged else message
         if merged and message.role == "assistant" == before.role and before.tool_calls:
             merged[-1] = (merged[-1][0], Message("assistant", before.parts + message.parts))
-            losses.append(Loss(number, None, "messages", "The turn became one with the turn of calls before it.", "none"))
+            losses.append(
+                Loss(number, None, "messages", "The turn became one with the turn of calls before it.", "none")
+            )
         else:
             merged.append((number, message))
     return merged

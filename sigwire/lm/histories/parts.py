@@ -11,7 +11,7 @@ from sigwire.core.messages import Message, Part, Role
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.lm.histories.losses import PartLoss
+from sigwire.lm.histories.losses import PartLoss, Severity
 from sigwire.lm.histories.rules import HistoryRules
 from sigwire.lm.histories.unicode import is_unicode, replace_surrogates, to_unicode
 
@@ -67,7 +67,7 @@ def _make_view(message: Message, rules: HistoryRules) -> MessageView:
     kept = Message(message.role, parts)
     results = kept.tool_results
     if not parts:
-        severity = "none" if message.role in ("assistant", "tool") else "form"
+        severity: Severity = "none" if message.role in ("assistant", "tool") else "form"
         losses.append(PartLoss(None, "messages", f"An empty {message.role} turn was left out.", severity))
     return MessageView(
         None if parts and parts == message.parts else parts,
@@ -186,12 +186,9 @@ def _fit_media(
     if kinds is None or media_kind(part) in kinds or (is_text and kinds):
         return part, None
     name = media_kind(part)
-    note = TextPart(f"[{name} left out: {part.filename}]" if _has_name(part) else f"[{name} left out]")
+    title = f": {part.filename}" if isinstance(part, FilePart) and part.filename else ""
+    note = TextPart(f"[{name} left out{title}]")
     return note, PartLoss(number, "media", f"An input of kind {name} became the note {note.text!r}.", "content")
-
-
-def _has_name(part: MediaPart) -> bool:
-    return isinstance(part, FilePart) and bool(part.filename)
 
 
 def media_kind(part: MediaPart) -> str:

@@ -13,7 +13,6 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.lm.histories.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import (
     NOT_EXECUTED,
     HistoryRules,
@@ -21,6 +20,7 @@ from sigwire.lm.codecs.shared.history import (
     error_text,
     normalize_history,
 )
+from sigwire.lm.histories.call_ids import CallIdRules
 from tests.lm.codecs.reading import read_error_text
 
 ASKED = Message.user("q")
