@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from sigwire.lm.batch.model import BatchLM
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
+    from sigwire.lm.histories.losses import HistoryLoss, Loss
     from sigwire.lm.policy.cache.cache import cache, configure_cache
     from sigwire.lm.policy.deadlines import Timeout, deadline
     from sigwire.lm.policy.failover.health import Health
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
     from sigwire.lm.policy.money.prices import Price, prices
     from sigwire.lm.policy.retry import RetryPolicy
+    from sigwire.lm.portable import PortableHistory, to_provider
     from sigwire.lm.preview.model_call import ModelCall
     from sigwire.lm.preview.preview import Preview
     from sigwire.lm.router.router import Router
@@ -126,35 +128,36 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "RLM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun",
-    "AgentStopped", "ApprovalAsked", "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchInDoubt", "BatchLM",
-    "BatchRun", "BestOfN", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
+    "AgentStopped", "ApprovalAsked", "ApprovalNeeded", "AskStart", "Audio", "BaseCallback", "BaseLM", "BatchInDoubt",
+    "BatchLM", "BatchRun", "BestOfN", "BetterTogether", "BootstrapFewShot", "BootstrapFewShotWithOptuna",
     "BootstrapFewShotWithRandomSearch", "BootstrapRS", "Budget", "BudgetSpent", "CallReport", "CallerError",
     "Capabilities", "Cassette", "CassetteMiss", "ChainOfThought", "ChatAdapter", "ChatSession", "Choice", "Code",
     "CodeAct", "CodeLimits", "Comparison", "CompleteAndGrounded", "Completions", "ConfigurationError",
     "ContentFiltered", "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings",
     "EmbeddingsWithScores", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
     "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM",
-    "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "Health", "History", "HotPotF1", "Image",
-    "InferRules", "InputError", "InputField", "JSONAdapter", "Job", "JobRefused", "Journal", "JournalDivergence",
-    "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError", "LMInvalidRequestError",
-    "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError", "LMUnexpectedError",
-    "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "MIPROv2",
-    "MalformedToolCall", "MapResult", "McpServerError", "Message", "MetricError", "ModelCall", "ModelError", "Module",
-    "MontyInterpreter", "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport", "Optimizer",
-    "OutputField", "OutputTruncated", "Parallel", "PendingCall", "Predict", "Prediction", "Preview", "Price",
-    "ProgramDifference", "ProgramEvent", "ProgramOfThought", "ReAct", "ReActStep", "Reasoned", "Reasoning",
-    "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
-    "RetryTool", "Router", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError",
-    "SigwireError", "StateError", "StreamCancelled", "SubprocessInterpreter", "TextDelta", "Timeout", "Tool",
-    "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError",
-    "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
-    "UnsupportedFeature", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter", "__version__", "agreement",
-    "amap_rows", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache", "check", "compare", "configure",
-    "configure_cache", "contains", "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score",
-    "history", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl",
-    "load_examples", "load_program", "load_records", "log_to_stderr", "majority", "majority_judge", "make_signature",
-    "map_rows", "matches_schema", "mcp_tools", "normalize_text", "outputs_of", "pairwise_judge", "precision_score",
-    "preview_all", "prices", "save_program", "settings", "split_examples", "tool_call_match", "track_usage", "within",
+    "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "Health", "History", "HistoryLoss", "HotPotF1",
+    "Image", "InferRules", "InputError", "InputField", "JSONAdapter", "Job", "JobRefused", "Journal",
+    "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
+    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel",
+    "Limit", "LimitState", "Loss", "MIPROv2", "MalformedToolCall", "MapResult", "McpServerError", "Message",
+    "MetricError", "ModelCall", "ModelError", "Module", "MontyInterpreter", "MultiChainComparison",
+    "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "Parallel",
+    "PendingCall", "PortableHistory", "Predict", "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent",
+    "ProgramOfThought", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair",
+    "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Router", "RunIsLive", "Score",
+    "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled",
+    "SubprocessInterpreter", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
+    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted",
+    "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate",
+    "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "amap_rows", "answer_exact_match",
+    "answer_passage_match", "bfcl_match", "cache", "check", "compare", "configure", "configure_cache", "contains",
+    "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "history", "hotpot_f1_score",
+    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program",
+    "load_records", "log_to_stderr", "majority", "majority_judge", "make_signature", "map_rows", "matches_schema",
+    "mcp_tools", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "preview_all", "prices",
+    "save_program", "settings", "split_examples", "to_provider", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -208,6 +211,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.batch.model": "BatchLM",
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
+    "sigwire.lm.histories.losses": "HistoryLoss Loss",
     "sigwire.lm.policy.cache.cache": "cache configure_cache",
     "sigwire.lm.policy.deadlines": "Timeout deadline",
     "sigwire.lm.policy.failover.health": "Health",
@@ -216,6 +220,7 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.policy.money.budget": "Budget",
     "sigwire.lm.policy.money.prices": "Price prices",
     "sigwire.lm.policy.retry": "RetryPolicy",
+    "sigwire.lm.portable": "PortableHistory to_provider",
     "sigwire.lm.preview.model_call": "ModelCall",
     "sigwire.lm.preview.preview": "Preview",
     "sigwire.lm.router.router": "Router",

@@ -157,6 +157,9 @@ NO_OPTIONS = {
         "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
         "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState MapResult "
         "Message ModelCall OptimizationReport PendingCall Preview ProgramDifference ReActStep Reasoned Reasoning "
+        "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
+        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Loss MapResult "
+        "Message ModelCall OptimizationReport PendingCall PortableHistory Preview ProgramDifference ReActStep Reasoned Reasoning "
         "ReasoningDelta Repair Request Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls "
         "ToolDone ToolResult Usage UsageUpdate Where"
     ),
@@ -344,8 +347,10 @@ LATER = (
     "lm/codecs/bedrock_converse/",
     "lm/codecs/embeddings/",
     "lm/fallbacks.py",
+    "lm/histories/",
     "lm/offline/vectors.py",
     "lm/policy/",
+    "lm/portable.py",
     "lm/preview/",
     "lm/router/",
     "lm/providers/authorized.py",

@@ -294,6 +294,10 @@ class HttpBackend:
             )
         return route
 
+    def target_of(self, request: Request) -> Target[WireProfile]:
+        """Return the target for which the request would be encoded."""
+        return self._route(_tool_kind(request)).target
+
     def _wire(self, tools: _ToolKind) -> Wire:
         row, builtin = self._provider, tools == "builtin"
         name = self._connection.wire or row.wire_for(self._name, tools=tools != "none", builtin=builtin)

@@ -133,6 +133,10 @@ class LiteLLM:
             yield emit_response(call, response)
         return response
 
+    def target_of(self, request: Request) -> Target[LiteLLMProfile]:
+        """Return the target for which the request would be encoded; LiteLLM's list of options is not read."""
+        return self._target or target_for(self._model, None)
+
     def _prepare(self, call: Call, *, stream: bool = False) -> Steps[_Prepared]:
         litellm = yield FunctionEffect(_load, _aload)
         target = self._target = self._target or target_for(self._model, _listed_parameters(litellm, self._model))

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.call_ids import MISTRAL_IDS
 from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
+from sigwire.lm.histories.call_ids import MISTRAL_IDS
 from sigwire.lm.secrets import Secret
 
 __all__ = ["NO_THINKING", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]

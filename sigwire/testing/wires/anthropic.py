@@ -41,6 +41,14 @@ from sigwire.testing.wire import (
     usage_of,
 )
 from sigwire.testing.wires.anthropic_stream import PING, events
+from sigwire.testing.wires.anthropic_turns import (
+    ROLES,
+    check_thinking,
+    missing_results_error,
+    new_calls,
+    results_of,
+    turns_of,
+)
 
 __all__ = ["Anthropic"]
 
@@ -118,6 +126,7 @@ class Anthropic(FakeWire):
         tools = _tools(body.get("tools"))
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
         messages = (*_system(body.get("system")), *_messages(body["messages"]))
+        check_thinking(body, messages)
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
         request = Request(messages, tools, choice, parallel, _format(body), options)
         streamed = (stream := body.get("stream")) and stream.flag()
@@ -231,75 +240,21 @@ def _messages(node: RequestNode) -> tuple[Message, ...]:
     messages: list[Message] = []
     calls: dict[str, str] = {}
     seen: set[str] = set()
-    for number, (role, contents) in enumerate(_turns(nodes)):
+    for number, (role, contents) in enumerate(turns_of(nodes)):
         last = number == len(nodes) - 1
         parts = tuple(part for content in contents for part in _content(content, role, empty=last))
-        results = _results(contents, parts, calls)
+        results = results_of(contents, parts, calls)
         if results:
             messages.append(Message("tool", results))
             parts = parts[len(results) :]
-        calls = _new_calls(contents[0], parts, seen)
+        calls = new_calls(contents[0], parts, seen)
         if parts:
-            messages.append(Message(_ROLE[role], parts))
+            messages.append(Message(ROLES[role], parts))
     if calls:
-        raise _missing_results_error(node, calls)
+        raise missing_results_error(node, calls)
     if nodes[-1]["role"].value == "assistant" and messages[-1].text.endswith((" ", "\n", "\t")):
         raise node.wrong("final assistant content cannot end with trailing whitespace")
     return tuple(messages)
-
-
-_ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "assistant"}
-
-
-def _turns(nodes: list[RequestNode]) -> list[tuple[str, list[RequestNode]]]:
-    """Return the turns: adjacent messages of one role are one turn."""
-    turns: list[tuple[str, list[RequestNode]]] = []
-    for node in nodes:
-        node.fields({"role", "content"})
-        role = node["role"].text(set(_ROLE))
-        if turns and turns[-1][0] == role:
-            turns[-1][1].append(node["content"])
-        else:
-            turns.append((role, [node["content"]]))
-    return turns
-
-
-def _results(contents: list[RequestNode], parts: tuple[Part, ...], calls: Mapping[str, str]) -> tuple[ToolResult, ...]:
-    """Check the results at the start of a turn: one for each call of the previous turn, and no other."""
-    results = tuple(part for part in parts if isinstance(part, ToolResult))
-    place = contents[0]
-    answered = [result.id for result in results]
-    if strange := [id for id in answered if id not in calls]:
-        raise place.wrong(
-            f"unexpected `tool_use_id` found in `tool_result` blocks: {strange[0]}. Each `tool_result` block must have a "
-            "corresponding `tool_use` block in the previous message."
-        )
-    if twice := [id for id in answered if answered.count(id) > 1]:
-        raise place.wrong(
-            f"each tool_use must have a single result. Found multiple `tool_result` blocks with id: {twice[0]}"
-        )
-    opening = {result.id for result in parts[: len(results)] if isinstance(result, ToolResult)}
-    if missing := {id: name for id, name in calls.items() if id not in opening}:
-        raise _missing_results_error(place, missing)
-    return tuple(ToolResult(r.id, calls[r.id], r.content, r.is_error, r.media) for r in results)
-
-
-def _missing_results_error(place: RequestNode, calls: Mapping[str, str]) -> InvalidValue:
-    return place.wrong(
-        f"`tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(calls)}. Each `tool_use` block "
-        "must have a corresponding `tool_result` block in the next message."
-    )
-
-
-def _new_calls(place: RequestNode, parts: tuple[Part, ...], seen: set[str]) -> dict[str, str]:
-    calls: dict[str, str] = {}
-    for part in parts:
-        if isinstance(part, ToolCall):
-            if part.id in seen:
-                raise place.wrong("`tool_use` ids must be unique")
-            seen.add(part.id)
-            calls[part.id] = part.name
-    return calls
 
 
 def _content(node: RequestNode, role: str, *, empty: bool = False) -> tuple[Part, ...]:
@@ -317,8 +272,10 @@ def _part(block: RequestNode, kind: str) -> Part:
 
 def _text(block: RequestNode) -> TextPart:
     block.fields({"type", "text", "citations", "cache_control"})
-    if not block["text"].text():
-        raise block.wrong("text content blocks must be non-empty")
+    if not block["text"].text().strip():
+        raise block.wrong(
+            f"text content blocks must {'contain non-whitespace text' if block['text'].value else 'be non-empty'}"
+        )
     return TextPart(block["text"].text())
 
 

@@ -8,6 +8,7 @@ and reasoning is in ``reasoning_content``.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -31,6 +32,7 @@ class CompatibleChat(OpenAIChat):
     route = re.compile(r"/compatible/v1/chat/completions")
     finish_reasons: ClassVar[Mapping[str, str]] = {}  # OpenRouter sends "error"
     reasoning = "reasoning_content"
+    longest_id = sys.maxsize
 
     def key(self, exchange: ReceivedRequest) -> str | None:
         return bearer(exchange)  # local servers require no key

@@ -270,6 +270,10 @@ def _contents(node: RequestNode, model: str) -> tuple[Message, ...]:
             raise _count_error(content)
         message = Message("assistant", parts)
         calls = message.tool_calls
+        if calls and (not messages or messages[-1].role == "assistant"):
+            raise content.wrong(
+                "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+            )
         if calls and number > current:
             _check_signed(nodes, model)
         messages.append(message)

@@ -15,7 +15,7 @@ from sigwire.testing.request_node import InvalidValue, Path, RequestNode
 from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, tool_names
 
 __all__ = [
-    "EFFORTS", "OpenAIWire", "check_name", "check_schema", "duration", "image", "offered_name", "padding",
+    "EFFORTS", "OpenAIWire", "check_length", "check_name", "check_schema", "duration", "image", "offered_name", "padding",
     "stream_options",
 ]  # fmt: skip
 
@@ -140,18 +140,23 @@ def _a(name: str) -> str:
 
 def check_name(node: RequestNode) -> str:
     """Return the name of a tool or a format."""
-    name = node.text()
-    if len(name) > 64:
-        raise node.wrong(
-            f"Invalid '{dotted_path(node.path)}': string too long. Expected a string with maximum length 64, but got a string "
-            f"with length {len(name)} instead."
-        )
+    name = check_length(node, 64)
     if not NAME.fullmatch(name):
         raise node.wrong(
             f"Invalid '{dotted_path(node.path)}': string does not match pattern. Expected a string that matches the pattern "
             "'^[a-zA-Z0-9_-]+$'."
         )
     return name
+
+
+def check_length(node: RequestNode, most: int) -> str:
+    """Return a text of at most so many characters."""
+    if len(text := node.text()) > most:
+        raise node.wrong(
+            f"Invalid '{dotted_path(node.path)}': string too long. Expected a string with maximum length {most}, but got a "
+            f"string with length {len(text)} instead."
+        )
+    return text
 
 
 def check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None:

@@ -25,6 +25,7 @@ from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, par
 from sigwire.testing.wires.openai import (
     EFFORTS,
     OpenAIWire,
+    check_length,
     check_name,
     check_schema,
     image,
@@ -58,11 +59,15 @@ class OpenAIChat(OpenAIWire):
     route = re.compile(r"/v1/chat/completions")
     finish_reasons: ClassVar[Mapping[str, str]] = {"error": "stop"}  # those that OpenAI has no name for
     reasoning: ClassVar[str | None] = None  # the field of a message
+    longest_id: ClassVar[int] = 40
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
         messages = _messages(body["messages"].items(filled=True))
+        for turn in body["messages"].items():
+            for call in found.items() if (found := turn.get("tool_calls")) else ():
+                check_length(call["id"], self.longest_id)
         tools = tuple(_tool(tool) for tool in body["tools"].items(filled=True)) if body.has("tools") else ()
         for name in ("tool_choice", "parallel_tool_calls"):
             if not tools and (node := body.get(name)):

@@ -35,6 +35,7 @@ from sigwire.testing.wire import (
 from sigwire.testing.wires.openai import (
     EFFORTS,
     OpenAIWire,
+    check_length,
     check_name,
     check_schema,
     image,
@@ -200,17 +201,26 @@ def _stored_item(reference: RequestNode, stored: Mapping[str, JsonValue]) -> Req
 
 
 def _check_pairs(items: list[RequestNode]) -> None:
-    """Check that every call has a later result and every result an earlier call."""
+    """Check that every call has a later result, every result an earlier call, and reasoning an item of the model behind it."""
     waiting: dict[str, RequestNode] = {}
-    for item in items:
+    for item, following in zip(items, [*items[1:], None], strict=True):
         kind = _kind(item)
+        if kind == "reasoning" and (
+            following is None or _kind(following) == "function_call_output" or _asks(following)
+        ):
+            lost = f"Item '{item['id'].text()}' of type 'reasoning' was provided without its required following item."
+            raise InvalidValue("value", ("input",), text=lost)
         if kind == "function_call":
-            waiting[item["call_id"].text()] = item
+            waiting[check_length(item["call_id"], 64)] = item
         elif kind == "function_call_output" and waiting.pop(item["call_id"].text(), None) is None:
             lost = f"No tool call found for function call output with call_id {item['call_id'].value}."
             raise InvalidValue("value", ("input",), text=lost)
     if waiting:
         raise InvalidValue("value", ("input",), text=f"No tool output found for function call {next(iter(waiting))}.")
+
+
+def _asks(item: RequestNode) -> bool:
+    return _kind(item) == "message" and item["role"].text() != "assistant"
 
 
 _Read: TypeAlias = "tuple[Any, tuple[Part, ...]]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -19,7 +18,7 @@ from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProf
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
 from sigwire.lm.codecs.anthropic.tools import encode_tools
-from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
+from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
@@ -52,14 +51,14 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     ('/v1/messages', {'model': 'm', 'max_tokens': 4096, 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     profile, warnings = target.profile, list[LMWarning]()
-    history = normalize_history(request.messages, _history_rules(target))
+    history = normalize_history(request.messages, target.history_rules, request.options)
     names = name_map(request.tools, history.call_names, profile.names)
     warnings.extend(history.warnings)
     tools = offered_tools(request, names, target)
     warnings.extend(tools.warnings)
     form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
     warnings.extend(form.warnings)
-    thinking = encode_reasoning(request, target, warnings)
+    thinking = encode_reasoning(request, history.messages, target, warnings)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
     warnings += (*lost, *detail_warnings(history.messages), *repeat_warning(request, target))
     system, turns = _split_system(_kept_messages(history.messages, profile, warnings), warnings)
@@ -85,10 +84,6 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
         history.call_ids,
         requested_choices(request),
     )
-
-
-def _history_rules(target: Target[MessagesProfile]) -> HistoryRules:
-    return replace(target.history_rules, system="keep") if target.facts.later_system else target.history_rules
 
 
 # --- options

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.schema import SchemaRules, any_of_for_types, one_of_to_any_of
+from sigwire.lm.histories.call_ids import CallIdRules
 
 __all__ = [
     "ANTHROPIC",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
+from sigwire.core.parts import ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
+from sigwire.lm.codecs.anthropic.blocks import is_dropped
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import target_warning
@@ -32,7 +37,7 @@ _DISABLED: JsonObject = {"thinking": {"type": "disabled"}}
 
 
 def encode_reasoning(
-    request: Request, target: Target[MessagesProfile], warnings: list[LMWarning]
+    request: Request, messages: Sequence[Message], target: Target[MessagesProfile], warnings: list[LMWarning]
 ) -> ThinkingParameters:
     facts, asked = target.facts, requested_reasoning(request)
     limit, forces = _max_tokens(request, target), facts.forced_choice_with_reasoning
@@ -44,6 +49,10 @@ def encode_reasoning(
         return ThinkingParameters(limit, {}, False)
     if asked.is_off and (by_budget or "off" in efforts):
         return ThinkingParameters(limit, _DISABLED, False)
+    if by_budget and _continues_without_thinking(messages, target.profile):
+        detail = "cannot start to think inside a loop of calls; thinking was switched off."
+        warnings.append(target_warning("reasoning", target, detail))
+        return ThinkingParameters(limit, _DISABLED, False)
     if by_budget:
         budget, lost = budget_for(asked, target)
         warnings.extend(lost)
@@ -53,6 +62,20 @@ def encode_reasoning(
     # Without ``display``, models since Opus 4.7 send thinking blocks without text.
     thinking: JsonObject = {"type": "adaptive", "display": "summarized"}
     return ThinkingParameters(limit, {"thinking": thinking, "output_config": {"effort": effort}}, True, forces)
+
+
+def _continues_without_thinking(messages: Sequence[Message], profile: MessagesProfile) -> bool:
+    """Return True if results end the history, and its loop of calls starts with a turn without thinking.
+
+    The provider refuses a thinking budget then: "a final `assistant` message must start with a thinking block".
+    """
+    roles = [message.role for message in messages]
+    end = len(roles) - (roles[-2:] == ["tool", "user"])
+    loop = list(itertools.takewhile(lambda turn: turn.role in ("assistant", "tool"), reversed(messages[:end])))
+    if not loop or loop[0].role != "tool":
+        return False
+    first = loop[-1].parts[0]
+    return not isinstance(first, ThinkingPart) or is_dropped(first, profile)
 
 
 def _max_tokens(request: Request, target: Target[MessagesProfile], budget: int = 0) -> JsonValue:

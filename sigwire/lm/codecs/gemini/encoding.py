@@ -51,7 +51,7 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     >>> sent.path, sent.body
     ('/v1/models/gemini-x:generateContent', {'contents': [{'role': 'user', 'parts': [{'text': 'q'}]}]})
     """
-    history = normalize_history(request.messages, target.history_rules)
+    history = normalize_history(request.messages, target.history_rules, request.options)
     names = name_map(request.tools, history.call_names, target.profile.names)
     tools = offered_tools(request, names, target)
     form = choose_output(request.response_format, _STRUCTURED, bool(tools.functions), target)

@@ -56,7 +56,9 @@ class GeminiProfile(WireProfile):
     names: NameRules = NameRules(allowed="A-Za-z0-9_.:-", first="A-Za-z_", max_length=128)
     # Untagged thinking as plain text would be an answer.
     # Recorded requests without a user turn start with an empty text; the models accept it.
-    history_rules: HistoryRules = HistoryRules(system="front", first_user="", untagged_thinking=False)
+    history_rules: HistoryRules = HistoryRules(
+        system="front", first_user="", untagged_thinking=False, assistant_media=True
+    )
     tool_schema: SchemaRules = replace(_OUTPUT, root="object")
     output_schema: SchemaRules = _OUTPUT
     tool_fields: frozenset[str] = frozenset({"behavior", "response", "responseJsonSchema"})

@@ -57,7 +57,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     ('/api/chat', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}], 'stream': False})
     """
     profile = target.profile
-    history = normalize_history(request.messages, target.history_rules)
+    history = normalize_history(request.messages, target.history_rules, request.options)
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)

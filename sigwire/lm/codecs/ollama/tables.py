@@ -53,6 +53,7 @@ class OllamaProfile(WireProfile):
     history_rules: HistoryRules = HistoryRules(result_media="user", system="front")
     tool_schema: SchemaRules = TOOL_SCHEMA
     defaults: JsonObject = field(default_factory=lambda: {"truncate": False, "shift": False})
+    media: frozenset[str] = frozenset({"image"})
     asks_for_window: bool = True
     enforces_format: bool = True
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "max")

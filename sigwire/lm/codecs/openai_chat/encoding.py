@@ -54,7 +54,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     profile = target.profile
-    history = normalize_history(request.messages, target.history_rules)
+    history = normalize_history(request.messages, target.history_rules, request.options)
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)

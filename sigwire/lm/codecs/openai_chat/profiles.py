@@ -12,11 +12,11 @@ from typing import Literal
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.call_ids import MISTRAL_IDS
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Drop, Option, Place
 from sigwire.lm.codecs.shared.schema import SchemaRules
+from sigwire.lm.histories.call_ids import MISTRAL_IDS, OPENAI_IDS
 
 __all__ = [
     "AZURE", "CEREBRAS", "COMPATIBLE", "DEEPSEEK", "FIREWORKS", "GEMINI_CHAT", "GROQ", "LLAMACPP", "LM_STUDIO", "MISTRAL",
@@ -66,7 +66,7 @@ class ChatProfile(WireProfile):
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
     tool_fields: frozenset[str] = frozenset({"strict"})
-    history_rules: HistoryRules = HistoryRules(result_media="user")
+    history_rules: HistoryRules = HistoryRules(result_media="user", ids=OPENAI_IDS)
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     required: str = "required"
     none: Literal["word", "drop"] = "word"
@@ -104,6 +104,7 @@ AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/c
 COMPATIBLE = ChatProfile(
     family="openai-compatible", options=_CAP, allowed_tools=False, text_lists=False, reasoning=_USUAL_EFFORTS,
     broken_arguments=False, cache_key=False, cache_mark="cache_control",
+    history_rules=HistoryRules(result_media="user"),
 )  # fmt: skip
 GROQ = replace(
     COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"})

@@ -52,7 +52,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
     """
     profile = target.profile
-    history = normalize_history(_without_server_results(request, target), target.history_rules)
+    history = normalize_history(_without_server_results(request, target), target.history_rules, request.options)
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     form = choose_output(request.response_format, profile.structured, bool(tools.functions), target)

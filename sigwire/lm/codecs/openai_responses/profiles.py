@@ -12,6 +12,7 @@ from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Option
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.schema import SchemaRules
+from sigwire.lm.histories.call_ids import RESPONSES_IDS
 
 __all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "OPENAI", "PROFILES", "ResponsesProfile"]
 
@@ -43,7 +44,7 @@ class ResponsesProfile(WireProfile):
     path: str = "/responses"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
-    history_rules: HistoryRules = HistoryRules(untagged_thinking=False)
+    history_rules: HistoryRules = HistoryRules(untagged_thinking=False, ids=RESPONSES_IDS)
     tool_fields: frozenset[str] = frozenset({"allowed_callers", "async", "defer_loading", "output_schema", "strict"})
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     system_role: Literal["developer", "system"] = "developer"

@@ -14,9 +14,9 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning, Response
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.call_ids import CallIdRules
-from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.schema import AS_IS, SchemaRules
+from sigwire.lm.histories.call_ids import CallIdRules
+from sigwire.lm.histories.rules import HistoryRules
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
@@ -41,7 +41,8 @@ class WireProfile:
     ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
     host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that
     the host accepts. ``history_rules``: the form of history. ``tool_schema``, ``output_schema``: the JSON Schema that the
-    host accepts in each place. ``tool_fields``: what a function may have beside name, description and parameters.
+    host accepts in each place. ``tool_fields``: what a function may have beside name, description and parameters. ``media``:
+    the kinds of input that user turns may hold.
     """
 
     family: str
@@ -52,6 +53,7 @@ class WireProfile:
     tool_schema: SchemaRules = AS_IS
     output_schema: SchemaRules = AS_IS
     tool_fields: frozenset[str] = frozenset()
+    media: frozenset[str] = frozenset({"image", "audio", "file"})
 
     def __post_init__(self) -> None:
         # A row with another family must not replay the items of the row that it replaces.
@@ -116,8 +118,9 @@ class Target(Generic[D]):
 
     @property
     def history_rules(self) -> HistoryRules:
-        """The profile's rules with the model's ids; a model without media in results gets them in a user turn."""
+        """The profile's rules with the model's ids, its places for system turns and for media of results."""
         rules, facts = self.profile.history_rules, self.facts
+        rules = replace(rules, system="keep") if facts.later_system else rules
         rules = rules if facts.call_ids is None else replace(rules, ids=facts.call_ids)
         return rules if facts.media_in_results else replace(rules, result_media="user")
 

@@ -339,7 +339,8 @@ def test_result_is_kept_when_the_provider_has_its_call(name: str) -> None:
     assert sent.warnings == ()
     assert read_request(sent.body) == request
     alone = encoded(replace(request, options={}))
-    assert (alone.body, features(alone.warnings)) == (body(), ["tool_results"])
+    quoted = {"role": "user", "content": "[result of c1, whose call is not in the conversation]\nERROR: boom"}
+    assert (alone.body, features(alone.warnings)) == (body(quoted), ["tool_results"])
 
 
 def test_results_of_local_and_stored_calls_are_kept() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sigwire.core.messages import Message
 from sigwire.core.tools.calls import ToolCall, ToolResult
-from sigwire.lm.codecs.shared.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
+from sigwire.lm.histories.call_ids import CallIdRules
 
 
 def ids_of(*calls: str, rules: CallIdRules | None) -> list[str]:

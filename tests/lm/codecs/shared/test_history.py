@@ -13,7 +13,6 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.lm.codecs.shared.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import (
     NOT_EXECUTED,
     HistoryRules,
@@ -21,12 +20,14 @@ from sigwire.lm.codecs.shared.history import (
     error_text,
     normalize_history,
 )
+from sigwire.lm.histories.call_ids import CallIdRules
 from tests.lm.codecs.reading import read_error_text
 
 ASKED = Message.user("q")
 A, B = ToolCall("a", "f", {}), ToolCall("b", "g", {})
 RA, RB = ToolResult("a", "f", "1"), ToolResult("b", "g", "2")
 MISSING = ToolResult("a", "f", NOT_EXECUTED, is_error=True)
+QUOTED = Message.user("[result of f, whose call is not in the conversation]\n1")
 CALLED = Message.assistant(tool_calls=[A])
 CALLED_BOTH = Message.assistant(tool_calls=[A, B])
 PLAIN = HistoryRules(family="home")
@@ -65,10 +66,10 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
         [ASKED, CALLED, Message.tool(RA), ASKED],
         0,
     ),
-    "a result without a call is dropped": ([ASKED, Message.tool(RA), ASKED], [ASKED, ASKED], 1),
-    "a result of an earlier turn is dropped": (
+    "a result without a call is quoted": ([ASKED, Message.tool(RA), ASKED], [ASKED, QUOTED, ASKED], 1),
+    "a result of an earlier turn is quoted": (
         [ASKED, CALLED, ASKED, Message.assistant("t"), Message.tool(RA)],
-        [ASKED, CALLED, Message.tool(MISSING), ASKED, Message.assistant("t")],
+        [ASKED, CALLED, Message.tool(MISSING), ASKED, Message.assistant("t"), QUOTED],
         2,
     ),
     "calls of neighbouring turns are answered together": (
@@ -292,7 +293,7 @@ def test_history_with_normal_calls_is_equal_when_the_call_passes_run(
 ) -> None:
     history = [message for group in groups for message in group]
     expected = normalize_history(history, rules)
-    with mock.patch("sigwire.lm.codecs.shared.history.are_valid_ids", return_value=False):
+    with mock.patch("sigwire.lm.histories.conversion.are_valid_ids", return_value=False):
         assert normalize_history(history, rules) == expected
 
 

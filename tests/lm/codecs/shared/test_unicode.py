@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sigwire.core.json import JsonValue
-from sigwire.lm.codecs.shared.unicode import replace_surrogates
+from sigwire.lm.histories.unicode import replace_surrogates
 
 
 def test_replace_surrogates_returns_the_value_itself_if_it_has_none() -> None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from sigwire.core.messages import Message, Part
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.lm.histories.losses import Loss, Turn
 
-__all__ = ["MISTRAL_IDS", "CallIdRules", "are_valid_ids", "rewrite_call_ids"]
+__all__ = ["MISTRAL_IDS", "OPENAI_IDS", "RESPONSES_IDS", "CallIdRules", "are_valid_ids", "rewrite_call_ids"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,12 @@ class CallIdRules:
 MISTRAL_IDS = CallIdRules(allowed="A-Za-z0-9", exact=9)
 """Mistral's API and the chat templates of Mistral's models refuse any other id."""
 
+OPENAI_IDS = CallIdRules(allowed=r"\s\S", max_length=40)
+"""OpenAI's chat completions: "Expected a string with maximum length 40", code ``string_above_max_length``."""
+
+RESPONSES_IDS = CallIdRules(allowed=r"\s\S", max_length=64)
+"""OpenAI's Responses refuse a longer ``call_id`` by the same code."""
+
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -63,18 +70,23 @@ def are_valid_ids(ids: Sequence[str], rules: CallIdRules | None) -> bool:
     return len(set(ids)) == len(ids) and all(ids if rules is None else map(rules.accepts, ids))
 
 
-def rewrite_call_ids(turns: Iterable[Message], rules: CallIdRules | None) -> list[Message]:
+def rewrite_call_ids(turns: Iterable[Turn], rules: CallIdRules | None, losses: list[Loss]) -> list[Turn]:
     """Give every call an accepted id of its own, and each result the id of its call.
 
     The results of a turn must follow their calls directly and in call order.
     """
     used: set[str] = set()
-    rewritten: list[Message] = []
+    rewritten: list[Turn] = []
     latest: list[str] = []
-    for turn in turns:
-        if turn.tool_calls:
-            latest = [_free_id(call.id, rules, used) for call in turn.tool_calls]
-        rewritten.append(_with_ids(turn, latest) if turn.tool_calls or turn.role == "tool" else turn)
+    for number, turn in turns:
+        if calls := turn.tool_calls:
+            latest = [_free_id(call.id, rules, used) for call in calls]
+            losses += [
+                Loss(number, None, "call_id", f"The call id {call.id!r} became {new!r}.", "none")
+                for call, new in zip(calls, latest, strict=True)
+                if call.id != new
+            ]
+        rewritten.append((number, _with_ids(turn, latest) if calls or turn.role == "tool" else turn))
     return rewritten
 
 
