@@ -347,6 +347,7 @@ LATER = (
     "lm/preview/",
     "lm/router/",
     "mcp/",
+    "media/",
     "modules/agents/large_results/",
     "modules/agents/session.py",
     "modules/calling.py",
@@ -367,6 +368,7 @@ LATER = (
     "testing/batches/",
     "testing/embeddings/",
     "testing/gallery/",
+    "testing/media.py",
 )
 LATER_ROOMS = DOOR | {
     name for path in FILES if (name := relative(path)).startswith(tuple(f"sigwire/{room}" for room in LATER))

@@ -9,7 +9,7 @@
                  without a result gets an error result, a result without a call is dropped. Assistant turns that directly
                  follow a turn with calls become one turn with it
     ids          call ids that the wire refuses, or that repeat, are rewritten, for the call and its result
-    media        if results of the wire are text only, their images move to a user turn behind them
+    media        if results of the wire are text only, their images move to a user turn behind them; then all fit (lm.media)
     turns        by the rules: system turns gathered, neighbours of one role merged, a user turn put first
 
 Everything that changes what the model sees is a warning. Rewritten ids are not mapped back: a provider answers with new
@@ -76,13 +76,17 @@ def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> Norma
     >>> [message.role for message in history.messages], history.messages[2].tool_results[0].content
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
-    turns, calls, warnings, is_normal = _scan(messages, rules)
+    turns, calls, warnings, is_normal, has_media = _scan(messages, rules)
     ids = [id for id, _ in calls]
     if not (is_normal and (not ids or are_valid_ids(ids, rules.ids))):
         turns = _answer_calls(_merge_call_turns(turns), warnings)
         turns = rewrite_call_ids(turns, rules.ids)
         if rules.result_media == "user":
             turns = _move_media(turns, warnings)
+    if has_media:
+        from sigwire.lm.media.fitting import fit_media  # lazy: most requests have no media
+
+        turns = fit_media(turns, rules.family, warnings)
     if rules.system == "front":
         turns = _move_system(turns, warnings)
     if rules.merge:
@@ -102,8 +106,8 @@ _NO_CALLS: tuple[_CallKey, ...] = ()
 
 def _scan(
     messages: Iterable[Message], rules: HistoryRules
-) -> tuple[list[Message], list[_CallKey], list[LMWarning], bool]:
-    """Return the turns as the family sees them, their calls, the warnings, and whether calls and results are normal.
+) -> tuple[list[Message], list[_CallKey], list[LMWarning], bool, bool]:
+    """Return the turns as the family sees them, their calls, the warnings, whether calls and results are normal, and media.
 
     They are normal if every call is answered directly behind its turn, in order and by its own id. The modules
     of this package write history so. The passes over calls and results would then change nothing and are skipped.
@@ -111,7 +115,7 @@ def _scan(
     turns: list[Message] = []
     calls: list[_CallKey] = []
     warnings: list[LMWarning] = []
-    is_normal, unanswered = True, _NO_CALLS
+    is_normal, unanswered, has_media = True, _NO_CALLS, False
     for message in messages:
         if _is_plain(message):
             turns.append(message)
@@ -123,17 +127,18 @@ def _scan(
             continue
         turns.append(message if view.parts is None else Message(message.role, view.parts))
         calls += view.calls
-        is_moved = view.has_media and rules.result_media == "user"
+        has_media |= view.has_media
+        is_moved = view.has_media and view.answers != () and rules.result_media == "user"
         is_normal = is_normal and view.answers == unanswered and view.is_tidy and not is_moved
         unanswered = view.calls
-    return turns, calls, warnings, is_normal and not unanswered
+    return turns, calls, warnings, is_normal and not unanswered, has_media
 
 
 class _FamilyView(NamedTuple):
     """A turn as one family may see it.
 
     ``parts``: those that are kept, ``None`` if all are. ``is_tidy``: a tool turn holds results only, and no other turn
-    holds one. ``has_media``: a result holds media.
+    holds one. ``has_media``: the turn or a result holds media.
     """
 
     parts: tuple[Part, ...] | None = None
@@ -178,7 +183,7 @@ def _make_view(message: Message, rules: HistoryRules) -> _FamilyView:
         tuple([(call.id, call.name) for call in kept.tool_calls]),
         tuple([(result.id, result.name) for result in results]),
         len(results) == (len(parts) if message.role == "tool" else 0),
-        any(result.media for result in results),
+        any(result.media for result in results) or any(isinstance(part, _MEDIA) for part in parts),
     )
 
 
@@ -355,6 +360,7 @@ def _without_media(result: ToolResult) -> ToolResult:
     return replace(result, content="\n".join(filter(None, (result.text, *texts))), media=())
 
 
+_MEDIA = (ImagePart, AudioPart, FilePart)
 _MEDIA_NAMES: Mapping[type, str] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
 
