@@ -230,6 +230,7 @@ EXTRAS: Mapping[str, str] = {
     "langchain": "tools of LangChain ([Tools](tools.md#tools-of-other-libraries))",
     "litellm": "hosts without a row in the [table of providers](providers.md#the-table)",
     "numpy": "vectors of texts, and the search in them ([Retrieval](retrieval.md))",
+    "media": "images converted and scaled to the limits of a provider ([Media](media.md))",
     "mcp": "tools of MCP servers ([Tools](tools.md#tools-of-other-libraries))",
     "optuna": "`MIPROv2`, `BootstrapFewShotWithOptuna` ([Optimizers](optimizers.md))",
     "otel": "spans and metrics for OpenTelemetry; SDK and exporter are yours",

@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from sigwire.lm.router.router import Router
     from sigwire.mcp.errors import McpServerError
     from sigwire.mcp.servers import mcp_tools
+    from sigwire.media.errors import FetchError, UnsupportedMedia
+    from sigwire.media.fetching import FetchedFile, FetchPolicy, fetch
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.running_call import current_call
@@ -136,28 +138,29 @@ __all__ = [
     "ContentFiltered", "ContextWindowExceededError", "DataSplit", "DemoWarning", "Embedder", "Embeddings",
     "EmbeddingsWithScores", "EmptyResponse", "Ensemble", "Evaluate", "EvaluationAborted", "EvaluationInterrupted",
     "EvaluationProgress", "EvaluationResult", "EventLoopError", "Example", "ExampleDone", "Examples", "FakeLM",
-    "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "Health", "History", "HistoryLoss", "HotPotF1",
-    "Image", "InferRules", "InputError", "InputField", "JSONAdapter", "Job", "JobRefused", "Journal",
-    "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError", "LMBillingError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
-    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning", "LabeledFewShot", "LanguageModel",
-    "Limit", "LimitState", "Loss", "MIPROv2", "MalformedToolCall", "MapResult", "McpServerError", "Message",
-    "MetricError", "ModelCall", "ModelError", "Module", "MontyInterpreter", "MultiChainComparison",
-    "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField", "OutputTruncated", "Parallel",
-    "PendingCall", "PortableHistory", "Predict", "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent",
-    "ProgramOfThought", "ReAct", "ReActStep", "Reasoned", "Reasoning", "ReasoningDelta", "Refine", "Refused", "Repair",
-    "Request", "Response", "ResponseFormat", "RetryPolicy", "RetryTool", "Router", "RunIsLive", "Score",
-    "SearchPaused", "SemanticF1", "Signature", "SignatureError", "SigwireError", "StateError", "StreamCancelled",
-    "SubprocessInterpreter", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd",
-    "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted",
-    "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter", "UnsupportedFeature", "Usage", "UsageUpdate",
-    "WebSearch", "Where", "XMLAdapter", "__version__", "agreement", "amap_rows", "answer_exact_match",
-    "answer_passage_match", "bfcl_match", "cache", "check", "compare", "configure", "configure_cache", "contains",
-    "context", "current_call", "deadline", "em_score", "ensure_signature", "f1_score", "history", "hotpot_f1_score",
-    "inspect_history", "is_retryable_lm_error", "json_match", "limits", "load_bfcl", "load_examples", "load_program",
-    "load_records", "log_to_stderr", "majority", "majority_judge", "make_signature", "map_rows", "matches_schema",
-    "mcp_tools", "normalize_text", "outputs_of", "pairwise_judge", "precision_score", "preview_all", "prices",
-    "save_program", "settings", "split_examples", "to_provider", "tool_call_match", "track_usage", "within",
+    "FetchError", "FetchPolicy", "FetchedFile", "FieldDelta", "FieldEnd", "FieldPartial", "File", "Finished", "Health",
+    "History", "HistoryLoss", "HotPotF1", "Image", "InferRules", "InputError", "InputField", "JSONAdapter", "Job",
+    "JobRefused", "Journal", "JournalDivergence", "JudgeError", "KNNFewShot", "LMAuthenticationError",
+    "LMBillingError", "LMError", "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError",
+    "LMTimeoutError", "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "LMWarning",
+    "LabeledFewShot", "LanguageModel", "Limit", "LimitState", "Loss", "MIPROv2", "MalformedToolCall", "MapResult",
+    "McpServerError", "Message", "MetricError", "ModelCall", "ModelError", "Module", "MontyInterpreter",
+    "MultiChainComparison", "OptimizationInterrupted", "OptimizationReport", "Optimizer", "OutputField",
+    "OutputTruncated", "Parallel", "PendingCall", "PortableHistory", "Predict", "Prediction", "Preview", "Price",
+    "ProgramDifference", "ProgramEvent", "ProgramOfThought", "ReAct", "ReActStep", "Reasoned", "Reasoning",
+    "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat", "RetryPolicy",
+    "RetryTool", "Router", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "Signature", "SignatureError",
+    "SigwireError", "StateError", "StreamCancelled", "SubprocessInterpreter", "TextDelta", "Timeout", "Tool",
+    "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError",
+    "ToolDone", "ToolFailed", "ToolInterrupted", "ToolResult", "ToolText", "ToolWarning", "Toolbox", "TwoStepAdapter",
+    "UnsupportedFeature", "UnsupportedMedia", "Usage", "UsageUpdate", "WebSearch", "Where", "XMLAdapter",
+    "__version__", "agreement", "amap_rows", "answer_exact_match", "answer_passage_match", "bfcl_match", "cache",
+    "check", "compare", "configure", "configure_cache", "contains", "context", "current_call", "deadline", "em_score",
+    "ensure_signature", "f1_score", "fetch", "history", "hotpot_f1_score", "inspect_history", "is_retryable_lm_error",
+    "json_match", "limits", "load_bfcl", "load_examples", "load_program", "load_records", "log_to_stderr", "majority",
+    "majority_judge", "make_signature", "map_rows", "matches_schema", "mcp_tools", "normalize_text", "outputs_of",
+    "pairwise_judge", "precision_score", "preview_all", "prices", "save_program", "settings", "split_examples",
+    "to_provider", "tool_call_match", "track_usage", "within",
 ]  # fmt: skip
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
@@ -226,6 +229,8 @@ _NAMES_BY_MODULE = {
     "sigwire.lm.router.router": "Router",
     "sigwire.mcp.errors": "McpServerError",
     "sigwire.mcp.servers": "mcp_tools",
+    "sigwire.media.errors": "FetchError UnsupportedMedia",
+    "sigwire.media.fetching": "FetchPolicy FetchedFile fetch",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
     "sigwire.interpreters": "CodeLimits MontyInterpreter SubprocessInterpreter",
     "sigwire.modules.batch": "BatchRun",

@@ -360,6 +360,7 @@ LATER = (
     "lm/windows/",
     "mcp/",
     "modules/agents/approval/",
+    "media/",
     "modules/agents/large_results/",
     "modules/agents/session.py",
     "modules/calling.py",
@@ -381,6 +382,7 @@ LATER = (
     "testing/clouds/",
     "testing/embeddings/",
     "testing/gallery/",
+    "testing/media.py",
 )
 LATER_ROOMS = DOOR | {
     name for path in FILES if (name := relative(path)).startswith(tuple(f"sigwire/{room}" for room in LATER))

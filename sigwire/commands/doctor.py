@@ -27,6 +27,7 @@ EXTRAS: Mapping[str, str] = {
     "langchain": "langchain-core",
     "litellm": "litellm",
     "mcp": "mcp",
+    "media": "pillow",
     "numpy": "numpy",
     "optuna": "optuna",
     "otel": "opentelemetry-api",

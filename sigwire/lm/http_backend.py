@@ -22,11 +22,12 @@ from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import Message
 from sigwire.core.request import Request, memoized
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
-from sigwire.effects.steps import Steps
+from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,
@@ -114,7 +115,7 @@ class HttpBackend:
 
         Raises ``CallerError`` before anything is sent if the request cannot be encoded, and ``LMError`` for a failed call.
         """
-        route, sent = self._encode(call)
+        route, sent = yield from self._prepare(call)
         if call.streamed and (sent.repeat != 1 or not hasattr(route.codec, "decoder")):
             response = yield from self.answer(call.without_stream())
             yield _emit_all(call, response)
@@ -132,6 +133,16 @@ class HttpBackend:
         route, sent = self._encode(call)
         resolved = resolver(self._provider, self._name, self._connection, self._model).endpoint(sent.headers)
         return self._http_request(call, route, sent, resolved), sent
+
+    def _prepare(self, call: Call) -> Steps[tuple[_WireRoute, EncodedRequest]]:
+        """Encode a call. An awaited one with media is encoded in a thread: converting an image takes long."""
+        if not any(map(_has_media, call.request.messages)):
+            return self._encode(call)
+        from sigwire.effects.loops import to_thread
+
+        encode = partial(self._encode, call)
+        encoded: tuple[_WireRoute, EncodedRequest] = yield FunctionEffect(encode, partial(to_thread, encode))
+        return encoded
 
     def _encode(self, call: Call) -> tuple[_WireRoute, EncodedRequest]:
         route = self._route(_tool_kind(call.request))
@@ -398,6 +409,13 @@ class _SendEffect(NamedTuple):
 
     async def arun(self) -> HttpReply:
         return await self.transport.asend(self.request)
+
+
+def _has_media(message: Message) -> bool:
+    parts = message.parts
+    if len(parts) == 1 and parts[0].kind == "text":  # like most turns
+        return False
+    return any(part.kind in ("image", "audio", "file") or getattr(part, "media", ()) for part in parts)
 
 
 def _no_continuation(body: JsonValue, sent: EncodedRequest) -> None:

@@ -33,6 +33,7 @@ from sigwire.testing.chunking import cutter
 from sigwire.testing.clouds.converse import Converse
 from sigwire.testing.clouds.vertex_claude import VertexClaude
 from sigwire.testing.embeddings.wires import EMBEDDING_WIRES
+from sigwire.testing.media import check_media
 from sigwire.testing.playback import Progress, StreamPlayback
 from sigwire.testing.rate_limit import RateLimit, Traffic, Turnstile
 from sigwire.testing.request_node import InvalidValue, RequestNode
@@ -304,6 +305,7 @@ class FakeProvider:
         except ValueError as error:
             raise Rejected(Fault("bad_request", f"We could not parse the JSON body of your request: {error}")) from None
         parsed = wire.read(body, replace(exchange, stored=self._stored))
+        check_media(wire.name, parsed.request)
         if self._models is not None and parsed.model not in self._models:
             raise Rejected(Fault("not_found", wire.no_such_model.format(model=parsed.model)))
         return parsed

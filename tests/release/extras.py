@@ -24,6 +24,7 @@ EXTRAS: Mapping[str, str] = {
     "langchain": "langchain_core",
     "litellm": "litellm",
     "mcp": "mcp",
+    "media": "PIL",
     "numpy": "numpy",
     "optuna": "optuna",
     "otel": "opentelemetry",
@@ -165,6 +166,22 @@ def mcp(is_there: bool) -> None:
     assert sigwire.Tool.from_mcp_tool(Session(), description)(n=8) == "4"
 
 
+def media(is_there: bool) -> None:
+    import struct
+
+    import sigwire
+    from sigwire.lm.media.fitting import fit_media
+
+    header = struct.pack("<2sIHHI IiiHHIIiiII", b"BM", 58, 0, 0, 54, 40, 1, 1, 1, 24, 0, 4, 0, 0, 0, 0)  # one white pixel
+    turn = sigwire.Message("user", (sigwire.Image(header + b"\xff\xff\xff\x00").part(),))
+    if is_there:
+        (part,) = fit_media([turn], "anthropic", [])[0].parts
+        assert getattr(part, "media_type", None) == "image/jpeg"
+        return
+    with _Raises("sigwire[media]"):
+        fit_media([turn], "anthropic", [])
+
+
 def numpy(is_there: bool) -> None:
     from sigwire.retrieval.embedder import Embedder
     from sigwire.retrieval.embeddings import Embeddings
@@ -263,6 +280,7 @@ class _Raises:
 FEATURES: Mapping[str, Callable[[bool], None]] = {
     each.__name__: each
     for each in (bedrock, code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
+    each.__name__: each for each in (code, data, langchain, litellm, mcp, media, numpy, optuna, otel, prices, rich, socks)
 }
 
 if __name__ == "__main__":

@@ -1,29 +1,32 @@
 """Image, Audio, File: media as references or base64 data.
 
-Only ``from_path`` opens a file, and nothing opens a URL: URLs are sent to the provider. A string is never guessed to be a
-path; the error for a plain path has the name of the method that reads files.
+Only ``from_path`` opens a file, and only ``from_url(..., fetch=True)`` opens a URL: other URLs are sent to the provider. A
+string is never guessed to be a path; the error for a plain path has the name of the method that reads files.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.errors import InputError
+from sigwire.media.data_uris import checked_base64, data_uri, shorten, split_data_uri
+from sigwire.media.sniff import sniff
 from sigwire.signatures.types.base import FieldType
+
+if TYPE_CHECKING:
+    from sigwire.media.fetching import FetchedFile, FetchPolicy
 
 __all__ = ["Audio", "File", "Image"]
 
-_DATA_URI = re.compile(r"data:(?P<type>[^;,]*)(?P<parameters>(?:;[^;,]*)*),(?P<data>.*)", re.DOTALL)
 _REMOTE = re.compile(r"(?:https?|gs|s3)://", re.IGNORECASE)
 
 
@@ -54,7 +57,7 @@ class Image(Value, FieldType):
         detail: str | None = None,
     ) -> None:
         given = _one_of("Image", source, url, data)
-        text = _data_uri(data, media_type or "image/png") if isinstance(data, str) else _image_url(given, media_type)
+        text = data_uri(data, media_type or "image/png") if isinstance(data, str) else _image_url(given, media_type)
         object.__setattr__(self, "url", text)
         object.__setattr__(self, "detail", detail)
 
@@ -62,28 +65,31 @@ class Image(Value, FieldType):
     def from_path(cls, path: str | os.PathLike[str], *, detail: str | None = None) -> Self:
         """Read an image file."""
         content, media_type = _read_file(path)
-        return cls(data=content, media_type=_sniff(content) or media_type, detail=detail)
+        return cls(data=content, media_type=sniff(content) or media_type, detail=detail)
 
     @classmethod
-    def from_url(cls, url: str, *, detail: str | None = None) -> Self:
-        """Return an image by its URL, which the provider fetches."""
-        return cls(url=url, detail=detail)
+    def from_url(cls, url: str, *, detail: str | None = None, fetch: FetchPolicy | bool = False) -> Self:
+        """Return an image by its URL, which the provider fetches; with ``fetch``, its bytes, which ``sigwire.fetch`` returns.
+
+        ``fetch`` may be a ``FetchPolicy``. It blocks the thread; async code awaits ``sigwire.fetch``. Raises ``FetchError``.
+        """
+        return cls(_fetched(url, fetch).content, detail=detail) if fetch else cls(url=url, detail=detail)
 
     @property
     def media_type(self) -> str | None:
         """The media type, if the image has data."""
-        return _split(self.url)[0] if self.url.startswith("data:") else None
+        return split_data_uri(self.url)[0] if self.url.startswith("data:") else None
 
     @property
     def data(self) -> str | None:
         """The base64 data, if the image has data."""
-        return _split(self.url)[1] if self.url.startswith("data:") else None
+        return split_data_uri(self.url)[1] if self.url.startswith("data:") else None
 
     def part(self) -> ImagePart:
         """Return the image as a part of a message."""
         if not self.url.startswith("data:"):
             return ImagePart(url=self.url, detail=self.detail)
-        media_type, data = _split(self.url)
+        media_type, data = split_data_uri(self.url)
         return ImagePart(data=data, media_type=media_type, detail=self.detail)
 
     def format(self) -> list[JsonObject]:
@@ -102,7 +108,7 @@ class Image(Value, FieldType):
         return _object_schema("An image: an http(s) URL or a data URI.", ["url"], detail="string")
 
     def __repr__(self) -> str:
-        return f"Image(url={_shorten(self.url)!r})"
+        return f"Image(url={shorten(self.url)!r})"
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -129,13 +135,14 @@ class Audio(Value, FieldType):
         return cls(data=content, audio_format=os.path.splitext(path)[1].lstrip(".").lower() or None)
 
     @classmethod
-    def from_url(cls, url: str) -> Self:
-        """Return sound from a data URI. Other URLs raise: providers accept no URL of a sound, and nothing is downloaded."""
+    def from_url(cls, url: str, *, fetch: FetchPolicy | bool = False) -> Self:
+        """Return sound from a data URI, or with ``fetch`` from a URL. Providers accept no URL of a sound."""
         if url.startswith("data:"):
             return cls(data=url)
-        raise InputError(
-            f"Audio is sent as data, and {_shorten(url)} is not fetched. Download it and use Audio.from_path."
-        )
+        if fetch:
+            content, media_type, _ = _fetched(url, fetch)
+            return cls(data_uri(content, media_type))
+        raise InputError(f"Audio is sent as data, and {shorten(url)} is not fetched. Download it, or pass fetch=True.")
 
     @classmethod
     def from_array(cls, samples: Iterable[float], sampling_rate: int) -> Self:
@@ -175,7 +182,7 @@ class Audio(Value, FieldType):
         return _object_schema("Sound as base64 data.", ["data"], audio_format="string")
 
     def __repr__(self) -> str:
-        return f"Audio(data={_shorten(self.data)!r}, audio_format={self.audio_format!r})"
+        return f"Audio(data={shorten(self.data)!r}, audio_format={self.audio_format!r})"
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -208,9 +215,9 @@ class File(Value, FieldType):
                 "A File needs file_data, file_id, url or filename; to read one from disk use File.from_path."
             )
         if url is not None and not _REMOTE.match(url):
-            raise InputError(f"{_shorten(url)!r} is not a URL. Use File.from_path for a local file.")
+            raise InputError(f"{shorten(url)!r} is not a URL. Use File.from_path for a local file.")
         if isinstance(file_data, bytes) or (file_data is not None and not file_data.startswith("data:")):
-            file_data = _data_uri(file_data, media_type or _guess(filename) or "application/octet-stream")
+            file_data = data_uri(file_data, media_type or _guess(filename) or "application/octet-stream")
         for name, value in (("file_data", file_data), ("file_id", file_id), ("filename", filename), ("url", url)):
             object.__setattr__(self, name, value)
 
@@ -231,13 +238,16 @@ class File(Value, FieldType):
         return cls(file_id=file_id, filename=filename)
 
     @classmethod
-    def from_url(cls, url: str, *, filename: str | None = None) -> Self:
-        """Return a file by its URL, which the provider fetches."""
-        return cls(url=url, filename=filename)
+    def from_url(cls, url: str, *, filename: str | None = None, fetch: FetchPolicy | bool = False) -> Self:
+        """Return a file by its URL, which the provider fetches; with ``fetch``, its data, which ``sigwire.fetch`` returns."""
+        if not fetch:
+            return cls(url=url, filename=filename)
+        content, media_type, _ = _fetched(url, fetch)
+        return cls(file_data=content, filename=filename, media_type=media_type)
 
     def part(self) -> FilePart:
         """Return the file as a part of a message."""
-        media_type, data = _split(self.file_data) if self.file_data else (_guess(self.filename), None)
+        media_type, data = split_data_uri(self.file_data) if self.file_data else (_guess(self.filename), None)
         return FilePart(data, self.url, self.file_id, self.filename, media_type)
 
     def format(self) -> list[JsonObject]:
@@ -261,7 +271,7 @@ class File(Value, FieldType):
         return _object_schema("A document.", [], file_data="string", file_id="string", filename="string", url="string")
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{name}={_shorten(str(value))!r}" for name, value in self.to_json().items())
+        facts = ", ".join(f"{name}={shorten(str(value))!r}" for name, value in self.to_json().items())
         return f"File({facts})"
 
 
@@ -291,7 +301,7 @@ def _image_url(source: object, media_type: str | None) -> str:
     if isinstance(source, str):
         return _checked_url(source)
     if isinstance(source, (bytes, bytearray)):
-        return _data_uri(bytes(source), media_type or _known_image(bytes(source)))
+        return data_uri(bytes(source), media_type or _known_image(bytes(source)))
     if callable(getattr(source, "save", None)) and hasattr(source, "mode"):
         return _pil_uri(source)
     raise InputError(f"An Image is made of a URL, a data URI, bytes or a PIL image, not {type(source).__name__}.")
@@ -299,12 +309,12 @@ def _image_url(source: object, media_type: str | None) -> str:
 
 def _checked_url(text: str) -> str:
     if text.startswith("data:"):
-        _split(text)
+        split_data_uri(text)
         return text
     if _REMOTE.match(text):
         return text
     raise InputError(
-        f"{_shorten(text)!r} is not a URL and not a data URI. A local file is read by Image.from_path(...); "
+        f"{shorten(text)!r} is not a URL and not a data URI. A local file is read by Image.from_path(...); "
         "base64 text is given as Image(data=..., media_type=...)."
     )
 
@@ -313,28 +323,18 @@ def _pil_uri(image: Any) -> str:
     buffer = io.BytesIO()
     file_format = image.format if image.format in ("JPEG", "PNG", "GIF", "WEBP") else "PNG"
     image.save(buffer, format=file_format)
-    return _data_uri(buffer.getvalue(), f"image/{file_format.lower()}")
+    return data_uri(buffer.getvalue(), f"image/{file_format.lower()}")
 
 
-_MAGIC: Mapping[bytes, str] = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-    b"BM": "image/bmp",
-    b"II*\x00": "image/tiff",
-    b"MM\x00*": "image/tiff",
-}
+def _fetched(url: str, policy: FetchPolicy | bool) -> FetchedFile:
+    from sigwire.effects.loops import block_on
+    from sigwire.media.fetching import fetch
 
-
-def _sniff(content: bytes) -> str | None:
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media_type for magic, media_type in _MAGIC.items() if content.startswith(magic)), None)
+    return block_on(fetch(url, None if isinstance(policy, bool) else policy))
 
 
 def _known_image(content: bytes) -> str:
-    if media_type := _sniff(content):
+    if (media_type := sniff(content)) and media_type.startswith("image/"):
         return media_type
     raise InputError("unknown image format of bytes. Pass it: Image(data, media_type='image/...').")
 
@@ -348,32 +348,9 @@ def _audio_data(source: object) -> tuple[str, str | None]:
     if not isinstance(source, str):
         raise InputError(f"Audio is made of bytes, base64 text or a data URI, not {type(source).__name__}.")
     if source.startswith("data:"):
-        media_type, data = _split(source)
+        media_type, data = split_data_uri(source)
         return data, media_type.partition("/")[2].removeprefix("x-") or None
-    return _checked_base64(source), None
-
-
-def _data_uri(content: str | bytes, media_type: str) -> str:
-    data = base64.b64encode(content).decode("ascii") if isinstance(content, bytes) else _checked_base64(content)
-    return f"data:{media_type};base64,{data}"
-
-
-def _checked_base64(text: str) -> str:
-    try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InputError(
-            f"{_shorten(text)!r} is not base64 data ({error}). Read files with from_path(...), and pass bytes as bytes."
-        ) from None
-    return text
-
-
-def _split(uri: str) -> tuple[str, str]:
-    """Return media type and base64 data of a data URI."""
-    match = _DATA_URI.fullmatch(uri)
-    if match is None or ";base64" not in match["parameters"].lower():
-        raise InputError(f"{_shorten(uri)!r} is not a base64 data URI such as data:image/png;base64,iVBORw...")
-    return match["type"] or "application/octet-stream", match["data"]
+    return checked_base64(source), None
 
 
 def _read_file(path: str | os.PathLike[str]) -> tuple[bytes, str]:
@@ -385,10 +362,6 @@ def _guess(filename: str | None) -> str | None:
     import mimetypes
 
     return mimetypes.guess_type(filename)[0] if filename else None
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:50]}... ({len(text)} characters)"
 
 
 def _object_schema(description: str, required: list[str], **optional: str) -> JsonObject:

@@ -282,6 +282,8 @@ TOLD_APART = (
     # Names of the conventions, of the package that is called, ratios of tokens, the state of a local server.
     "observe/tracing/names.py", "observe/tracing/attributes.py", "lm/preview/tokens.py", "lm/preview/preview.py",
     "commands/doctor.py", "retrieval/model.py",
+    # The table of the limits of media by family.
+    "lm/media/limits.py",
     # Forms of requests of other libraries.
     "modules/exports/forms.py", "modules/exports/exportable.py",
 )  # fmt: skip

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
+from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.core.response import LMWarning
+from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.histories.calls import NOT_EXECUTED, error_text
 from sigwire.lm.histories.conversion import convert_history
 from sigwire.lm.histories.losses import refuse_losses
@@ -30,7 +32,7 @@ class NormalizedHistory(NamedTuple):
 def normalize_history(
     messages: Sequence[Message], rules: HistoryRules, options: Mapping[str, JsonValue] = _NO_OPTIONS
 ) -> NormalizedHistory:
-    """Return the history in the form of a wire. Everything that changes what the model reads is a warning.
+    """Return the history in the form of a wire, with media that fit. What changes what the model reads is a warning.
 
     Raises ``InputError`` for a part that its turn cannot hold, and ``HistoryLoss`` for lost content if the option
     ``strict_history`` is set.
@@ -38,7 +40,21 @@ def normalize_history(
     converted, losses, calls = convert_history(messages, rules)
     if losses and options.get("strict_history"):
         refuse_losses(losses)
-    warnings = dict.fromkeys([LMWarning(loss.what, loss.why) for loss in losses if loss.severity != "none"])
+    warnings = [LMWarning(loss.what, loss.why) for loss in losses if loss.severity != "none"]
+    if any([message.derived(_has_media) for message in converted]):  # noqa: C419  (a generator is slower)
+        from sigwire.lm.media.fitting import fit_media  # lazy: most requests have no media
+
+        converted = tuple(fit_media(converted, rules.family, warnings))
     return NormalizedHistory(
-        converted, tuple(warnings), frozenset([id for id, _ in calls]), frozenset([name for _, name in calls])
+        converted,
+        tuple(dict.fromkeys(warnings)),
+        frozenset([id for id, _ in calls]),
+        frozenset([name for _, name in calls]),
     )
+
+
+_MEDIA = (ImagePart, AudioPart, FilePart)
+
+
+def _has_media(message: Message) -> bool:
+    return any(isinstance(part, _MEDIA) or (isinstance(part, ToolResult) and bool(part.media)) for part in message.parts)
