@@ -154,14 +154,11 @@ NO_OPTIONS = {
     "keywords are fields, or metadata of a field": "Example InputField OutputField Prediction",
     "keywords are options of the user's own model": "BaseLM",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
-        "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
-        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState MapResult "
-        "Message ModelCall OptimizationReport PendingCall Preview ProgramDifference ReActStep Reasoned Reasoning "
-        "AgentRun AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit EvaluationProgress "
-        "EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Loss MapResult "
-        "Message ModelCall OptimizationReport PendingCall PortableHistory Preview ProgramDifference ReActStep Reasoned Reasoning "
-        "ReasoningDelta Repair Request Response Score TextDelta ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls "
-        "ToolDone ToolResult Usage UsageUpdate Where"
+        "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit "
+        "EvaluationProgress EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning "
+        "LanguageModel LimitState Loss MapResult Message ModelCall OptimizationReport PendingCall PortableHistory Preview "
+        "ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request Response Score TextDelta ToolCall "
+        "ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Where"
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {

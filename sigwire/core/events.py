@@ -238,7 +238,9 @@ StreamEvent: TypeAlias = (
 )  # fmt: skip
 """The events of a model's stream."""
 
-ProgramEvent: TypeAlias = StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | ApprovalAsked | Finished
+ProgramEvent: TypeAlias = (
+    StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | ApprovalAsked | Finished
+)
 """The events of a program's stream."""
 
 

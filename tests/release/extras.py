@@ -172,7 +172,9 @@ def media(is_there: bool) -> None:
     import sigwire
     from sigwire.lm.media.fitting import fit_media
 
-    header = struct.pack("<2sIHHI IiiHHIIiiII", b"BM", 58, 0, 0, 54, 40, 1, 1, 1, 24, 0, 4, 0, 0, 0, 0)  # one white pixel
+    header = struct.pack(
+        "<2sIHHI IiiHHIIiiII", b"BM", 58, 0, 0, 54, 40, 1, 1, 1, 24, 0, 4, 0, 0, 0, 0
+    )  # one white pixel
     turn = sigwire.Message("user", (sigwire.Image(header + b"\xff\xff\xff\x00").part(),))
     if is_there:
         (part,) = fit_media([turn], "anthropic", [])[0].parts
@@ -279,8 +281,7 @@ class _Raises:
 
 FEATURES: Mapping[str, Callable[[bool], None]] = {
     each.__name__: each
-    for each in (bedrock, code, data, langchain, litellm, mcp, numpy, optuna, otel, prices, rich, socks)
-    each.__name__: each for each in (code, data, langchain, litellm, mcp, media, numpy, optuna, otel, prices, rich, socks)
+    for each in (bedrock, code, data, langchain, litellm, mcp, media, numpy, optuna, otel, prices, rich, socks)
 }
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ from sigwire.errors import (
     LMServerError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.shared.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
 from sigwire.lm.codecs.shared.schema import SchemaRules
+from sigwire.lm.histories.call_ids import CallIdRules
 
 __all__ = [
     "CLAUDE", "CONVERSE", "ERRORS", "EXCEPTIONS", "EXTRA", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE",

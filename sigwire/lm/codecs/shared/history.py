@@ -57,4 +57,6 @@ _MEDIA = (ImagePart, AudioPart, FilePart)
 
 
 def _has_media(message: Message) -> bool:
-    return any(isinstance(part, _MEDIA) or (isinstance(part, ToolResult) and bool(part.media)) for part in message.parts)
+    return any(
+        isinstance(part, _MEDIA) or (isinstance(part, ToolResult) and bool(part.media)) for part in message.parts
+    )

@@ -159,7 +159,8 @@ def test_edited_call_is_shown_to_the_model_as_what_ran() -> None:
 def test_invalid_call_is_answered_and_not_asked_about() -> None:
     shop = Shop([ToolCall("p", "pay", {"cents": "many"})])
     result = shop.agent(q="x")
-    assert result.steps[0].results[0].is_error and shop.log == []
+    assert result.steps[0].results[0].is_error
+    assert shop.log == []
 
 
 @pytest.mark.parametrize(
@@ -280,8 +281,10 @@ def test_state_has_no_code_no_class_path_and_no_key() -> None:
     shop = Shop([pay("p"), read("r")], secret="a secret of the shop")
     shop.agent.react.config["api_key"] = "sk-1234567890"
     text = json.dumps(suspended(shop.agent).state)
-    assert "sk-1234567890" not in text and "a secret" not in text
-    assert "sigwire" not in text and "Shop" not in text
+    assert "sk-1234567890" not in text
+    assert "a secret" not in text
+    assert "sigwire" not in text
+    assert "Shop" not in text
     assert "a secret" not in repr(vars(shop.agent))
 
 
