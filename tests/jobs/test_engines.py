@@ -71,12 +71,18 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 def dask() -> Iterator[Engine]:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     config = pytest.importorskip("dask.config")
-    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.logging.distributed": "critical"}
+    settings = {
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.logging.distributed": "critical",
+        "distributed.deploy.lost-worker-timeout": "1s",
+    }
     with (
         config.set(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
+        # A nanny whose worker dies while it starts gives up: the cluster replaces it.
+        cluster.adapt(minimum=2, maximum=2, interval="200ms", wait_count=100)
         yield Engine(client.get_executor(pure=False), lambda: [*client.run(os.getpid).values()])
 
 

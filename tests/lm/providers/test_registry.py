@@ -284,6 +284,8 @@ TOLD_APART = (
     "commands/doctor.py", "retrieval/model.py",
     # The table of the limits of media by family.
     "lm/media/limits.py",
+    # DSPy's citations are native at one provider, by the name of its models.
+    "dspy/types.py",
     # Forms of requests of other libraries.
     "modules/exports/forms.py", "modules/exports/exportable.py",
 )  # fmt: skip
