@@ -39,5 +39,5 @@ def run(options: Namespace) -> int:
     else:
         from sigwire.show.cleaning import visible
 
-        print(*([visible(str(each)) for each in findings] or ["Nothing found."]), sep="\n")
+        print(*([visible(f"{each.level}: {each}") for each in findings] or ["Nothing found."]), sep="\n")
     return Status.BELOW if any(each.level != "info" for each in findings) else Status.DONE

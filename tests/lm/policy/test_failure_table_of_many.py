@@ -10,7 +10,7 @@ import importlib
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -24,7 +24,7 @@ from sigwire.core.response import Response
 from sigwire.effects.steps import arun, run
 from sigwire.errors import LMTimeoutError
 from sigwire.lm.client import LM
-from sigwire.lm.policy.cache.cache import cache, configure_cache
+from sigwire.lm.policy.cache.cache import configure_cache
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.lm.policy.limits.limit import Limit
 from sigwire.settings import bind
@@ -96,7 +96,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def gated() -> Iterator[tuple[FakeProvider, Gate]]:
+def gated() -> Generator[tuple[FakeProvider, Gate]]:
     gate = Gate()
     with FakeProvider(gate) as provider:
         try:
@@ -186,7 +186,7 @@ async def test_row_19_next_call_asks_after_a_cancelled_leader(driver: str) -> No
         lm.close()
     responses = [each for each in found if isinstance(each, Response)]
     assert Counter(each.choices[0].text for each in responses) == {"answer 2": 99}
-    assert (gate.asked, cache.flights._flights) == (2, {})
+    assert gate.asked == 2
 
 
 async def _cancel_behind(leader: asyncio.Task[Response], gate: Gate, number: int) -> None:

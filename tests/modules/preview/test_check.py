@@ -29,7 +29,7 @@ from sigwire import (
 )  # fmt: skip
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
-from sigwire.core.request import ToolChoice
+from sigwire.core.request import ResponseFormat, ToolChoice
 from sigwire.core.response import Choice
 from sigwire.lm.preview import limits
 from sigwire.lm.preview.limits import TokenLimit, input_limit, output_limit, prompt_cache_minimum
@@ -104,6 +104,14 @@ def test_tool_that_cannot_be_forced_while_the_model_thinks_is_a_warning() -> Non
     preview = LM("anthropic/claude-opus-5-5").preview(request)
     findings = [*findings_of("self", preview, LM("anthropic/claude-opus-5-5"))]
     assert [(each.level, each.feature) for each in findings] == [("warning", "tool_choice")]
+
+
+def test_schema_beside_tools_is_a_warning_when_the_server_takes_either() -> None:
+    form = ResponseFormat({"type": "object", "properties": {}, "additionalProperties": False})
+    request = Request((Message.user("Hi"),), (Tool(look).spec,), response_format=form)
+    lm = LM("llamacpp/m")
+    findings = [*findings_of("self", lm.preview(request), lm)]
+    assert [(each.level, each.feature) for each in findings] == [("warning", "response_format")]
 
 
 def test_strict_makes_errors_of_warnings_and_allow_omits_a_feature() -> None:
