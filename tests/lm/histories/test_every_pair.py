@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from sigwire.testing import FakeProvider
 from sigwire.testing.fake_provider import WIRES
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import ReceivedRequest
-from tests.lm.histories.any_history import TARGETS, histories
+from tests.lm.histories.any_history import TARGETS, WIRES_OF, histories
 
 TOOLS: Any = ({"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}},)
 PICTURE = ImagePart(data="iVBORw0KGgo=", media_type="image/png")
@@ -37,10 +38,10 @@ ANSWERS = [
 
 
 def model_at(provider: FakeProvider, wire: str, **options: Any) -> LM:
-    kept = {"wire": "responses"} if wire == "openai-responses" else {}
-    return LM(TARGETS[wire], base_url=provider.url(wire), api_key="k", cache=False, **kept, **options)
+    return LM(TARGETS[wire], base_url=provider.url(wire), api_key="k", cache=False, wire=WIRES_OF.get(wire), **options)
 
 
+@functools.cache
 def conversation_of(wire: str) -> list[Message]:
     """Return a conversation that the model of a wire led: two rounds of calls, then an answer."""
     turns = [Message.system("Be brief."), Message.user("Add.", PICTURE)]
@@ -63,6 +64,7 @@ def cuts_of(history: list[Message]) -> Iterator[list[Message]]:
         yield history[:cut] + history[cut + 1 :]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("there", "back"), list(itertools.product(sorted(WIRES), repeat=2)))
 def test_conversation_cut_anywhere_is_accepted_by_every_provider(there: str, back: str) -> None:
     history = conversation_of(there)
@@ -89,16 +91,18 @@ def test_conversation_of_another_provider_is_accepted_awaited_and_streamed(back:
 
 def read_by_fake(wire: str, history: list[Message]) -> None:
     """Raise unless the fake provider accepts the history as the encoder of the wire writes it."""
+    headers: Mapping[str, str] = {}
     if wire == "litellm":
         target = target_for("cohere/command-r", None)
         arguments, _ = encode_call(Request(to_provider(history, TARGETS[wire]).messages), target)
-        body, path = {"model": "m", "messages": arguments["messages"]}, "/v1/chat/completions"
+        body: Any = {"model": "m", "messages": arguments["messages"]}
+        path = "/v1/chat/completions"
         wire = "openai"
     else:
-        lm = LM(TARGETS[wire], **({"wire": "responses"} if wire == "openai-responses" else {}))
+        lm = LM(TARGETS[wire], wire=WIRES_OF.get(wire))
         sent = encoded(lm, Request(to_provider(history, lm).messages))
-        body, path = sent.body, WIRES[wire].base + sent.path
-    WIRES[wire].read(RequestNode(loads(dumps(body))), ReceivedRequest("POST", path))
+        body, path, headers = sent.body, WIRES[wire].base + sent.path, sent.headers
+    WIRES[wire].read(RequestNode(loads(dumps(body))), ReceivedRequest("POST", path, {}, headers))
 
 
 def encoded(lm: LM, request: Request) -> EncodedRequest:
@@ -108,7 +112,7 @@ def encoded(lm: LM, request: Request) -> EncodedRequest:
     return sent
 
 
-@given(histories, st.sampled_from(sorted(TARGETS)))
-@settings(max_examples=120)
+@given(histories, st.sampled_from([*sorted(WIRES), "litellm"]))
+@settings(max_examples=60)
 def test_any_history_is_accepted_by_every_provider(history: list[Message], wire: str) -> None:
     read_by_fake(wire, history)

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from sigwire import LM, PortableHistory, to_provider
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
-from tests.lm.histories.any_history import TARGETS, histories
+from sigwire.core.tools.calls import ToolCall
+from tests.lm.histories.any_history import TARGETS, WIRES_OF, histories
 
 
 @functools.cache
 def model(target: str) -> LM:
-    return LM(TARGETS[target], **({"wire": "responses"} if target == "openai-responses" else {}))
+    return LM(TARGETS[target], wire=WIRES_OF.get(target))
 
 
 def converted(history: list[Message] | tuple[Message, ...], target: str) -> PortableHistory:
@@ -29,7 +30,7 @@ targets = st.sampled_from(sorted(TARGETS))
 
 
 @given(histories, targets)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_conversion_changes_nothing_in_its_own_result(history: list[Message], target: str) -> None:
     before = copy.deepcopy(history)
     once = converted(history, target)
@@ -40,7 +41,7 @@ def test_conversion_changes_nothing_in_its_own_result(history: list[Message], ta
 
 
 @given(histories, targets)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_losses_are_empty_exactly_when_nothing_changed(history: list[Message], target: str) -> None:
     messages, losses = converted(history, target)
     assert (list(messages) == history) == (losses == ())
@@ -48,7 +49,7 @@ def test_losses_are_empty_exactly_when_nothing_changed(history: list[Message], t
 
 
 @given(histories, targets, targets)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_there_and_back_keeps_texts_calls_and_results(history: list[Message], there: str, back: str) -> None:
     kept = converted(converted(converted(history, back).messages, there).messages, back).messages
     everything = "\n".join(_texts(kept))
@@ -60,7 +61,7 @@ def test_there_and_back_keeps_texts_calls_and_results(history: list[Message], th
 
 
 @given(histories, targets)
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_content_is_lost_only_in_losses_of_that_severity(history: list[Message], target: str) -> None:
     messages, losses = converted(history, target)
     if not any(loss.severity == "content" for loss in losses):
@@ -75,7 +76,7 @@ def _texts(history: list[Message] | tuple[Message, ...]) -> list[str]:
     return texts + [result.text for message in history for result in message.tool_results]
 
 
-def _calls(history: list[Message] | tuple[Message, ...]) -> list[object]:
+def _calls(history: list[Message] | tuple[Message, ...]) -> list[ToolCall]:
     return [call for message in history for call in message.tool_calls]
 
 
