@@ -27,6 +27,7 @@ from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM
 from sigwire.lm.batch.waves import in_waves
 from sigwire.lm.client import LM
+from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.lm.policy.money.prices import Price
 from sigwire.lm.policy.retry import RetryPolicy
@@ -399,6 +400,18 @@ async def test_cancelled_program_does_not_end_the_others(make: Make) -> None:
         assert [result.answer for result in results[1:]] == ["answer 1", "answer 2"]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("mode", ["call", "await", "stream"])
+def test_fallback_answers_when_the_line_fails(make: Make, mode: str) -> None:
+    with FakeProvider([Fault("server")] * 3) as provider:
+        lm = make(provider).copy(fallbacks=[FakeLM(["spare"], model="spare")], num_retries=0)
+        request = Request((Message.user("Hi"),))
+        if mode == "stream":
+            assert "spare" in "".join(getattr(event, "text", "") for event in lm.stream(request))
+            return
+        response = lm.respond(request) if mode == "call" else asyncio.run(lm.arespond(request))
+    assert (response.choices[0].text, response.attempts[-1].purpose) == ("spare", "fallback")
+
+
 def test_evaluate_runs_in_waves(make: Make) -> None:
     devset = [
         Example(question=f"question {number}", answer=f"answer {number % 3}").with_inputs("question")
@@ -416,6 +429,17 @@ def test_evaluate_runs_in_waves(make: Make) -> None:
         assert list(batches_of(provider).values()) == [9]
 
 
+def test_store_that_is_a_folder_is_refused(make: Make, tmp_path: Path) -> None:
+    with FakeProvider(echo) as provider, pytest.raises(ConfigurationError, match="is no file that can be written"):
+        make(provider, store=tmp_path)("Hi")
+
+
+def test_store_below_a_file_is_refused(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with FakeProvider(echo) as provider, pytest.raises(ConfigurationError, match="is no file that can be written"):
+        make(provider, store=tmp_path / "file" / "x.batch")("Hi")
+
+
 # --- the object
 
 
@@ -424,7 +448,9 @@ def test_provider_without_a_batch_api_is_refused(tmp_path: Path) -> None:
         BatchLM("ollama/qwen3", store=tmp_path / "x")
 
 
-@pytest.mark.parametrize("options", [{"rest": "never"}, {"on_doubt": "guess"}, {"size": 0}, {"quiet": -1}])
+@pytest.mark.parametrize(
+    "options", [{"rest": "never"}, {"on_doubt": "guess"}, {"size": 0}, {"quiet": -1}, {"poll": 3}, {"poll": (1,)}]
+)
 def test_options_that_cannot_work_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="making a BatchLM"):
         BatchLM(MODELS["anthropic"], store=tmp_path / "x", **options)
