@@ -742,7 +742,11 @@ def test_only_toolbox_and_tool_read_a_handler() -> None:
     package = Path(sigwire.__file__).parent
     allowed = {"modules/agents/toolbox.py", "core/tools/tool.py", "core/tools/inspection.py", "core/tools/langchain.py"}
     allowed |= {"dspy/tools.py"}  # ``func`` of the door is an alias of ``handler``
-    allowed |= {"jobs/job.py", "modules/code/host_tools.py", "modules/code/tool_signatures.py"}  # its name and types only
+    allowed |= {
+        "jobs/job.py",
+        "modules/code/host_tools.py",
+        "modules/code/tool_signatures.py",
+    }  # its name and types only
     touching = {
         path.relative_to(package).as_posix()
         for path, tree in trees().items()
