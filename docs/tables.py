@@ -189,6 +189,7 @@ ROOMS: Mapping[str, str] = {
     "durable": "journal",
     "cassettes": "journal",
     "mcp": "core",
+    "media": "signatures",
     "jobs": "evaluate",
     "interpreters": "modules",
 }

@@ -82,7 +82,8 @@ if TYPE_CHECKING:
     from sigwire.mcp.errors import McpServerError
     from sigwire.mcp.servers import mcp_tools
     from sigwire.media.errors import FetchError, UnsupportedMedia
-    from sigwire.media.fetching import FetchedFile, FetchPolicy, fetch
+    from sigwire.media.fetching import fetch
+    from sigwire.media.policy import FetchedFile, FetchPolicy
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.running_call import current_call
@@ -230,7 +231,8 @@ _NAMES_BY_MODULE = {
     "sigwire.mcp.errors": "McpServerError",
     "sigwire.mcp.servers": "mcp_tools",
     "sigwire.media.errors": "FetchError UnsupportedMedia",
-    "sigwire.media.fetching": "FetchPolicy FetchedFile fetch",
+    "sigwire.media.fetching": "fetch",
+    "sigwire.media.policy": "FetchPolicy FetchedFile",
     "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
     "sigwire.interpreters": "CodeLimits MontyInterpreter SubprocessInterpreter",
     "sigwire.modules.batch": "BatchRun",

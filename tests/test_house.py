@@ -158,7 +158,7 @@ NO_OPTIONS = {
     "keywords are options of the user's own model": "BaseLM",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit "
-        "EvaluationProgress EvaluationResult ExampleDone FieldDelta FieldEnd FieldPartial Finished LMWarning "
+        "EvaluationProgress EvaluationResult ExampleDone FetchedFile FieldDelta FieldEnd FieldPartial Finished LMWarning "
         "LanguageModel LimitState Loss MapResult Message ModelCall OptimizationReport PendingCall PortableHistory Preview "
         "ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request Response Score TextDelta ToolCall "
         "ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Where"
@@ -348,6 +348,7 @@ LATER = (
     "lm/codecs/embeddings/",
     "lm/fallbacks.py",
     "lm/histories/",
+    "lm/media/",
     "lm/offline/vectors.py",
     "lm/policy/",
     "lm/portable.py",

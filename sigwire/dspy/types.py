@@ -126,7 +126,9 @@ class Image(_Medium, media.Image):
         self, source: object = None, /, *, download: object = None, verify: object = None, **fields: Any
     ) -> None:
         if download:
-            warn_user("Image(download=True) has no effect: nothing is fetched, and the provider gets the URL.")
+            warn_user(
+                "Image(download=True) has no effect: the provider gets the URL. Image.from_url(url, fetch=True) fetches it."
+            )
         if isinstance(source, Mapping):
             source, fields = None, {**cast("FieldValues", source), **fields}
         super().__init__(source, **fields)

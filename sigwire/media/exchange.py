@@ -18,7 +18,7 @@ from yarl import URL
 
 from sigwire.media.addresses import Address, broken_rule, literal_of
 from sigwire.media.errors import FetchError
-from sigwire.media.fetching import FetchedFile, FetchPolicy
+from sigwire.media.policy import FetchedFile, FetchPolicy
 from sigwire.media.sniff import sniff
 
 __all__ = ["follow"]
@@ -114,22 +114,25 @@ async def _content(reply: aiohttp.ClientResponse, url: URL, policy: FetchPolicy)
 async def _checked_addresses(url: URL, policy: FetchPolicy) -> Sequence[Address]:
     """Return every address of the host. Raises ``FetchError`` if a rule forbids the URL or one of the addresses."""
     host = _host(url)
-    if url.scheme not in ("https", "http") or (url.scheme == "http" and not policy.http):
+    if url.scheme not in (("https", "http") if policy.http else ("https",)):
         raise FetchError(
             host, "scheme", f"The scheme is {url.scheme!r}; only https is fetched, http by FetchPolicy(http=True)"
         )
     if url.raw_user or url.raw_password:
         raise FetchError(host, "credentials", "The URL holds a user or a password")
+    addresses = await _addresses_of(host, url.port or 443)
+    for address in () if host in policy.private_hosts else addresses:
+        if rule := broken_rule(address):
+            raise FetchError(host, rule, f"The address {address} is not public")
+    return addresses
+
+
+async def _addresses_of(host: str, port: int) -> Sequence[Address]:
     try:
         literal = literal_of(host)
     except ValueError as error:
         raise FetchError(host, "host", str(error)) from None
-    addresses = [literal] if literal else await _resolve(host, url.port or 443)
-    if host not in policy.private_hosts:
-        for address in addresses:
-            if rule := broken_rule(address):
-                raise FetchError(host, rule, f"The address {address} is not public")
-    return addresses
+    return [literal] if literal else await _resolve(host, port)
 
 
 def _host(url: URL) -> str:

@@ -33,18 +33,23 @@ def _media(request: Request) -> Iterator[ImagePart | AudioPart | FilePart]:
 
 def _anthropic(media: list[ImagePart | AudioPart | FilePart]) -> None:
     images = [part for part in media if isinstance(part, ImagePart)]
-    longest = 2000 if len(images) > 20 else 8000
     for image in images:
-        content = _content(image)
-        if (size := len(image.data or "")) > 5_242_880:
-            _refuse(f"image exceeds 5 MB maximum: {size} bytes > 5242880 bytes")
-        if (found := sniff(content)) is not None and found != image.media_type:
-            _refuse(f"Image does not match the provided media type {image.media_type}")
-        if max(pixels_of(content) or (0,)) > longest:
-            many = " for many-image requests" if longest == 2000 else ""
-            _refuse(f"At least one of the image dimensions exceed max allowed size{many}: {longest} pixels")
+        if text := _anthropic_refusal(image, 2000 if len(images) > 20 else 8000):
+            _refuse(text)
     if sum(len(part.data or "") for part in media) > 32_000_000:
         raise Rejected(Fault("too_large", "Request exceeds the maximum size"))
+
+
+def _anthropic_refusal(image: ImagePart, longest: int) -> str:
+    content, size = _content(image), len(image.data or "")
+    if size > 5_242_880:
+        return f"image exceeds 5 MB maximum: {size} bytes > 5242880 bytes"
+    if sniff(content) not in (None, image.media_type):
+        return f"Image does not match the provided media type {image.media_type}"
+    if max(pixels_of(content) or (0,)) > longest:
+        many = " for many-image requests" if longest == 2000 else ""
+        return f"At least one of the image dimensions exceed max allowed size{many}: {longest} pixels"
+    return ""
 
 
 def _openai(media: list[ImagePart | AudioPart | FilePart]) -> None:

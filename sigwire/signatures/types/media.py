@@ -23,7 +23,7 @@ from sigwire.media.sniff import sniff
 from sigwire.signatures.types.base import FieldType
 
 if TYPE_CHECKING:
-    from sigwire.media.fetching import FetchedFile, FetchPolicy
+    from sigwire.media.policy import FetchedFile, FetchPolicy
 
 __all__ = ["Audio", "File", "Image"]
 

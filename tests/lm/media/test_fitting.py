@@ -198,6 +198,17 @@ def test_total_of_a_request_is_refused_with_limit_and_size(family: str, size: in
         fit_media([Message("user", (file, file))], family, [])
 
 
+@pytest.mark.parametrize("how", ["blocking", "async", "async streamed"])
+async def test_request_that_does_not_fit_goes_to_the_next_model(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIMITS, "gemini", MediaLimits(request_size=10))  # type: ignore[arg-type]
+    with FakeProvider(["Grey."]) as provider:
+        second = model_at(provider, "anthropic")
+        lm = LM(MODELS["gemini"], base_url=provider.url("gemini"), api_key="k", cache=False, fallbacks=[second])
+        response = await ask(how, lm, picture("PNG", (9, 9)))
+        (request,) = provider.requests
+    assert (response.choices[0].text, request.path.endswith("/messages")) == ("Grey.", True)
+
+
 # --- what cannot be made to fit
 
 
