@@ -16,7 +16,9 @@ MODEL = "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
 def model(provider: FakeProvider, retries: int = 3) -> LM:
-    return LM(MODEL, base_url=provider.url("bedrock"), api_key="k", cache=False, retry=patient(retries=retries))
+    return LM(
+        MODEL, base_url=provider.url("bedrock"), api_key="k", cache=False, limit=False, retry=patient(retries=retries)
+    )
 
 
 @HOWS

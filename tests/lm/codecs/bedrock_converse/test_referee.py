@@ -21,6 +21,7 @@ from sigwire.testing import FakeProvider
 from tests.lm.codecs.bedrock_converse.test_encoding import CONVERSATIONS, FIELDS, OFFERS
 from tests.lm.codecs.bedrock_converse.wire import SCHEMA, STRICT, TOOL, encoded
 
+pytestmark = pytest.mark.long  # a client of botocore reads its models for half a second
 MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 SIGNED = ThinkingPart("hm", signature="AAEC")
 ANSWERS = {
