@@ -16,6 +16,7 @@ TARGETS = {
     "anthropic": "anthropic/claude-haiku-4-5",
     "gemini": "gemini/gemini-3-flash",
     "ollama": "ollama/qwen3",
+    "bedrock": "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
     "litellm": "litellm/cohere/command-r",
 }
 """A model of each wire, and of LiteLLM."""

@@ -48,6 +48,7 @@ class ConverseProfile(WireProfile):
     tool_schema: SchemaRules = SchemaRules(root="object")
     output_schema: SchemaRules = OUTPUT_SCHEMA
     tool_fields: frozenset[str] = frozenset({"strict"})
+    media: frozenset[str] = frozenset({"image", "file"})
     thinking: bool = False
     result_status: bool = False
     signed_thinking: bool = False
