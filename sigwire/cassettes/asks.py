@@ -153,11 +153,14 @@ def _stream(response: Response, seen: list[_Timed]) -> JsonObject:
     """Return the cuts of a response, or its events if the cuts do not give them."""
     if not seen:
         return {}
-    deltas = [(at, event) for at, event in seen if isinstance(event, _Delta)]
-    cuts = [(at, len(_text(event))) for at, event in deltas]
-    if [event for _, event in _cut(response, cuts) if isinstance(event, _Delta)] == [event for _, event in deltas]:
+    cuts = [(at, len(_text(event))) for at, event in seen if isinstance(event, _Delta)]
+    if _deltas(_cut(response, cuts)) == _deltas(seen):
         return {"cuts": [list(cut) for cut in cuts]} if cuts else {}
     return _dump_events(seen)
+
+
+def _deltas(seen: Iterable[_Timed]) -> list[StreamEvent]:
+    return [event for _, event in seen if isinstance(event, _Delta)]
 
 
 def _dump_events(seen: list[_Timed]) -> JsonObject:

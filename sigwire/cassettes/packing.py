@@ -47,15 +47,18 @@ def pack(value: JsonValue, keep: Callable[[str, bytes], object]) -> JsonValue:
 
 
 def _pack_text(text: str, keep: Callable[[str, bytes], object]) -> str:
-    if (len(text) > _LONG and len(text) % 4 == 0) or text.startswith("data:"):
-        found = _DATA.fullmatch(text)
-        if found and len(found[2]) > _LONG and len(found[2]) % 4 == 0:
-            data = b64decode(found[2])
-            if b64encode(data).decode() == found[2]:  # else the last characters have bits that bytes do not keep
-                suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
-                keep(name := sha256(data).hexdigest() + suffix, data)
-                return f"{found[1] or ''}media:{name}"
+    found = _DATA.fullmatch(text) if text.startswith("data:") or _may_be_data(text) else None
+    if found and _may_be_data(found[2]):
+        data = b64decode(found[2])
+        if b64encode(data).decode() == found[2]:  # else the last characters have bits that bytes do not keep
+            suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
+            keep(name := sha256(data).hexdigest() + suffix, data)
+            return f"{found[1] or ''}media:{name}"
     return _SECRET.sub("***", text)
+
+
+def _may_be_data(text: str) -> bool:
+    return len(text) > _LONG and len(text) % 4 == 0
 
 
 def unpack(value: JsonValue, folder: Path) -> JsonValue:

@@ -22,7 +22,7 @@ from sigwire.core.json import JsonObject
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.jobs.errors import JobRefused
-from sigwire.jobs.journal import RowKey, key_of, read_block, remove_block, size_of
+from sigwire.jobs.journal import BlockState, RowKey, key_of, read_block, remove_block, size_of
 from sigwire.jobs.submissions import Chunk, EndedChunk, Submissions
 
 __all__ = ["Driver", "DriverStatus", "RecordSink", "chunk_size", "chunks_of"]
@@ -184,17 +184,18 @@ class Driver:
     def _lose(self, ended: EndedChunk) -> Steps[None]:
         chunk, state = ended.chunk, read_block(self._journal / ended.chunk.block)
         self.lost += 1
-        yield from self._keep(chunk, [state.done[key_of(row)] for row in chunk.rows if key_of(row) in state.done])
+        yield from self._keep(chunk, _finished(chunk, state))
         missing = self._missing(chunk)
-        began = [row for row in missing if key_of(row) in state.started or self._is_blind()]
         if state.started:
             self._idle = 0
         elif self._is_idle(ended.error):
             return
-        if sound := tuple(row for row in missing if row not in began):
+        began = {key_of(row) for row in missing} if self._is_blind() else {*state.started}
+        if sound := tuple(row for row in missing if key_of(row) not in began):
             self._waiting[chunk.level].append(replace(chunk, rows=sound))
-        for row in began:
-            yield from self._suspect(chunk, row)
+        for row in missing:
+            if key_of(row) in began:
+                yield from self._suspect(chunk, row)
 
     def _is_idle(self, error: str) -> bool:
         """Count a chunk that brought nothing; return True, and end the run, after too many of them in a row."""
@@ -261,3 +262,7 @@ class Driver:
             self.status, self.detail = status, detail
             if status != "budget":  # each chunk returns its paid rows, then ends; engines cancel also chunks that run
                 self._submissions.cancel_waiting()
+
+
+def _finished(chunk: Chunk, state: BlockState) -> list[JsonObject]:
+    return [state.done[key] for key in map(key_of, chunk.rows) if key in state.done]

@@ -197,6 +197,10 @@ class _PermitSession:
                 self._refuse(each.future, _lost(error))
             self._waiting.clear()
             return
+        self._deliver(reply)
+
+    def _deliver(self, reply: LeaseReply) -> None:
+        """Grant or refuse the first asks, as the coordinator answered them."""
         now = time.monotonic()
         for answer in reply.answers:
             future = self._waiting.popleft().future

@@ -196,11 +196,7 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 def _program_of(job: JsonObject) -> object:
     data, state = job["program"], cast("JsonObject | None", job["state"])
     if isinstance(data, dict):
-        named = [load_path(str(path)) for path in cast("dict[str, str]", data.get("names") or {}).values()]
-        functions = [cast("Callable[..., object]", each) for each in named if not isinstance(each, type)]
-        program: object = ProgramRegistry([each for each in named if isinstance(each, type)], functions, True).decode(
-            data
-        )
+        program = _decoded_program(data)
     else:
         program = load_path(str(data))
         if isinstance(program, type) or (state is not None and not isinstance(program, Module)):
@@ -210,6 +206,12 @@ def _program_of(job: JsonObject) -> object:
         for predictor in program.predictors():
             predictor.lm = _with_key(predictor.lm, job["key"])
     return program
+
+
+def _decoded_program(data: JsonObject) -> object:
+    named = [load_path(str(path)) for path in cast("dict[str, str]", data.get("names") or {}).values()]
+    functions = [cast("Callable[..., object]", each) for each in named if not isinstance(each, type)]
+    return ProgramRegistry([each for each in named if isinstance(each, type)], functions, True).decode(data)
 
 
 def _lm_of(job: JsonObject) -> object:

@@ -46,6 +46,7 @@ MODES = ["sync", "async", "stream", "astream"]
 WIRES = {
     "openai": "openai/gpt-4.1", "openai-responses": "openai/gpt-5-mini", "anthropic": "anthropic/claude-haiku-4-5",
     "gemini": "gemini/gemini-2.5-flash", "ollama": "ollama/qwen3",
+    "bedrock": "bedrock/amazon.nova-lite-v1:0",
 }  # fmt: skip
 SUM = Signature("question -> answer, steps: list[int]")
 

@@ -9,14 +9,16 @@ from sigwire.core.events import ToolCallEnd, collect
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMAuthenticationError, LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.client import LM
-from sigwire.testing import FakeProvider, Fault, Raw, Streamed
+from sigwire.testing import Answer, FakeProvider, Fault, Raw, Streamed
 from tests.lm.calls import HELLO, HOWS, TOOL, WITH_TOOLS, ask, patient, stream
 
 MODEL = "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 
 
 def model(provider: FakeProvider, retries: int = 3) -> LM:
-    return LM(MODEL, base_url=provider.url("bedrock"), api_key="k", cache=False, retry=patient(retries=retries))
+    return LM(
+        MODEL, base_url=provider.url("bedrock"), api_key="k", cache=False, limit=False, retry=patient(retries=retries)
+    )
 
 
 @HOWS
@@ -56,7 +58,7 @@ async def test_stream_is_equal_to_the_whole_answer_wherever_it_is_cut(how: str, 
 
 @HOWS
 async def test_transient_failures_are_retried_before_and_in_a_stream(how: str) -> None:
-    script = [Fault("overloaded"), Streamed("never", stop_after=0, fault=Fault("server")), "hi you"]
+    script: list[Answer] = [Fault("overloaded"), Streamed("never", stop_after=0, fault=Fault("server")), "hi you"]
     async with FakeProvider(script) as provider:
         events = await stream(how, model(provider))
         answer = collect(events)

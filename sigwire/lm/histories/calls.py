@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from sigwire.core.messages import Message, Part
@@ -57,15 +57,23 @@ def _answer_turn(place: int, calls: Sequence[ToolCall], following: Sequence[Turn
     before = len(losses)
     answers = [_answer_of(call, place, results, losses) for call in calls]
     turns: list[Turn] = [(following[0][0] if following else place, Message.tool(*answers))] if answers else []
-    for number, message in following:
-        orphans = [result for place, result in results if place == number]
-        turns += [(number, Message("user", _quoted(result))) for result in orphans]
-        losses += [Loss(number, None, "tool_results", _orphan_detail(result), "form") for result in orphans]
-        if rest := _others(message):
-            turns.append((number, replace(message, parts=rest)))
+    turns += _other_turns(following, results, losses)
     if len(losses) == before and [turn for _, turn in turns] != [turn for _, turn in following]:
         losses.append(Loss(place, None, "tool_results", "Results were put behind their calls, in call order.", "none"))
     return turns
+
+
+def _other_turns(
+    following: Sequence[Turn], orphans: Sequence[tuple[int, ToolResult]], losses: list[Loss]
+) -> Iterator[Turn]:
+    """Yield results without a call as text, and the other parts of each turn."""
+    for number, message in following:
+        for place, result in orphans:
+            if place == number:
+                losses.append(Loss(number, None, "tool_results", _orphan_detail(result), "form"))
+                yield number, Message("user", _quoted(result))
+        if rest := _others(message):
+            yield number, replace(message, parts=rest)
 
 
 def _others(message: Message) -> tuple[Part, ...]:

@@ -99,10 +99,14 @@ def _kept_parts(message: Message, rules: HistoryRules, losses: list[PartLoss]) -
         if loss is not None:
             losses.append(loss)
         if kept is not None:
-            clean = _with_unicode(kept)
-            if clean is not kept:
-                losses.append(PartLoss(number, "text", "Half of a surrogate pair became U+FFFD.", "none"))
-            yield clean
+            yield _clean(kept, number, losses)
+
+
+def _clean(part: Part, number: int, losses: list[PartLoss]) -> Part:
+    clean = _with_unicode(part)
+    if clean is not part:
+        losses.append(PartLoss(number, "text", "Half of a surrogate pair became U+FFFD.", "none"))
+    return clean
 
 
 _EMPTY = TextPart("")

@@ -57,6 +57,8 @@ LIMITS: Mapping[str, MediaLimits] = {
     "gemini": _GEMINI,
     "gemini-chat-completions": _GEMINI,
     "vertex": _GEMINI,
+    # docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: 3.75 MB of the file, 8,000 px (2026-11).
+    "bedrock": MediaLimits(_WEB, 5_000_000, 8000),
     # console.groq.com/docs/vision: "a request containing a base64 encoded image is 4MB" (2026-11).
     "groq": MediaLimits(_WEB, request_size=4_000_000),
     # docs.x.ai/docs/guides/image-understanding: 20 MiB, jpg/jpeg or png (2026-11).

@@ -70,6 +70,10 @@ _VERTEX = Provider(
 
 _NO_FORCED_CHOICE = ModelFacts(thinking="none", forced_choice=False)
 
+# https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html: Claude since 4.5
+_SCHEMAS: Mapping[str, int | None] = {"json_schema": True, "tools_with_json_schema": True}
+_OPUS_4_1 = next(rule for rule in CLAUDE_RULES if rule.fits("claude-opus-4-1"))
+
 _BEDROCK = Provider(
     prefix="bedrock",
     base_url="https://bedrock-runtime.{region}.amazonaws.com",
@@ -89,7 +93,8 @@ _BEDROCK = Provider(
         native_tools=True, parallel_tool_calls=True, tool_choice=True, images=True, files=True,
     ),
     rules=(
-        *(replace(rule, wire="claude") for rule in CLAUDE_RULES),
+        replace(_OPUS_4_1, names=("*claude-opus-4-1*",), wire="claude"),
+        *(replace(rule, wire="claude", capabilities={**_SCHEMAS, **rule.capabilities}) for rule in CLAUDE_RULES),
         ModelRule.of("*gpt-oss*", replace(GPT_OSS, forced_choice=False), reasoning=True, images=False, files=False),
         ModelRule.of("*deepseek.r1*", _NO_FORCED_CHOICE, reasoning=True, native_tools=False, images=False),
         ModelRule.of("*nova-micro*", NO_THINKING, images=False, files=False),

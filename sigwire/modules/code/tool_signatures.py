@@ -72,18 +72,21 @@ def python_type(schema: JsonValue, depth: int = 0) -> str:
     """
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return "Any"
-    options = schema.get("enum") or ([schema["const"]] if "const" in schema else None)
-    if isinstance(options, list):
-        return f"Literal[{', '.join(map(repr, options))}]"
+    if isinstance(options := schema.get("enum") or schema.get("const"), list) or "const" in schema:
+        return f"Literal[{', '.join(map(repr, options if isinstance(options, list) else [options]))}]"
     members = schema.get("anyOf") or schema.get("oneOf") or schema.get("type")
     if isinstance(members, list):
-        each = [member if isinstance(member, dict) else {**schema, "type": member} for member in members]
-        return " | ".join(dict.fromkeys(python_type(member, depth) for member in each))
+        return _union_type(schema, members, depth)
     if members == "array":
         return f"list[{python_type(schema.get('items'), depth + 1)}]"
     if members == "object":
         return _object_type(schema, depth + 1)
     return _NAMES.get(str(members), "Any")
+
+
+def _union_type(schema: JsonObject, members: list[JsonValue], depth: int) -> str:
+    each = [member if isinstance(member, dict) else {**schema, "type": member} for member in members]
+    return " | ".join(dict.fromkeys(python_type(member, depth) for member in each))
 
 
 def _object_type(schema: JsonObject, depth: int) -> str:

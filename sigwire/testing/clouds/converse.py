@@ -14,10 +14,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
@@ -101,7 +101,7 @@ class Converse(FakeWire):
         tools = tuple(_tool(tool["toolSpec"]) for tool in config["tools"].items(filled=True)) if config else ()
         messages = (*_system(body.get("system")), *_messages(body["messages"], bool(tools)))
         choice = _choice(config.get("toolChoice"), tools) if config else None
-        request = Request(messages, tools, choice, None, None, _options(body))
+        request = Request(messages, tools, choice, None, _format(body.get("outputConfig")), _options(body))
         return ParsedRequest(
             place["model"], request, EventStreamFraming() if place["method"] == "converse-stream" else None
         )
@@ -317,6 +317,25 @@ def _choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> ToolChoi
     if name not in tool_names(tools):
         raise node.wrong("The tool of toolChoice is not in toolConfig.tools.")
     return ToolChoice.named(name)
+
+
+def _format(node: RequestNode | None) -> ResponseFormat | None:
+    if node is None or (wanted := node.get("textFormat")) is None:
+        return None
+    wanted["type"].text({"json_schema"})
+    text = wanted["structure"]["jsonSchema"]["schema"]
+    try:
+        schema = RequestNode(loads(text.text()), text.path)
+    except ValueError:
+        raise text.wrong("The schema is not JSON.") from None
+    for place in schema.walk():
+        if (
+            place.kind == "object"
+            and place.value.get("type") == "object"
+            and place.value.get("additionalProperties") is not False
+        ):
+            raise text.wrong("For 'object' type, 'additionalProperties' must be explicitly set to false")
+    return ResponseFormat(dict(schema.fields()))
 
 
 def _options(body: RequestNode) -> JsonObject:

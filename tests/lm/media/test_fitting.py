@@ -25,6 +25,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import CallerError, LMInvalidRequestError
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.anthropic import profiles as anthropic_profiles
+from sigwire.lm.codecs.bedrock_converse import tables as converse_tables
 from sigwire.lm.codecs.gemini import profiles as gemini_profiles
 from sigwire.lm.codecs.ollama import tables as ollama_tables
 from sigwire.lm.codecs.openai_chat import profiles as chat_profiles
@@ -403,6 +404,6 @@ def test_program_takes_an_image_field_that_needs_a_conversion() -> None:
 
 
 def test_every_family_of_the_table_is_that_of_a_profile() -> None:
-    modules = (anthropic_profiles, gemini_profiles, chat_profiles, responses_profiles, ollama_tables)
+    modules = (anthropic_profiles, converse_tables, gemini_profiles, chat_profiles, responses_profiles, ollama_tables)
     profiles = [value for module in modules for value in vars(module).values() if isinstance(value, WireProfile)]
     assert {*LIMITS} <= {profile.family for profile in profiles}

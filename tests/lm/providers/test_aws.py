@@ -65,6 +65,7 @@ def signed(request: HttpRequest) -> re.Match[str]:
 # --- the signature ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_signature_is_that_of_botocores_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
     auth: Any = importlib.import_module("botocore.auth")
     session: Any = importlib.import_module("botocore.session")

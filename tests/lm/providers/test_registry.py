@@ -139,8 +139,10 @@ MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
         "bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
         "claude",
         "claude",
-        {"thinking": "budget", "reasoning": True},
+        {"thinking": "budget", "json_schema": True},
     ),
+    ("bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0", "claude", "claude", {"json_schema": False}),
+    ("bedrock/anthropic.claude-opus-5", "claude", "claude", {"json_schema": True}),
     ("bedrock/anthropic.claude-3-haiku-20240307-v1:0", "claude", "claude", {"thinking": "none", "images": True}),
     ("bedrock/amazon.nova-pro-v1:0", "converse", "converse", {"thinking": "none", "forced_choice": True}),
     (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from sigwire.core.tools.names import NameRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
-from sigwire.lm.codecs.shared.schema import SchemaRules, any_of_for_types, one_of_to_any_of
+from sigwire.lm.codecs.shared.schema import OUTPUT_SCHEMA, SchemaRules
 from sigwire.lm.histories.call_ids import CallIdRules
 
 __all__ = [
@@ -19,29 +19,6 @@ __all__ = [
     "VERTEX_MESSAGES",
     "MessagesProfile",
 ]
-
-
-OUTPUT_SCHEMA = SchemaRules(
-    keep=frozenset(
-        {
-            "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "definitions", "description", "enum",
-            "format", "items", "minItems", "properties", "required", "title", "type",
-        }
-    ),
-    values={
-        "format": frozenset(
-            {"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"}
-        ),
-        "minItems": frozenset({0, 1}),
-    },
-    rewrite=(one_of_to_any_of, any_of_for_types),
-    ref_siblings=False,
-    recursion="refuse",
-    closed=True,
-    open_maps="refuse",
-    untyped="refuse",
-)  # fmt: skip
-"""The JSON Schema of structured output. Tools accept every schema."""
 
 NAMES = NameRules(max_length=128)
 _OBJECT_ROOT = SchemaRules(root="object")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -20,6 +20,8 @@ from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
+    OutputForm,
+    StructuredMode,
     choose_output,
     drop_options,
     headers_for,
@@ -55,7 +57,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
-    form = choose_output(request.response_format, (), bool(request.tools), target)
+    form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
     warnings += (*history.warnings, *tools.warnings, *form.warnings)
     reasoning = encode_reasoning(request, target, warnings)
     options, lost = place_options(request.options, _option_table(reasoning, target), target)
@@ -65,7 +67,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
         **_encode_system(kept, form.instruction),
         "messages": cast(JsonValue, _encode_turns(kept, names, target, warnings)),
         **_encode_tools(tools, history.call_names, names, reasoning, target, warnings),
-        **merge_objects(options, reasoning.fields),
+        **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
     }
     return EncodedRequest(
         profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse"),
@@ -99,6 +101,17 @@ def _option_table(reasoning: ReasoningFields, target: Target[ConverseProfile]) -
     if not facts.stop:
         table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
     return table
+
+
+_STRUCTURED: tuple[StructuredMode, ...] = ("json_schema",)
+
+
+def _encode_output(form: OutputForm) -> JsonObject:
+    """Return the enforced form. Its schema is a text."""
+    if form.mode is None:
+        return {}
+    structure: JsonObject = {"jsonSchema": {"schema": dumps(form.schema), "name": form.name}}
+    return {"outputConfig": {"textFormat": {"type": form.mode, "structure": structure}}}
 
 
 # --- turns

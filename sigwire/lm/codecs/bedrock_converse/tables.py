@@ -19,7 +19,7 @@ from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
-from sigwire.lm.codecs.shared.schema import SchemaRules
+from sigwire.lm.codecs.shared.schema import OUTPUT_SCHEMA, SchemaRules
 from sigwire.lm.histories.call_ids import CallIdRules
 
 __all__ = [
@@ -46,6 +46,7 @@ class ConverseProfile(WireProfile):
         ids=CallIdRules(allowed="A-Za-z0-9_.:-", max_length=64), system="front", untagged_thinking=False
     )
     tool_schema: SchemaRules = SchemaRules(root="object")
+    output_schema: SchemaRules = OUTPUT_SCHEMA
     tool_fields: frozenset[str] = frozenset({"strict"})
     media: frozenset[str] = frozenset({"image", "file"})
     thinking: bool = False

@@ -28,8 +28,8 @@ from sigwire.core.response import LMWarning
 from sigwire.errors import UnsupportedFeature
 
 __all__ = [
-    "AS_IS", "SchemaRules", "any_of_for_types", "compile_schema", "const_to_enum", "is_open_map", "merge_all_of",
-    "one_of_to_any_of",
+    "AS_IS", "OUTPUT_SCHEMA", "SchemaRules", "any_of_for_types", "compile_schema", "const_to_enum", "is_open_map",
+    "merge_all_of", "one_of_to_any_of",
 ]  # fmt: skip
 
 Rewrite: TypeAlias = Callable[[JsonObject], JsonObject]
@@ -222,6 +222,29 @@ def _absorb(merged: JsonObject, member: JsonObject) -> bool:
 
 
 _NOT_ENFORCED = "is not enforced by the provider; it was written into the description."
+
+
+OUTPUT_SCHEMA = SchemaRules(
+    keep=frozenset(
+        {
+            "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "definitions", "description", "enum",
+            "format", "items", "minItems", "properties", "required", "title", "type",
+        }
+    ),
+    values={
+        "format": frozenset(
+            {"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"}
+        ),
+        "minItems": frozenset({0, 1}),
+    },
+    rewrite=(one_of_to_any_of, any_of_for_types),
+    ref_siblings=False,
+    recursion="refuse",
+    closed=True,
+    open_maps="refuse",
+    untyped="refuse",
+)  # fmt: skip
+"""The JSON Schema of structured output with closed objects: Claude, on every host. Its tools accept every schema."""
 
 
 class _RefusedError(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.lm.codecs.bedrock_converse.wire import (
     GPT,
     OTHER,
     SCHEMA,
+    STRICT,
     TOOL,
     WIRE_ASKED,
     WIRE_CALL,
@@ -314,6 +316,18 @@ def test_feature_without_a_place_is_refused(request_: Request, feature: str) -> 
 def test_option_without_a_place_is_refused() -> None:
     with pytest.raises(UnsupportedOption, match="logprobs"):
         encoded(Request((ASKED,), options={"logprobs": True}))
+
+
+def test_schema_is_enforced_beside_an_effort() -> None:
+    request = Request((ASKED,), (TOOL,), response_format=ResponseFormat(SCHEMA, name="n"), options={"reasoning": "low"})
+    sent: Any = encoded(request, STRICT).body
+    closed = {**SCHEMA, "additionalProperties": False}
+    text_format = sent["outputConfig"]["textFormat"]
+    assert json.loads(text_format["structure"]["jsonSchema"].pop("schema")) == closed
+    assert sent["outputConfig"] == {
+        "effort": "low",
+        "textFormat": {"type": "json_schema", "structure": {"jsonSchema": {"name": "n"}}},
+    }
 
 
 def test_schema_becomes_an_instruction_in_the_system_text() -> None:

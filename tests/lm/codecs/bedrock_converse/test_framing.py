@@ -28,6 +28,7 @@ def fed(data: bytes, cuts: Iterable[int] = (), limit: int = 10_000) -> list[Json
     return [*(event for chunk in chunks for event in decoder.feed(chunk)), *decoder.close()]
 
 
+@pytest.mark.long
 @given(frames, st.lists(st.integers(0, 2000), max_size=6))
 def test_frames_are_read_as_botocore_reads_them_wherever_they_are_cut(sent: list[Any], cuts: list[int]) -> None:
     eventstream = pytest.importorskip("botocore.eventstream")

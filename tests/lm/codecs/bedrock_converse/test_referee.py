@@ -13,14 +13,15 @@ import pytest
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider
 from tests.lm.codecs.bedrock_converse.test_encoding import CONVERSATIONS, FIELDS, OFFERS
-from tests.lm.codecs.bedrock_converse.wire import TOOL, encoded
+from tests.lm.codecs.bedrock_converse.wire import SCHEMA, STRICT, TOOL, encoded
 
+pytestmark = pytest.mark.long  # a client of botocore reads its models for half a second
 MODEL = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 SIGNED = ThinkingPart("hm", signature="AAEC")
 ANSWERS = {
@@ -60,6 +61,7 @@ def _with_bytes(value: Any) -> Any:
 
 
 BODIES = {
+    "schema": encoded(Request((Message.user("q"),), response_format=ResponseFormat(SCHEMA)), STRICT),
     **{f"conversation {name}": encoded(Request(messages)) for name, (messages, _) in CONVERSATIONS.items()},
     **{f"tools {name}": encoded(request, to) for name, (request, to, *_) in OFFERS.items()},
     **{

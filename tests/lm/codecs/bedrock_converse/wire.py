@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 from sigwire.core.capabilities import Capabilities
@@ -34,6 +35,10 @@ def target(profile: ConverseProfile = CONVERSE, **facts: Any) -> Target[Converse
 
 
 CLAUDE_4 = target(CLAUDE, thinking="budget", sampling="unless_reasoning", forced_choice_with_reasoning=False)
+STRICT = replace(
+    target(CLAUDE, efforts=("off", "low", "medium", "high")),
+    capabilities=replace(ABLE, json_schema=True, tools_with_json_schema=True),
+)
 CLAUDE_5 = target(CLAUDE, efforts=("off", "low", "medium", "high"), sampling="never")
 GPT = target(efforts=("low", "medium", "high"), forced_choice=False)
 
