@@ -110,35 +110,34 @@ class CassetteFile:
     def __init__(self, path: Path, *, replaces: bool) -> None:
         self._path, self._replaces = path, replaces
         self._target = path.with_name(f"{path.name}.part") if replaces else path
-        self._lock, self.media = threading.Lock(), set[str]()
+        self._lock, self._media = threading.Lock(), set[str]()
         path.parent.mkdir(parents=True, exist_ok=True)
         has_head = not replaces and path.exists() and path.stat().st_size > 0
         self._count = len(path.read_bytes().splitlines()) if has_head else 1
         self._file = self._target.open("wb" if replaces else "ab")
         if not has_head:
-            self._write({"cassette": _FORMAT, "sigwire": version()})
+            self._write(dumps({"cassette": _FORMAT, "sigwire": version()}))
 
     @property
     def folder(self) -> Path:
         """The folder of media."""
         return self._path.with_name(f"{self._path.stem}.media")
 
-    def add(self, head: str, data: JsonObject) -> None:
+    def add(self, head: str, data: JsonObject, media: Mapping[str, bytes]) -> None:
+        """Write a line, after the files of media that it names."""
         with self._lock:
             self._count += 1
-            self._write({head: self._count, **data})
+            text = dumps({head: self._count, **data})
+            for name in {name for name in media if name in text} - self._media:
+                self.folder.mkdir(exist_ok=True)
+                (self.folder / name).write_bytes(media[name])
+                self._media.add(name)
+            self._write(text)
 
-    def _write(self, data: JsonObject) -> None:
+    def _write(self, text: str) -> None:
         # Half of a surrogate pair, which UTF-8 cannot encode, becomes its escape in JSON.
-        self._file.write(f"{dumps(data)}\n".encode("utf-8", "backslashreplace"))
+        self._file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
         self._file.flush()
-
-    def keep(self, name: str, data: bytes) -> None:
-        """Store a file of media."""
-        with self._lock:
-            self.media.add(name)
-            self.folder.mkdir(exist_ok=True)
-            (self.folder / name).write_bytes(data)
 
     def close(self, *, complete: bool) -> None:
         self._file.close()
@@ -149,5 +148,5 @@ class CassetteFile:
             return
         self._target.replace(self._path)
         for path in self.folder.glob("*") if self.folder.is_dir() else ():
-            if MEDIA_NAME.fullmatch(path.name) and path.name not in self.media:
+            if MEDIA_NAME.fullmatch(path.name) and path.name not in self._media:
                 path.unlink()

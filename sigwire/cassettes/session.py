@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -60,7 +61,7 @@ class CassetteSession:
         """Return the lines that a replay has not used. What ran inside a tool is left out, as the tool did not run."""
         heads = ("lm", "durable") if self._options.runs_tools else ("lm", "tool", "durable")
         found = self._lines.unused(heads) if self._replays else []
-        return [line for line in found if self._options.runs_tools or "/tool." not in line.place]
+        return [line for line in found if self._options.runs_tools or not _IN_TOOL.search(line.place)]
 
     # --- effects ---
 
@@ -72,7 +73,8 @@ class CassetteSession:
         exchange = self._exchange(effect)
         if exchange is None:
             return (yield effect)
-        question = self._redacted(cast("JsonObject", pack(exchange.question(), self._keep)))
+        media: dict[str, bytes] = {}
+        question = self._redacted(cast("JsonObject", pack(exchange.question(), media.__setitem__)))
         key = sha256(canonical_bytes([exchange.head, question])).hexdigest()[:32]
         line = self._lines.take(exchange.head, key, frame.path)
         miss = partial(self._miss, exchange.head, frame.path, question, line)
@@ -80,7 +82,7 @@ class CassetteSession:
             return (yield self._replayed(exchange, line, miss))
         if self._replays:
             raise miss()
-        write = partial(self._write, exchange.head, {"place": frame.path, "key": key, **question})
+        write = partial(self._write, exchange.head, {"place": frame.path, "key": key, **question}, media)
         return (yield from exchange.record(write))
 
     def _exchange(self, effect: Recordable[object]) -> Exchange | None:
@@ -101,9 +103,10 @@ class CassetteSession:
                 "line, or record again."
             ) from error
 
-    def _write(self, head: str, question: JsonObject, outcome: JsonObject) -> None:
+    def _write(self, head: str, question: JsonObject, media: dict[str, bytes], outcome: JsonObject) -> None:
         if self._file is not None and self._is_open:
-            self._file.add(head, self._redacted({**question, **cast("JsonObject", pack(outcome, self._keep))}))
+            packed = cast("JsonObject", pack(outcome, media.__setitem__))
+            self._file.add(head, self._redacted({**question, **packed}), media)
 
     def _redacted(self, data: JsonObject) -> JsonObject:
         if self._options.redact is None:
@@ -115,10 +118,6 @@ class CassetteSession:
                 "Return a dict."
             )
         return changed
-
-    def _keep(self, name: str, data: bytes) -> None:
-        if self._file is not None:
-            self._file.keep(name, data)
 
     def _miss(self, head: str, place: str, question: JsonObject, line: CassetteLine | None) -> CassetteMiss:
         """Return the error for a question without a line; with ``line``, for a stream that is read further than it was."""
@@ -140,6 +139,7 @@ class CassetteSession:
         return CassetteMiss(self.path, place, before, now, f"{what}, compared with line {nearest.number}", diff)
 
 
+_IN_TOOL = re.compile(r"(?:^|/)tool\.\d+/")
 _CLOSED = "as the stream was closed there"
 
 

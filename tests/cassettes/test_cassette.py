@@ -224,9 +224,13 @@ def test_speed_waits_between_the_deltas_of_a_stream(path: Path, monkeypatch: pyt
 # --- misses (row 30 of the table of failures) -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES)
-async def test_changed_prompt_raises_a_miss_with_the_difference_and_sends_nothing(path: Path, mode: str) -> None:
-    provider, lm = answering(fields("4", "[1]"))
+@pytest.mark.parametrize(
+    ("mode", "wire"), [*((mode, "openai") for mode in MODES), *(("stream", wire) for wire in WIRES)]
+)
+async def test_changed_prompt_raises_a_miss_with_the_difference_and_sends_nothing(
+    path: Path, mode: str, wire: str
+) -> None:
+    provider, lm = answering(fields("4", "[1]"), wire=wire)
     with provider:
         await call(mode, Cassette(path), Predict(SUM, lm=lm), question="2+2?")
         changed = Predict(SUM.with_instructions("Be brief."), lm=lm)
@@ -270,6 +274,16 @@ def test_equal_questions_are_replayed_in_the_recorded_order_and_then_used_up(pat
         assert [predict(question="?").answer for _ in range(3)] == ["0", "1", "2"]
     with pytest.raises(CassetteMiss, match="used up"), Cassette(path):
         [predict(question="?").answer for _ in range(4)]
+
+
+def test_unused_line_of_a_tool_is_found(path: Path) -> None:
+    agent = adding_agent([])
+    with Cassette(path):
+        agent(question="?")
+    lines = path.read_text().split("\n")
+    path.write_text("\n".join([*lines[:-1], lines[2].replace('"key":"', '"key":"0'), ""]))
+    with pytest.raises(StateError, match=r"1 lines were not used, such as line 8 \(ReAct"), Cassette(path, strict=True):
+        agent(question="?")
 
 
 def test_miss_that_the_program_catches_warns_at_the_end(path: Path) -> None:
@@ -578,6 +592,10 @@ def test_long_media_is_a_file_by_digest_and_short_media_is_in_the_line(path: Pat
     assert kept.read_bytes() == png
     assert kept.suffix == ".png"
     assert f"media:{kept.name}" in path.read_text()
+    bare = path.with_name("bare.jsonl")
+    with Cassette(bare, redact=lambda line: {**line, "request": None}):
+        Predict("picture: Image -> answer", lm=FakeLM([{"answer": "a dot"}]))(picture=pictures[0])
+    assert not bare.with_name("bare.media").exists()
     with Cassette(path, strict=True):
         assert [predict(picture=picture).answer for picture in pictures] == ["a dot", "a dot"]
     with Cassette(path, "record"):

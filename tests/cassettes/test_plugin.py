@@ -38,8 +38,20 @@ FILES = ["test_sums/TestSums-test_sum.jsonl", "test_sums/test_awaited.jsonl", "t
 
 
 def pytest_in(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "pytest_sigwire", "-p", "no:cacheprovider", *args]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "", "SIGWIRE_CACHE": "off"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "pytest_sigwire",
+        "-p",
+        "pytest_asyncio.plugin",
+        "-p",
+        "no:cacheprovider",
+        *args,
+    ]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "", "SIGWIRE_CACHE": "off", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
