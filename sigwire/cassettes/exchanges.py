@@ -1,4 +1,4 @@
-"""``Exchange``: what a line of a cassette has of an effect. The lines of tool runs, and of time and chance."""
+"""``Exchange``: what a line of a cassette has of an effect. The lines of tool runs, of approvals, and of time and chance."""
 
 from __future__ import annotations
 
@@ -69,15 +69,14 @@ _CALL = ("id", "name", "type")
 
 
 class ReadingExchange:
-    """A value that the program reads from outside: ``sigwire.durable``."""
-
-    head = "durable"
+    """A value that the program reads from outside: time and chance of ``sigwire.durable``, the verdict about a tool call."""
 
     def __init__(self, effect: Recordable[object]) -> None:
         self._effect = effect
+        self.head = "approval" if effect.kind == "approval" else "durable"
 
     def question(self) -> JsonObject:
-        """Return the name of the value."""
+        """Return the name of the value; of an approval the call."""
         return {"name": self._effect.kind, **self._effect.fingerprint()}
 
     def record(self, write: Write) -> Steps[object]:

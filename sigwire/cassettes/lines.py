@@ -3,7 +3,8 @@
     {"cassette": 1, "sigwire": version}
     {"lm": 2, "place": ..., "key": ..., "model": ..., "request": ..., "response": ..., "cuts": [[milliseconds, length], ...]}
     {"tool": 3, "place": ..., "key": ..., "name": ..., "arguments": ..., "result": ...}
-    {"durable": 4, "place": ..., "key": ..., "name": "now", "value": ...}
+    {"approval": 4, "place": ..., "key": ..., "name": ..., "arguments": ..., "value": ...}
+    {"durable": 5, "place": ..., "key": ..., "name": "now", "value": ...}
 
 The first value is the number of the line. ``key`` is a digest of the question. Equal keys are used in the order of the file; a
 line of the asking place goes first, so that the order of threads does not matter. Reading runs nothing.
@@ -23,9 +24,9 @@ from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.lazy import version
 from sigwire.errors import StateError
 
-__all__ = ["CassetteFile", "CassetteLine", "LineSet", "read_lines"]
+__all__ = ["HEADS", "CassetteFile", "CassetteLine", "LineSet", "read_lines"]
 
-HEADS = ("lm", "tool", "durable")
+HEADS = ("lm", "tool", "approval", "durable")
 _FORMAT = 1
 _SHOWN = 4000  # characters of two questions that are compared
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 from sigwire.cassettes.asks import AskExchange
 from sigwire.cassettes.errors import CassetteMiss
 from sigwire.cassettes.exchanges import Exchange, ReadingExchange, ToolExchange
-from sigwire.cassettes.lines import CassetteFile, CassetteLine, LineSet, read_lines
+from sigwire.cassettes.lines import HEADS, CassetteFile, CassetteLine, LineSet, read_lines
 from sigwire.cassettes.packing import pack, unpack
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_object
@@ -59,7 +59,7 @@ class CassetteSession:
 
     def unused(self) -> list[CassetteLine]:
         """Return the lines that a replay has not used. What ran inside a tool is left out, as the tool did not run."""
-        heads = ("lm", "durable") if self._options.runs_tools else ("lm", "tool", "durable")
+        heads = [head for head in HEADS if not self._options.runs_tools or head not in _OF_TOOLS]
         found = self._lines.unused(heads) if self._replays else []
         return [line for line in found if self._options.runs_tools or not _IN_TOOL.search(line.place)]
 
@@ -86,12 +86,12 @@ class CassetteSession:
         return (yield from exchange.record(write))
 
     def _exchange(self, effect: Recordable[object]) -> Exchange | None:
-        """Return the line of an effect; ``None`` for a tool run that is not to be recorded."""
+        """Return the line of an effect; ``None`` for a tool run, and its approval, that are not to be recorded."""
         if isinstance(effect, Ask):
             return AskExchange(effect, self._options.speed)
-        if effect.kind != "tool":
-            return ReadingExchange(effect)
-        return None if self._options.runs_tools else ToolExchange(effect)
+        if effect.kind in _OF_TOOLS and self._options.runs_tools:
+            return None
+        return ToolExchange(effect) if effect.kind == "tool" else ReadingExchange(effect)
 
     def _replayed(self, exchange: Exchange, line: CassetteLine, miss: Callable[[], Exception]) -> Effect[object]:
         try:
@@ -139,7 +139,8 @@ class CassetteSession:
         return CassetteMiss(self.path, place, before, now, f"{what}, compared with line {nearest.number}", diff)
 
 
-_IN_TOOL = re.compile(r"(?:^|/)tool\.\d+/")
+_OF_TOOLS = ("tool", "approval")
+_IN_TOOL = re.compile(r"(?:^|/)tool\.\d+/(?!approval)")
 _CLOSED = "as the stream was closed there"
 
 

@@ -505,6 +505,44 @@ def test_shortened_result_of_a_tool_is_shown_as_it_was(path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+async def test_verdicts_about_tool_calls_are_those_of_the_recording(path: Path, mode: str) -> None:
+    asked: list[Any] = []
+
+    def approve(call: Any) -> Any:
+        asked.append(call)
+        return {"deny": "too late"}
+
+    def pay(cents: int) -> str:
+        raise AssertionError("paid")
+
+    lm = FakeLM([ToolCall("a", "pay", {"cents": 9}), ToolCall("b", "submit", {"answer": "no"})])
+    agent = ReAct("question -> answer", tools=[Tool(pay, approve=approve)], lm=lm)
+    first = await call(mode, Cassette(path), agent, question="?")
+    second = await call(mode, Cassette(path, strict=True), agent, question="?")
+    assert [next(iter(line)) for line in written(path)] == ["lm", "approval", "lm"]
+    assert first.history == second.history
+    assert len(asked) == 1
+
+
+def test_agent_that_waited_and_was_resumed_replays(path: Path) -> None:
+    ran: list[int] = []
+
+    def pay(cents: int) -> str:
+        ran.append(cents)
+        return "paid"
+
+    lm = FakeLM([ToolCall("a", "pay", {"cents": 9}), ToolCall("b", "submit", {"answer": "yes"})])
+    agent = ReAct("question -> answer", tools=[Tool(pay, approve=True)], lm=lm)
+    for _ in range(2):
+        with Cassette(path, strict=True):
+            with pytest.raises(sigwire.ApprovalNeeded) as waiting:
+                agent(question="?")
+            (pending,) = waiting.value.pending
+            assert agent.resume(waiting.value.state, {pending.id: "approve"}).answer == "yes"
+    assert ran == [9]
+
+
+@pytest.mark.parametrize("mode", MODES)
 async def test_program_inside_a_tool_is_not_missed_in_a_replay(path: Path, mode: str) -> None:
     inner = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
 

@@ -116,7 +116,7 @@ class CallGate:
             return box.refused(call, tool, f"The call was denied: {verdict.why or 'no reason was given'}"), None
         planned[tool.name] += 1
         if verdict.answer == "ask":
-            id = call.id if place is None else f"{place.path}/approval.0"
+            id = f"{place.path}/approval.0" if place is not None and place.run else call.id
             return item, PendingCall(id, call.name, call.arguments or {}, verdict.why, "approval")
         if verdict.answer == "edit":
             return box.prepare(replace(call, arguments=verdict.arguments, raw_arguments=None)), None

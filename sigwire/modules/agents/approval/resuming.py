@@ -120,7 +120,7 @@ class ResumableAgent(StepsModule):
         return None if resumption is None else self._continue(resumption)
 
     def _continue(self, resumption: _Resumption) -> Steps[Prediction]:
-        if current_frame() is not None:
+        if (frame := current_frame()) is not None and frame.run:
             raise ConfigurationError(
                 "A state of ApprovalNeeded is resumed without a journal (resuming). Runs of a journal continue with "
                 "journal.resume(program, run, decisions)."
