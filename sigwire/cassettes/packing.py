@@ -47,15 +47,23 @@ def pack(value: JsonValue, keep: Callable[[str, bytes], object]) -> JsonValue:
 
 
 def _pack_text(text: str, keep: Callable[[str, bytes], object]) -> str:
-    if (len(text) > _LONG and len(text) % 4 == 0) or text.startswith("data:"):
-        found = _DATA.fullmatch(text)
-        if found and len(found[2]) > _LONG and len(found[2]) % 4 == 0:
-            data = b64decode(found[2])
-            if b64encode(data).decode() == found[2]:  # else the last characters have bits that bytes do not keep
-                suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
-                keep(name := sha256(data).hexdigest() + suffix, data)
-                return f"{found[1] or ''}media:{name}"
-    return _SECRET.sub("***", text)
+    found = _DATA.fullmatch(text) if len(text) > _LONG else None
+    data = None if found is None else _decoded(found[2])
+    if found is None or data is None:
+        return _SECRET.sub("***", text)
+    suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
+    keep(name := sha256(data).hexdigest() + suffix, data)
+    return f"{found[1] or ''}media:{name}"
+
+
+def _decoded(text: str) -> bytes | None:
+    """Return the bytes of long base64 data; ``None`` for a text that its bytes would not give again."""
+    if len(text) <= _LONG or len(text) % 4:
+        return None
+    data = b64decode(text)
+    return (
+        data if b64encode(data).decode() == text else None
+    )  # the last characters may have bits that bytes do not keep
 
 
 def unpack(value: JsonValue, folder: Path) -> JsonValue:
