@@ -153,14 +153,16 @@ def _stream(response: Response, seen: list[_Timed]) -> JsonObject:
     """Return the cuts of a response, or its events if the cuts do not give them."""
     if not seen:
         return {}
-    cuts = [(at, len(_text(event))) for at, event in seen if isinstance(event, _Delta)]
-    if _deltas(_cut(response, cuts)) == _deltas(seen):
-        return {"cuts": [list(cut) for cut in cuts]} if cuts else {}
-    return _dump_events(seen)
+    deltas = _deltas(seen)
+    cuts = [(at, len(_text(event))) for at, event in deltas]
+    replayed = [event for _, event in _deltas(_cut(response, cuts))]
+    if replayed != [event for _, event in deltas]:
+        return _dump_events(seen)
+    return {"cuts": [list(cut) for cut in cuts]} if cuts else {}
 
 
-def _deltas(seen: Iterable[_Timed]) -> list[StreamEvent]:
-    return [event for _, event in seen if isinstance(event, _Delta)]
+def _deltas(events: Iterable[_Timed]) -> list[tuple[int, _Delta]]:
+    return [(at, event) for at, event in events if isinstance(event, _Delta)]
 
 
 def _dump_events(seen: list[_Timed]) -> JsonObject:

@@ -47,18 +47,23 @@ def pack(value: JsonValue, keep: Callable[[str, bytes], object]) -> JsonValue:
 
 
 def _pack_text(text: str, keep: Callable[[str, bytes], object]) -> str:
-    found = _DATA.fullmatch(text) if text.startswith("data:") or _may_be_data(text) else None
-    if found and _may_be_data(found[2]):
-        data = b64decode(found[2])
-        if b64encode(data).decode() == found[2]:  # else the last characters have bits that bytes do not keep
-            suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
-            keep(name := sha256(data).hexdigest() + suffix, data)
-            return f"{found[1] or ''}media:{name}"
-    return _SECRET.sub("***", text)
+    found = _DATA.fullmatch(text) if len(text) > _LONG else None
+    data = None if found is None else _decoded(found[2])
+    if found is None or data is None:
+        return _SECRET.sub("***", text)
+    suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
+    keep(name := sha256(data).hexdigest() + suffix, data)
+    return f"{found[1] or ''}media:{name}"
 
 
-def _may_be_data(text: str) -> bool:
-    return len(text) > _LONG and len(text) % 4 == 0
+def _decoded(text: str) -> bytes | None:
+    """Return the bytes of long base64 data; ``None`` for a text that its bytes would not give again."""
+    if len(text) <= _LONG or len(text) % 4:
+        return None
+    data = b64decode(text)
+    return (
+        data if b64encode(data).decode() == text else None
+    )  # the last characters may have bits that bytes do not keep
 
 
 def unpack(value: JsonValue, folder: Path) -> JsonValue:
