@@ -79,4 +79,7 @@ def _rules_of(target: str | LanguageModel, history: Sequence[Message]) -> Histor
 
 def _tools_of(history: Sequence[Message]) -> tuple[JsonObject, ...]:
     """Return a tool if the history has calls: some models have another wire for requests with tools."""
-    return ({"type": "function"},) if any(message.tool_calls for message in history) else ()
+    return (_A_TOOL,) if any(message.tool_calls for message in history) else ()
+
+
+_A_TOOL: JsonObject = {"type": "function", "function": {"name": "f"}}

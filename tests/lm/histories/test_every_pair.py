@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -41,6 +42,7 @@ def model_at(provider: FakeProvider, wire: str, **options: Any) -> LM:
     return LM(TARGETS[wire], base_url=provider.url(wire), api_key="k", cache=False, **kept, **options)
 
 
+@functools.cache
 def conversation_of(wire: str) -> list[Message]:
     """Return a conversation that the model of a wire led: two rounds of calls, then an answer."""
     turns = [Message.system("Be brief."), Message.user("Add.", PICTURE)]
@@ -63,6 +65,7 @@ def cuts_of(history: list[Message]) -> Iterator[list[Message]]:
         yield history[:cut] + history[cut + 1 :]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("there", "back"), list(itertools.product(sorted(WIRES), repeat=2)))
 def test_conversation_cut_anywhere_is_accepted_by_every_provider(there: str, back: str) -> None:
     history = conversation_of(there)
@@ -92,13 +95,13 @@ def read_by_fake(wire: str, history: list[Message]) -> None:
     if wire == "litellm":
         target = target_for("cohere/command-r", None)
         arguments, _ = encode_call(Request(to_provider(history, TARGETS[wire]).messages), target)
-        body, path = {"model": "m", "messages": arguments["messages"]}, "/v1/chat/completions"
+        body, path, headers = {"model": "m", "messages": arguments["messages"]}, "/v1/chat/completions", {}
         wire = "openai"
     else:
         lm = LM(TARGETS[wire], **({"wire": "responses"} if wire == "openai-responses" else {}))
         sent = encoded(lm, Request(to_provider(history, lm).messages))
-        body, path = sent.body, WIRES[wire].base + sent.path
-    WIRES[wire].read(RequestNode(loads(dumps(body))), ReceivedRequest("POST", path))
+        body, path, headers = sent.body, WIRES[wire].base + sent.path, sent.headers
+    WIRES[wire].read(RequestNode(loads(dumps(body))), ReceivedRequest("POST", path, {}, headers))
 
 
 def encoded(lm: LM, request: Request) -> EncodedRequest:
@@ -109,6 +112,6 @@ def encoded(lm: LM, request: Request) -> EncodedRequest:
 
 
 @given(histories, st.sampled_from(sorted(TARGETS)))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_any_history_is_accepted_by_every_provider(history: list[Message], wire: str) -> None:
     read_by_fake(wire, history)

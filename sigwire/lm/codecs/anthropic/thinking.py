@@ -69,9 +69,8 @@ def _continues_without_thinking(messages: Sequence[Message], profile: MessagesPr
 
     The provider refuses a thinking budget then: "a final `assistant` message must start with a thinking block".
     """
-    roles = [message.role for message in messages]
-    end = len(roles) - (roles[-2:] == ["tool", "user"])
-    loop = list(itertools.takewhile(lambda turn: turn.role in ("assistant", "tool"), reversed(messages[:end])))
+    backwards = itertools.dropwhile(lambda turn: turn.role == "user", reversed(messages))
+    loop = list(itertools.takewhile(lambda turn: turn.role in ("assistant", "tool"), backwards))
     if not loop or loop[0].role != "tool":
         return False
     first = loop[-1].parts[0]

@@ -84,13 +84,13 @@ def _sign_turns(messages: Sequence[Message], target: Target[GeminiProfile]) -> I
 def _current_turn(messages: Sequence[Message]) -> int:
     """Return the number of the message that starts the current turn: the user's last content.
 
-    A user message directly behind results is in one content with them and starts no turn.
+    User messages directly behind results are in one content with them and start no turn.
     """
     start, before = -1, ""
     for number, message in enumerate(messages):
-        if message.role == "user" and before != "tool":
-            start = number
-        before = before if message.role == "system" else message.role
+        if message.role == "system" or (message.role == "user" and before == "tool"):
+            continue
+        start, before = (number if message.role == "user" else start), message.role
     return start
 
 
