@@ -9,5 +9,5 @@
     rules         the form of history that a wire accepts
     losses        a change, as data
 
-Pure: knows neither wires nor models. ``sigwire.lm.portable`` finds the rules of a model.
+Pure: no wire and no model is known here. ``sigwire.lm.portable`` finds the rules of a model.
 """
