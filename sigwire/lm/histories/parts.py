@@ -47,14 +47,15 @@ def is_plain(message: Message) -> bool:
 def view_of(message: Message, rules: HistoryRules) -> MessageView:
     """Return the view of a turn, cached on the message: a conversation repeats its turns in every request."""
     views = message.derived(_views)
-    key = (rules.family, rules.untagged_thinking, rules.thinking_as_text, rules.media, rules.assistant_media)
+    flags = rules.untagged_thinking, rules.signed_thinking, rules.thinking_as_text, rules.assistant_media
+    key = (rules.family, rules.media, flags)
     view = views.get(key)
     if view is None:
         view = views[key] = _make_view(message, rules)
     return view
 
 
-_ViewKey: TypeAlias = tuple[str, bool, bool, frozenset[str] | None, bool]
+_ViewKey: TypeAlias = tuple[str, frozenset[str] | None, tuple[bool, ...]]
 
 
 def _views(message: Message) -> dict[_ViewKey, MessageView]:
@@ -128,7 +129,7 @@ _Fitted: TypeAlias = tuple[Part | None, PartLoss | None]
 
 def _fit_foreign(part: ThinkingPart | OpaquePart, number: int, rules: HistoryRules) -> _Fitted:
     if part.provider == rules.family or (part.provider is None and rules.untagged_thinking):
-        return part, None
+        return _fit_own(part, number, rules)
     if isinstance(part, ThinkingPart) and rules.thinking_as_text and part.text:
         return TextPart(part.text), PartLoss(number, "thinking", "Thinking was sent as text.", "form")
     source = f"that only {part.provider} understands" if part.provider else "without a provider"
@@ -137,6 +138,17 @@ def _fit_foreign(part: ThinkingPart | OpaquePart, number: int, rules: HistoryRul
         return None, PartLoss(number, "opaque", f"Data {source}, about a text that is kept, were left out.", "none")
     what = "Thinking" if feature == "thinking" else "An item"
     return None, PartLoss(number, feature, f"{what} {source} was left out.", "content")
+
+
+def _fit_own(part: ThinkingPart | OpaquePart, number: int, rules: HistoryRules) -> _Fitted:
+    """Return a part of the provider itself. Thinking without a signature is that of a truncated stream."""
+    if not rules.signed_thinking or isinstance(part, OpaquePart) or part.signature or part.redacted is not None:
+        return part, None
+    if rules.thinking_as_text and part.text:
+        return TextPart(part.text), PartLoss(number, "thinking", "Thinking was sent as text.", "form")
+    severity: Severity = "content" if part.text else "none"
+    why = "Thinking without its signature was left out; the provider refuses it."
+    return None, PartLoss(number, "thinking", why, severity)
 
 
 def _lost_feature(part: ThinkingPart | OpaquePart) -> str:

@@ -16,7 +16,8 @@ class HistoryRules:
     """The form of history that a wire accepts.
 
     ``family``: the provider family whose thinking and opaque items are kept. ``untagged_thinking``: whether thinking of no
-    provider is kept. ``thinking_as_text``: whether thinking that is not kept becomes text. ``ids``: ``None`` accepts any id
+    provider is kept. ``thinking_as_text``: whether thinking that is not kept becomes text. ``signed_thinking``: whether
+    kept thinking needs a signature. ``ids``: ``None`` accepts any id
     that is not empty. ``system``: "keep" system turns in place, or "front": one turn, first. ``merge``: roles whose
     neighbouring turns become one. ``first_user``: the text of a user turn to put first if another role would be.
     ``result_media``: "keep" in the result, or "user": in a user turn behind it. ``media``: the kinds of input that are kept
@@ -27,6 +28,7 @@ class HistoryRules:
     family: str = ""
     untagged_thinking: bool = True
     thinking_as_text: bool = False
+    signed_thinking: bool = False
     ids: CallIdRules | None = None
     system: Literal["keep", "front"] = "keep"
     merge: frozenset[Role] = frozenset()

@@ -8,7 +8,7 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 
-__all__ = ["TARGETS", "histories"]
+__all__ = ["TARGETS", "WIRES_OF", "histories"]
 
 TARGETS = {
     "openai": "openai/gpt-4.1-mini",
@@ -16,9 +16,13 @@ TARGETS = {
     "anthropic": "anthropic/claude-haiku-4-5",
     "gemini": "gemini/gemini-3-flash",
     "ollama": "ollama/qwen3",
+    "bedrock": "bedrock/us.amazon.nova-lite-v1:0",
     "litellm": "litellm/cohere/command-r",
 }
-"""A model of each wire, and of LiteLLM."""
+"""A model of each wire, of Bedrock, and of LiteLLM."""
+
+WIRES_OF = {"openai-responses": "responses"}
+"""The option ``wire`` of these models."""
 
 words = st.sampled_from(["blue", "tea at 5", "1\n2", "na\u00efve", ""])
 families = st.sampled_from(["anthropic", "gemini", "openai-responses", "deepseek", None])

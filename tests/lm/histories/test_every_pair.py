@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from sigwire.testing import FakeProvider
 from sigwire.testing.fake_provider import WIRES
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import ReceivedRequest
-from tests.lm.histories.any_history import TARGETS, histories
+from tests.lm.histories.any_history import TARGETS, WIRES_OF, histories
 
 TOOLS: Any = ({"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}},)
 PICTURE = ImagePart(data="iVBORw0KGgo=", media_type="image/png")
@@ -38,8 +38,7 @@ ANSWERS = [
 
 
 def model_at(provider: FakeProvider, wire: str, **options: Any) -> LM:
-    kept = {"wire": "responses"} if wire == "openai-responses" else {}
-    return LM(TARGETS[wire], base_url=provider.url(wire), api_key="k", cache=False, **kept, **options)
+    return LM(TARGETS[wire], base_url=provider.url(wire), api_key="k", cache=False, wire=WIRES_OF.get(wire), **options)
 
 
 @functools.cache
@@ -92,13 +91,15 @@ def test_conversation_of_another_provider_is_accepted_awaited_and_streamed(back:
 
 def read_by_fake(wire: str, history: list[Message]) -> None:
     """Raise unless the fake provider accepts the history as the encoder of the wire writes it."""
+    headers: Mapping[str, str] = {}
     if wire == "litellm":
         target = target_for("cohere/command-r", None)
         arguments, _ = encode_call(Request(to_provider(history, TARGETS[wire]).messages), target)
-        body, path, headers = {"model": "m", "messages": arguments["messages"]}, "/v1/chat/completions", {}
+        body: Any = {"model": "m", "messages": arguments["messages"]}
+        path = "/v1/chat/completions"
         wire = "openai"
     else:
-        lm = LM(TARGETS[wire], **({"wire": "responses"} if wire == "openai-responses" else {}))
+        lm = LM(TARGETS[wire], wire=WIRES_OF.get(wire))
         sent = encoded(lm, Request(to_provider(history, lm).messages))
         body, path, headers = sent.body, WIRES[wire].base + sent.path, sent.headers
     WIRES[wire].read(RequestNode(loads(dumps(body))), ReceivedRequest("POST", path, {}, headers))
@@ -111,7 +112,7 @@ def encoded(lm: LM, request: Request) -> EncodedRequest:
     return sent
 
 
-@given(histories, st.sampled_from(sorted(TARGETS)))
+@given(histories, st.sampled_from([*sorted(WIRES), "litellm"]))
 @settings(max_examples=60)
 def test_any_history_is_accepted_by_every_provider(history: list[Message], wire: str) -> None:
     read_by_fake(wire, history)

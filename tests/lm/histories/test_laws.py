@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from sigwire import LM, PortableHistory, to_provider
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
-from tests.lm.histories.any_history import TARGETS, histories
+from sigwire.core.tools.calls import ToolCall
+from tests.lm.histories.any_history import TARGETS, WIRES_OF, histories
 
 
 @functools.cache
 def model(target: str) -> LM:
-    return LM(TARGETS[target], **({"wire": "responses"} if target == "openai-responses" else {}))
+    return LM(TARGETS[target], wire=WIRES_OF.get(target))
 
 
 def converted(history: list[Message] | tuple[Message, ...], target: str) -> PortableHistory:
@@ -75,7 +76,7 @@ def _texts(history: list[Message] | tuple[Message, ...]) -> list[str]:
     return texts + [result.text for message in history for result in message.tool_results]
 
 
-def _calls(history: list[Message] | tuple[Message, ...]) -> list[object]:
+def _calls(history: list[Message] | tuple[Message, ...]) -> list[ToolCall]:
     return [call for message in history for call in message.tool_calls]
 
 

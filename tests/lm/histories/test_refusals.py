@@ -39,10 +39,10 @@ def claude(*turns: Any, **options: Any) -> dict[str, Any]:
     return {"model": "m", "max_tokens": 4096, "messages": [ASKED, *turns], **options}
 
 
-USE = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
+USE: Any = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
 DONE = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]}
 THINKS = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
-CALLED = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+CALLED: Any = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
 ANSWERED = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": 1}}}]}
 QUESTION = {"role": "user", "parts": [{"text": "q"}]}
 LOST = "was provided without its required following item"
@@ -105,7 +105,7 @@ def read(wire: str, body: dict[str, Any]) -> None:
 def test_history_is_refused_with_the_text_of_the_provider(wire: str, body: dict[str, Any], text: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         read(wire, body)
-    assert re.search(text, PLACES[wire].describe(refused.value).message)
+    assert re.search(text, PLACES[wire].describe(refused.value).message or "")
 
 
 @pytest.mark.parametrize(("wire", "body"), ACCEPTED.values(), ids=ACCEPTED)

@@ -7,7 +7,6 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Role
-from sigwire.core.parts import ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
@@ -232,10 +231,6 @@ def _kept_messages(
     """Yield the turns without the parts that the provider refuses, and without turns that are empty then."""
     for message in messages:
         parts = kept_parts(message.parts, profile)
-        if any(isinstance(part, ThinkingPart) and part.text and part not in parts for part in message.parts):
-            warnings.append(
-                LMWarning("thinking", "Thinking without its signature was left out; the provider refuses it.")
-            )
         if parts:
             yield message if len(parts) == len(message.parts) else Message(message.role, parts)
         elif message.role != "assistant":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sigwire.core.tools.names import NameRules
 from sigwire.lm.codecs.shared.history import HistoryRules
@@ -81,6 +81,8 @@ class MessagesProfile(WireProfile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        rules = replace(self.history_rules, signed_thinking=self.signed_thinking)
+        object.__setattr__(self, "history_rules", rules)
         # A row with another version must not send the version of the row that it replaces.
         if not self.body_version:
             object.__setattr__(self, "headers", {**self.headers, "anthropic-version": self.version})

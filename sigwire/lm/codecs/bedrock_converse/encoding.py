@@ -51,7 +51,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     ('/model/amazon.nova-lite-v1%3A0/converse', {'messages': [{'role': 'user', 'content': [{'text': 'q'}]}]})
     """
     profile, warnings = target.profile, list[LMWarning]()
-    history = normalize_history(request.messages, target.history_rules)
+    history = normalize_history(request.messages, target.history_rules, request.options)
     names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)

@@ -47,6 +47,7 @@ class ConverseProfile(WireProfile):
     )
     tool_schema: SchemaRules = SchemaRules(root="object")
     tool_fields: frozenset[str] = frozenset({"strict"})
+    media: frozenset[str] = frozenset({"image", "file"})
     thinking: bool = False
     result_status: bool = False
     signed_thinking: bool = False
