@@ -138,6 +138,7 @@ def test_names_of_options_are_those_of_the_tables() -> None:
         "max_output_tokens",
         "reasoning_effort",
         "rollout_id",
+        "strict_history",
         "thinking",
     }
     assert {"cache", "prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES

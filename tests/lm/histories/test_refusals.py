@@ -39,10 +39,10 @@ def claude(*turns: Any, **options: Any) -> dict[str, Any]:
     return {"model": "m", "max_tokens": 4096, "messages": [ASKED, *turns], **options}
 
 
-USE: Any = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
+USE: dict[str, Any] = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
 DONE = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]}
 THINKS = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
-CALLED: Any = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+CALLED: dict[str, Any] = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
 ANSWERED = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": 1}}}]}
 QUESTION = {"role": "user", "parts": [{"text": "q"}]}
 LOST = "was provided without its required following item"
