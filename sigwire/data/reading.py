@@ -41,8 +41,8 @@ def load_examples(
     the columns to keep, or a mapping of new names to columns. ``limit``: the first rows only. Cells of CSV are texts. Parquet
     needs the extra ``data``.
 
-    Raises ``InputError`` for a row that cannot be read, a missing column, and a file without rows; ``ConfigurationError`` for
-    an unknown suffix.
+    Raises ``InputError`` for a missing file or column, a row that cannot be read, and a file without rows;
+    ``ConfigurationError`` for an unknown suffix.
 
     >>> rows = [{"text": "It is late.", "label": "delivery"}]
     >>> load_examples(rows, inputs=["message"], fields={"message": "text", "topic": "label"})
@@ -71,6 +71,10 @@ def read_rows(source: RowSource) -> Iterator[Row]:
     if read is None:
         raise ConfigurationError(
             f"{path} has a suffix that is not known (reading examples). Use one of {', '.join(_READERS)}, or pass its rows."
+        )
+    if not path.exists() or path.is_dir():
+        raise InputError(
+            f"There is no file {str(path)!r} (reading examples in {Path.cwd()}). Pass its path, absolute or from this folder."
         )
     return read(path)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sigwire
-from sigwire import Example
+from sigwire import Example, InputError
 from sigwire.data.reading import load_examples
 from sigwire.data.splitting import duplicates, leaked, split_examples
 
@@ -41,6 +41,16 @@ def written(folder: Path, suffix: str, rows: list[dict[str, Any]]) -> Path:
 def test_every_format_gives_the_same_examples(tmp_path: Path, suffix: str) -> None:
     found = load_examples(written(tmp_path, suffix, ROWS), inputs=["text"])
     assert found == [Example(row).with_inputs("text") for row in ROWS]
+
+
+@pytest.mark.parametrize("name", ["nowhere.jsonl", "nowhere.csv", "nowhere.parquet", "folder.jsonl"])
+def test_missing_file_is_an_input_error_with_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=rf"There is no file '{name}' \(reading examples in .*\)\. Pass its path"):
+        load_examples(name)
 
 
 def test_columns_are_renamed_chosen_and_limited() -> None:
