@@ -144,7 +144,8 @@ class Evaluate(EvaluationOptions):
 
     def __repr__(self) -> str:
         name = None if self.plan is None else self.plan.name
-        return f"Evaluate({len(self.devset)} examples, metric={name})"
+        size = len(self.devset)
+        return f"Evaluate({size} example{'' if size == 1 else 's'}, metric={name})"
 
 
 _OF_DSPY = (

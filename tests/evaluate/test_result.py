@@ -7,14 +7,16 @@ import csv
 import json
 import math
 import pickle
+import re
 from pathlib import Path
 
 import pytest
 
-from sigwire.core.example import Prediction
+from sigwire.core.example import Example, Prediction
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.evaluation import Evaluate
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.statistics import wilson
@@ -236,3 +238,14 @@ def test_rescore_keeps_the_failure_of_a_metric_with_its_record() -> None:
     again = make_result([1, 0]).rescore(failing)
     assert (again.scored, again.unscored, again.failures) == (1, 1, {"KeyError": 1})
     assert again.rescore(lambda example, prediction: 1).mean == 1
+
+
+def test_one_example_is_no_plural() -> None:
+    result, evaluate = (
+        make_result([1]),
+        Evaluate(devset=[Example(q="1").with_inputs("q")], metric=lambda example, prediction: 1.0),
+    )
+    shown = f"{result.to_markdown()}{evaluate!r}"
+    assert "1 example ×" in shown
+    assert "Evaluate(1 example," in shown
+    assert not re.search(r"\b1 (examples|requests)", shown)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
+from sigwire.core.cards.values import count
 from sigwire.core.json import JsonValue
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.records import ExampleRecord
@@ -26,7 +27,7 @@ def _subtitle(run: ScoredRun) -> str:
     parts = [
         run.program_name,
         devset.get("name") if isinstance(devset, dict) else None,
-        f"{run.n} examples × {run.repeat}",
+        f"{count(run.n, 'example')} × {run.repeat}",
         lm.get("model") if isinstance(lm, dict) else None,
         f"{run.seconds:.0f} s" if run.seconds >= 1 else None,
     ]
@@ -51,7 +52,7 @@ def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
 
 
 def _status(run: ScoredRun) -> list[str]:
-    shown = f"{run.status}: {len(run.by_example)} of {run.n} examples ran"
+    shown = f"{run.status}: {len(run.by_example)} of {count(run.n, 'example')} ran"
     return [] if run.status == "complete" else [shown]
 
 
@@ -121,7 +122,7 @@ def _cost_line(run: ScoredRun) -> str:
     parts = [_cost_text(run)]
     if usage.total_tokens is not None:
         parts.append(f"{usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out")
-    requests = f"{sum(record.cell.requests for record in run.records)} requests"
+    requests = count(sum(record.cell.requests for record in run.records), "request")
     return " · ".join([*parts, f"{requests}, {hits} cache hits" if hits else requests])
 
 
@@ -134,7 +135,9 @@ def _cost_text(run: ScoredRun) -> str:
 def _metric_cost(run: ScoredRun) -> list[str]:
     requests = sum(record.cell.metric_requests for record in run.records)
     costs = [cost for record in run.records if (cost := record.cell.metric_cost) is not None]
-    return [f"metric: {f'$ {sum(costs):.2g}' if costs else 'unknown'} · {requests} requests"] if requests else []
+    return (
+        [f"metric: {f'$ {sum(costs):.2g}' if costs else 'unknown'} · {count(requests, 'request')}"] if requests else []
+    )
 
 
 def _card_children(run: ScoredRun) -> list[Card]:

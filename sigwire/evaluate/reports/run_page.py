@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, cost_of
@@ -39,7 +40,7 @@ def facts(run: ScoredRun) -> list[str]:
     commit, is_changed = _member(header.get("git"), "commit"), _member(header.get("git"), "dirty")
     parts: list[object] = [
         _member(header.get("lm"), "model"),
-        f"{run.n:,} examples" + (f" × {run.repeat}" if run.repeat > 1 else ""),
+        count(run.n, "example") + (f" × {run.repeat}" if run.repeat > 1 else ""),
         _member(header.get("devset"), "name"),
         str(header.get("started", ""))[:16].replace("T", " "),
         f"{run.seconds:.0f} s" if run.seconds >= 1 else None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, cast
 
+from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, Value
 from sigwire.errors import InputError
 from sigwire.evaluate.records import RecordFile
@@ -97,7 +98,7 @@ class Estimate(Value):
         """The means of student and candidate as text, on the test rows if there are some."""
         if self.test_difference is not None and self.test_gain is not None:
             ends = self.test_difference.interval
-            text = f"{self.test_baseline:.3f} → {self.test:.3f} on {self.test_rows} test rows, {self.test_gain:+.3f}"
+            text = f"{self.test_baseline:.3f} → {self.test:.3f} on {count(self.test_rows, 'test row')}, {self.test_gain:+.3f}"
             return text if ends is None else f"{text} [{ends.low:+.3f}, {ends.high:+.3f}]"
         if self.selection is not None and self.baseline is not None:
             return f"{self.baseline:.3f} → {self.selection:.3f} on the {self.rows} rows on which it was chosen"
@@ -220,10 +221,10 @@ class OptimizationReport(HasCard):
         """The result in one sentence, with its numbers of rows."""
         found = self.estimate
         if self.found == self.baseline and found.baseline is not None:
-            mean, count, rows = found.baseline, found.rows, "rows on which candidates are chosen"
+            mean, n, rows = found.baseline, found.rows, "rows on which candidates are chosen"
             if found.test is not None:
-                mean, count, rows = found.test, found.test_rows, "test rows"
-            return f"The student is kept (no candidate was shown to be better): {mean:.3f} on {count} {rows}"
+                mean, n, rows = found.test, found.test_rows, "test rows"
+            return f"The student is kept (no candidate was shown to be better): {mean:.3f} on {n} {rows}"
         gain = found.change
         return f"The student is kept ({self.kept_student}); the best candidate: {gain}" if self.kept_student else gain
 
@@ -232,7 +233,10 @@ class OptimizationReport(HasCard):
         is_new = self.found != self.baseline
         if found.selection is not None and is_new:
             rows.append(
-                ("chosen at", [f"{number(found.selection)} ({found.rows} rows); the choice flatters this number"])
+                (
+                    "chosen at",
+                    [f"{number(found.selection)} ({count(found.rows, 'row')}); the choice flatters this number"],
+                )
             )
         if found.corrected is not None and is_new:
             rows.append(("corrected", [f"{number(found.corrected)}, without the optimism of the choice"]))
@@ -240,9 +244,9 @@ class OptimizationReport(HasCard):
             rows.append(("held out", ["no test set was given"]))
         money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"
         written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
-        rows.append(("cost", [f"{self.spent.calls:,} calls{written} · $ {money}"]))
+        rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · $ {money}"]))
         refused = f", {len(self.refused)} texts refused" if self.refused else ""
-        rows.append(("stopped", [f"{self.reason.value}, {len(self.trials)} trials{refused}"]))
+        rows.append(("stopped", [f"{self.reason.value}, {count(len(self.trials), 'trial')}{refused}"]))
         rows += [("warning", [each]) for each in self.warnings]
         table = [["trial", "score", "rows", "how", "fate"]]
         table += [
@@ -256,7 +260,7 @@ class OptimizationReport(HasCard):
         return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
 
     def __repr__(self) -> str:
-        return inline(f"OptimizationReport({self.optimizer}, {len(self.trials)} trials, {self.headline})", 500)
+        return inline(f"OptimizationReport({self.optimizer}, {count(len(self.trials), 'trial')}, {self.headline})", 500)
 
     # --- JSON
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
+from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.reports import charts, summary
@@ -48,7 +49,7 @@ class PagedSearch(Protocol):
 def search_page(search: PagedSearch, card: Card, held_out: PairedDifference | None) -> ReportPage:
     """Return the page of a search. ``card``: the card of its report; ``held_out``: the difference on the test rows."""
     parts = [
-        summary.header("optimization", search.optimizer, [f"{len(search.trials):,} trials"]),
+        summary.header("optimization", search.optimizer, [count(len(search.trials), "trial")]),
         f'<p class="headline">{summary.text(search.headline, 1_000)}</p>',
         summary.figures(list(_held_out(held_out)), is_broad=True),
         summary.card_rows(card),
@@ -91,8 +92,7 @@ def _demos(winner: Candidate) -> Iterator[str]:
     for name, demos in winner.demos.items():
         table = [["row", "made by", "fields"]]
         table += [[demo.row, "a run" if demo.augmented else "labels", _shown(demo.fields)] for demo in demos]
-        count = f"{len(demos)} demos" if len(demos) != 1 else "1 demo"
-        yield summary.cards([Card(name, count, table=table if demos else ())])
+        yield summary.cards([Card(name, count(len(demos), "demo"), table=table if demos else ())])
     if winner.lm_options:
         rows = [(name, [str(value)]) for name, value in winner.lm_options.items()]
         yield summary.cards([Card("options of the model", rows=rows)])
