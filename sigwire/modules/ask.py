@@ -315,6 +315,10 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
     """
     names = [name for name in config if name not in _REQUEST_OPTIONS]
     if names:
+        if "demos" in names:
+            raise ConfigurationError(
+                f"demos are an attribute and no option (making {owner.__name__}). Write module.demos = [...] on the predictor."
+            )
         unknown = [name for name in names if name not in OPTION_NAMES]
         check_keywords(owner.__name__, vars(owner)["__init__"], unknown, misspelt_only=True)
         check = getattr(current().lm if lm is None else lm, "check_options", None)

@@ -639,3 +639,10 @@ def test_options_of_a_model_of_the_user_are_not_checked() -> None:
 def test_number_of_reasks_is_checked_at_construction(reasks: Any) -> None:
     with pytest.raises(ConfigurationError, match="max_reasks is a number, 0 or more"):
         Predict("q -> a", max_reasks=reasks)
+
+
+def test_demos_as_an_option_are_refused_with_their_attribute() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"demos are an attribute .* \(making Predict\)\. Write module\.demos = "
+    ):
+        Predict("question -> answer", demos=[])
