@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 
-__all__ = ["CodeLimits"]
+__all__ = ["CodeLimits", "limits_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +28,15 @@ class CodeLimits(ChecksKeywords):
 
     def __post_init__(self) -> None:
         for name in ("seconds", "memory", "calls", "output"):
-            if not (value := getattr(self, name)) > 0:
+            value: object = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
                 raise ConfigurationError(f"{name} is a limit above 0, not {value!r} (making CodeLimits).")
+
+
+def limits_of(given: object) -> CodeLimits:
+    """Return the limits of an interpreter, the usual ones for ``None``. Raises ``ConfigurationError`` for other objects."""
+    if given is not None and not isinstance(given, CodeLimits):
+        raise ConfigurationError(
+            f"limits is a CodeLimits, not {given!r:.80} (making an interpreter). Write limits=CodeLimits(seconds=5)."
+        )
+    return given or CodeLimits()

@@ -13,9 +13,9 @@ from weakref import finalize
 
 from sigwire.core.json import JsonValue
 from sigwire.errors import ConfigurationError
-from sigwire.interpreters.code_limits import CodeLimits
+from sigwire.interpreters.code_limits import CodeLimits, limits_of
 from sigwire.interpreters.host_calls import HostCall, HostReply
-from sigwire.interpreters.interpreter import CodeSession
+from sigwire.interpreters.interpreter import CodeSession, Interpreter
 from sigwire.interpreters.session import WorkerSession
 from sigwire.interpreters.worker import CodeEnd, CodeWorker, PrintedText
 from sigwire.keywords import ChecksKeywords
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession
     from pydantic_monty import SyncSnapshot as Snapshot
 
-__all__ = ["MontyInterpreter", "default_interpreter"]
+__all__ = ["MontyInterpreter", "default_interpreter", "interpreter_of"]
 
 _MOST_WORKERS = 64
 _WAIT_SECONDS = 60.0  # for a free worker
@@ -57,7 +57,7 @@ class MontyInterpreter(ChecksKeywords):
                 "Code of a model runs in Monty, which is not installed (making a MontyInterpreter). "
                 'Run pip install "sigwire[code]", or pass another interpreter.'
             )
-        self.limits = limits or CodeLimits()
+        self.limits = limits_of(limits)
         self._lock = threading.Lock()
         self._pool: Monty | None = None
         self._end: finalize[[Monty, int], MontyInterpreter] | None = None
@@ -132,6 +132,21 @@ _users: list[int] = []  # the process that has Monty's threads
 def default_interpreter() -> MontyInterpreter:
     """Return the interpreter that modules share. Raises ``ConfigurationError`` without the extra ``code``."""
     return MontyInterpreter()
+
+
+def interpreter_of(given: Interpreter | None, owner: str) -> Interpreter:
+    """Return the interpreter of a module, by default the one that modules share.
+
+    Raises ``ConfigurationError`` for an object that is none, and for the default without the extra ``code``.
+    """
+    if given is None:
+        return default_interpreter()
+    if isinstance(given, type) or not hasattr(given, "session"):
+        raise ConfigurationError(
+            f"interpreter is an object with the methods of Interpreter, not {given!r:.80} (making {owner}). "
+            "Write interpreter=MontyInterpreter()."
+        )
+    return given
 
 
 def _close_pool(pool: Monty, process: int) -> None:

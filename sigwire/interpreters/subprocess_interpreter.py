@@ -19,7 +19,7 @@ from weakref import WeakSet, finalize
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.errors import ConfigurationError
-from sigwire.interpreters.code_limits import CodeLimits
+from sigwire.interpreters.code_limits import CodeLimits, limits_of
 from sigwire.interpreters.host_calls import HostCall, HostReply
 from sigwire.interpreters.interpreter import CodeSession
 from sigwire.interpreters.session import WorkerSession
@@ -55,7 +55,7 @@ class SubprocessInterpreter(ChecksKeywords):
             raise ConfigurationError(
                 "SubprocessInterpreter needs the limits of POSIX (making it). Use MontyInterpreter, or run in WSL."
             )
-        self.limits, self.python = limits or CodeLimits(), python or sys.executable
+        self.limits, self.python = limits_of(limits), python or sys.executable
         self._workers: WeakSet[_CPythonWorker] = WeakSet()
 
     @property

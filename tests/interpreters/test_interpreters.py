@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from time import sleep
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -271,6 +272,18 @@ def test_missing_extra_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch
 def test_limit_below_zero_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="seconds is a limit above 0"):
         CodeLimits(seconds=0)
+
+
+@pytest.mark.parametrize("limits", [{"seconds": "1"}, {"memory": True}], ids=str)
+def test_limit_that_is_no_number_is_refused(limits: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"is a limit above 0, not ('1'|True)"):
+        CodeLimits(**limits)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_limits_that_are_no_code_limits_are_refused(kind: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"limits is a CodeLimits, not 5 .* Write limits=CodeLimits"):
+        kind(5)
 
 
 @POSIX

@@ -485,5 +485,5 @@ def _parsed_fields(plan: Plan, choice: Choice) -> dict[str, object] | None:
 
 def _check_max_iters(given: object) -> int:
     if not isinstance(given, int) or given < 0:
-        raise ConfigurationError(f"max_iters is a number of turns, 0 or more, not {given!r} (ReAct).")
+        raise ConfigurationError(f"max_iters is a number of turns, 0 or more, not {given!r} (making an agent).")
     return given

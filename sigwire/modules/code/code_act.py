@@ -21,7 +21,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, ContextWindowExceededError
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.interpreter import CodeSession, HostNames, Interpreter
-from sigwire.interpreters.monty import default_interpreter
+from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
@@ -96,7 +96,7 @@ class CodeAct(ReAct[P, S]):
         )  # fmt: skip
         if max_calls < 1:
             raise ConfigurationError(f"max_calls is a number of calls, above 0, not {max_calls!r} (CodeAct).")
-        self.interpreter: Interpreter = interpreter or default_interpreter()
+        self.interpreter: Interpreter = interpreter_of(interpreter, "CodeAct")
         self.max_calls = max_calls
         self._host_tools = HostTools(self.toolbox)
         self._offered = (self._submit.tool,)

@@ -10,7 +10,7 @@ from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ModelError
 from sigwire.interpreters.interpreter import Interpreter
-from sigwire.interpreters.monty import default_interpreter
+from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.answer import meta_of
@@ -69,7 +69,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
             )
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters = max_iters
-        self.interpreter: Interpreter = interpreter or default_interpreter()
+        self.interpreter: Interpreter = interpreter_of(interpreter, "ProgramOfThought")
         self._reader = InputReader(self.signature.spec)
         self._submit = Submit(self.signature.spec, taken=self._reader.names)
         self._names = made = ThoughtSignatures(self.signature, self._submit, self.interpreter.capabilities)

@@ -17,7 +17,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.interpreter import Interpreter
-from sigwire.interpreters.monty import default_interpreter
+from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.run import Termination
@@ -98,7 +98,7 @@ class RLM(PredictorCalls[P, S]):
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
         self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract
-        self.interpreter: Interpreter = interpreter or default_interpreter()
+        self.interpreter: Interpreter = interpreter_of(interpreter, "RLM")
         self.toolbox = Toolbox(tools, max_output=None)
         self._tools = HostTools(self.toolbox)
         self._reader = InputReader(self.signature.spec)

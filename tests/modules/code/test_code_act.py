@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sigwire import (
+    RLM,
     AgentRun,
     AgentStopped,
     Budget,
@@ -23,6 +24,8 @@ from sigwire import (
     History,
     LMServerError,
     Message,
+    MontyInterpreter,
+    ProgramOfThought,
     RetryTool,
     StateError,
     Tool,
@@ -327,6 +330,13 @@ def test_missing_extra_is_named_when_the_agent_is_made(monkeypatch: pytest.Monke
 def test_option_that_code_does_not_have_is_refused_by_name(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=f"CodeAct has no option '{next(iter(options))}'"):
         CodeAct("question -> answer", **options)
+
+
+@pytest.mark.parametrize("made", [CodeAct, ProgramOfThought, RLM])
+@pytest.mark.parametrize("interpreter", [3, MontyInterpreter], ids=["number", "class"])
+def test_interpreter_that_is_none_is_refused(made: Any, interpreter: object) -> None:
+    with pytest.raises(ConfigurationError, match=rf"interpreter is an object .* \(making {made.__name__}\)"):
+        made("question -> answer", interpreter=interpreter)
 
 
 def test_limit_of_calls_below_one_is_refused() -> None:
