@@ -63,6 +63,10 @@ class Job(ChecksKeywords):
         for role, path in (("the program", self.program), ("the key", self.key)):
             if isinstance(path, str):
                 check_path(path, role)
+        if self.lm is not None and not isinstance(self.lm, BaseLM | str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"lm is a model of sigwire, 'provider/model' or 'module:function', not {self.lm!r:.80} (making a job)."
+            )
         if self.concurrency < 1:
             raise ConfigurationError(f"concurrency is a number above 0, not {self.concurrency} (making a job).")
         if odd := sorted(self.settings.keys() - set(_TRAVELLING)):

@@ -54,10 +54,7 @@ class Submissions:
 
     def __init__(self, executor: ExecutorLike, in_flight: int | None, stall: float, *, keeps: bool = False) -> None:
         if not isinstance(executor, Executor) and not callable(executor):
-            raise ConfigurationError(
-                f"executor is a PEP 3148 executor or a function that makes one, not {executor!r:.80} (starting the run). Pass "
-                "executor=lambda: ProcessPoolExecutor(4)."
-            )
+            raise _no_executor(executor)
         self._make: Callable[[], Executor] | None = None if isinstance(executor, Executor) else executor
         self._executor: Executor | None = executor if isinstance(executor, Executor) else None
         self._ended: queue.SimpleQueue[Future[str] | None] = queue.SimpleQueue()
@@ -127,7 +124,10 @@ class Submissions:
 
     def _open(self) -> Executor:
         if self._make is not None and (self._executor is None or self._is_broken):
-            self._executor, self._is_broken = self._make(), False
+            made = self._make()
+            if not isinstance(made, Executor):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+                raise _no_executor(made)
+            self._executor, self._is_broken = made, False
         assert self._executor is not None
         return self._executor
 
@@ -137,3 +137,10 @@ class Submissions:
         if self._make is not None and self._executor is not None:
             with suppress(RuntimeError):
                 self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _no_executor(given: object) -> ConfigurationError:
+    return ConfigurationError(
+        f"executor is a PEP 3148 executor or a function that makes one, not {given!r:.80} (starting the run). Pass "
+        "executor=lambda: ProcessPoolExecutor(4), or in map_rows 'provider-batch'."
+    )

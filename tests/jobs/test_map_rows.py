@@ -386,6 +386,35 @@ def test_executor_is_checked_before_any_row_is_drawn(out: Path) -> None:
         map_rows(SHOUT, [], out, executor=4)  # type: ignore[arg-type]
 
 
+def test_function_that_makes_no_executor_is_refused(out: Path) -> None:
+    with pytest.raises(ConfigurationError, match="executor is a PEP 3148 executor or a function that makes one, not 3"):
+        map_rows(SHOUT, questions(1), out, executor=lambda: 3)  # type: ignore[arg-type]
+
+
+def test_program_in_place_of_a_job_is_refused(out: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"takes a Job, not Predict .* Write Job.of\(program\)"):
+        map_rows(Predict("question -> answer"), [], out, executor=InlineExecutor())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", ["rows.jsonl", {"question": "2+2?"}], ids=["text", "mapping"])
+def test_rows_that_are_one_value_are_refused(out: Path, rows: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"rows is an iterable .* load_examples\(path\)"):
+        map_rows(SHOUT, rows, out, executor=InlineExecutor())
+
+
+def test_row_that_is_no_mapping_is_refused_by_its_number(out: Path) -> None:
+    rows: Any = [{"question": "2+2?"}, 7]
+    with pytest.raises(InputError, match="Row 1 is no Example and no mapping but int"):
+        map_rows(SHOUT, rows, out, executor=InlineExecutor())
+
+
+def test_model_of_a_job_is_checked() -> None:
+    with pytest.raises(
+        ConfigurationError, match="lm is a model of sigwire, 'provider/model' or 'module:function', not 3"
+    ):
+        Job(program="tests.jobs.app:shout", lm=3)  # type: ignore[arg-type]
+
+
 # --- properties --------------------------------------------------------------------------------------
 
 VALUES = st.recursive(

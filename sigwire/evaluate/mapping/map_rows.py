@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
+from sigwire.core.narrow import is_mapping
 from sigwire.core.response import Usage
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError
@@ -145,6 +146,7 @@ def _steps(
     job: Job, rows: RowsLike, out: Path, executor: ExecutorLike | Literal["provider-batch"], chunk: int, in_flight: int | None,
     limits: _Limits, repeat: int, stall: float,
 ) -> Steps[MapResult]:  # fmt: skip
+    _check_given(job, rows)
     if min(chunk, repeat, in_flight or 1) < 1 or stall <= 0:
         raise ConfigurationError("chunk, in_flight, repeat and stall are numbers above 0 (starting map_rows).")
     if executor == "provider-batch":
@@ -176,6 +178,8 @@ def _drawn(rows: RowsLike, repeat: int) -> Iterator[JsonObject]:
     """Yield the rows with ids as in ``Evaluate``: the field ``id``, else a digest of the content. Repeats follow each other."""
     seen = Counter[str]()
     for index, given in enumerate(rows):
+        if not isinstance(given, Example | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise InputError(f"Row {index} is no Example and no mapping but {type(given).__name__} (drawing rows).")
         example = given if isinstance(given, Example) else Example(given).with_inputs(*given)
         has_id = "id" in example
         own = str(example["id"]) if has_id else content_digest(example)[:10]
@@ -186,6 +190,18 @@ def _drawn(rows: RowsLike, repeat: int) -> Iterator[JsonObject]:
             own = f"{own}-{seen[own]}"
         for number in range(1, repeat + 1):
             yield row_of(example, own, index, number)
+
+
+def _check_given(job: object, rows: object) -> None:
+    if not isinstance(job, Job):
+        raise ConfigurationError(
+            f"map_rows takes a Job, not {type(job).__name__} (starting it). Write Job.of(program)."
+        )
+    if isinstance(rows, str) or is_mapping(rows):
+        raise ConfigurationError(
+            "rows is an iterable of Examples or mappings, not a text or a mapping (starting map_rows). Rows of a file: "
+            "load_examples(path)."
+        )
 
 
 class _FileSink:
