@@ -48,12 +48,13 @@ class BatchOptions:
     clock: BatchClock = field(default=BATCH_CLOCK, repr=False)
 
     def __post_init__(self) -> None:
-        numbers = (self.quiet, self.max_wait, *self.poll, 1 if self.deadline is None else self.deadline)
+        poll = self.poll if hasattr(self.poll, "__len__") and len(self.poll) == 2 else (-1.0,)
+        numbers = (self.quiet, self.max_wait, *poll, 1 if self.deadline is None else self.deadline)
         problem = (
             'rest is "batch" or "now"' if self.rest not in ("batch", "now")
             else 'on_doubt is "ask" or "resend"' if self.on_doubt not in ("ask", "resend")
             else "size and width are 1 or more" if min(self.size, self.width) < 1
-            else "quiet, max_wait, poll and deadline are seconds, 0 or more" if min(numbers) < 0
+            else "quiet, max_wait, deadline and both numbers of poll are seconds, 0 or more" if min(numbers) < 0
             else ""
         )  # fmt: skip
         if problem:

@@ -57,10 +57,15 @@ class BatchStore:
     """The file at ``path``, made with mode 0600. For one thread. Raises ``ConfigurationError`` if another process uses it."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigurationError(
+                f"{path} is no file that can be written (opening the store of a BatchLM): {error}."
+            ) from error
         try:
             self._prepare()
         except sqlite3.Error as error:

@@ -416,6 +416,17 @@ def test_evaluate_runs_in_waves(make: Make) -> None:
         assert list(batches_of(provider).values()) == [9]
 
 
+def test_store_that_is_a_folder_is_refused(make: Make, tmp_path: Path) -> None:
+    with FakeProvider(echo) as provider, pytest.raises(ConfigurationError, match="is no file that can be written"):
+        make(provider, store=tmp_path)("Hi")
+
+
+def test_store_below_a_file_is_refused(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with FakeProvider(echo) as provider, pytest.raises(ConfigurationError, match="is no file that can be written"):
+        make(provider, store=tmp_path / "file" / "x.batch")("Hi")
+
+
 # --- the object
 
 
@@ -424,7 +435,9 @@ def test_provider_without_a_batch_api_is_refused(tmp_path: Path) -> None:
         BatchLM("ollama/qwen3", store=tmp_path / "x")
 
 
-@pytest.mark.parametrize("options", [{"rest": "never"}, {"on_doubt": "guess"}, {"size": 0}, {"quiet": -1}])
+@pytest.mark.parametrize(
+    "options", [{"rest": "never"}, {"on_doubt": "guess"}, {"size": 0}, {"quiet": -1}, {"poll": 3}, {"poll": (1,)}]
+)
 def test_options_that_cannot_work_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="making a BatchLM"):
         BatchLM(MODELS["anthropic"], store=tmp_path / "x", **options)
