@@ -84,6 +84,10 @@ class Router(BaseLM):
                 f"patience is a number of seconds, 0 or more, not {patience!r:.80} (making a Router)."
             )
         rules = Health(**health) if isinstance(health, Mapping) else health
+        if not isinstance(rules, Health | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"health is a Health, not {health!r:.80} (making a Router). Write Health(limit=5)."
+            )
         total = None if timeout is None else resolve_timeout(timeout).total
         self._routing = Routing(rules, clock, patience=patience, on_filter=on_filter, total=total)
 

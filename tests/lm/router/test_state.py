@@ -136,6 +136,7 @@ class Plain:
         (lambda: Router([FIRST], on_filter="pass"), "on_filter"),  # type: ignore[arg-type]
         (lambda: Router([FIRST], patience=-1), "patience"),
         (lambda: Router([FIRST], health=Health(limit=-1)), "limit"),
+        (lambda: Router([FIRST], health=3), r"health is a Health, not 3 .* Write Health"),  # type: ignore[arg-type]
         (lambda: Health(half_life=0), "half_life"),
         (lambda: LM(FIRST, fallbacks=SECOND), "fallbacks is a list"),
         (lambda: LM(FIRST, fallbacks=["nonsense"]), "nonsense"),
