@@ -22,7 +22,7 @@ from sigwire.lm.batch.sending import BatchRefused
 from sigwire.lm.batch.store import StoredBatch
 from sigwire.lm.client import LM
 from sigwire.lm.policy.cache.choice import choice_of, with_settings
-from sigwire.lm.policy.call import Call, Exchange, through
+from sigwire.lm.policy.call import NO_HASTE, Call, Exchange, Haste, through
 from sigwire.lm.providers.registry import find_provider
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class BatchLM(ChecksKeywords, LM):
     sent stays in the store. ``width``: how many examples an ``Evaluate`` runs at once, if it has no ``num_threads``.
 
     ``fresh=True`` passes the cache of responses, not the store; ``rollout_id`` asks for another sample. Streams are emitted
-    whole. A saved program has the plain model. Raises ``ConfigurationError`` for a provider without a batch API, and in calls
-    if another process uses the store.
+    whole. Fallbacks are asked when a line fails for good; a fallback given as a name travels in batches too. A saved program
+    has the plain model. Raises ``ConfigurationError`` for a provider without a batch API, and in calls if another process uses
+    the store.
 
     Sources: platform.claude.com/docs/en/build-with-claude/batch-processing, platform.openai.com/docs/guides/batch,
     ai.google.dev/gemini-api/docs/batch-api.
@@ -116,9 +117,11 @@ class BatchLM(ChecksKeywords, LM):
         )
         self._limiter = cast("Limiter", WaveWidth(self._queue.options.width))
         self._total = None
+        self._load_fallbacks(None)
 
-    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+    def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
         call, given = self._call(request, streamed)
+        call.hurry(haste)
         choice = given or choice_of(self.cache)
         sample = with_settings(choice)[1]
         return through(self._outer_layers(choice), call, partial(self._answer_sample, call, sample))

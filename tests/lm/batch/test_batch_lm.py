@@ -27,6 +27,7 @@ from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM
 from sigwire.lm.batch.waves import in_waves
 from sigwire.lm.client import LM
+from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.lm.policy.money.prices import Price
 from sigwire.lm.policy.retry import RetryPolicy
@@ -397,6 +398,18 @@ async def test_cancelled_program_does_not_end_the_others(make: Make) -> None:
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert isinstance(results[0], asyncio.CancelledError)
         assert [result.answer for result in results[1:]] == ["answer 1", "answer 2"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("mode", ["call", "await", "stream"])
+def test_fallback_answers_when_the_line_fails(make: Make, mode: str) -> None:
+    with FakeProvider([Fault("server")] * 3) as provider:
+        lm = make(provider).copy(fallbacks=[FakeLM(["spare"], model="spare")], num_retries=0)
+        request = Request((Message.user("Hi"),))
+        if mode == "stream":
+            assert "spare" in "".join(getattr(event, "text", "") for event in lm.stream(request))
+            return
+        response = lm.respond(request) if mode == "call" else asyncio.run(lm.arespond(request))
+    assert (response.choices[0].text, response.attempts[-1].purpose) == ("spare", "fallback")
 
 
 def test_evaluate_runs_in_waves(make: Make) -> None:
