@@ -238,3 +238,11 @@ def test_wrong_factories_are_refused() -> None:
 )
 def test_names_are_at_the_paths_of_dspy(module: str, name: str) -> None:
     assert getattr(importlib.import_module(f"sigwire.dspy.{module}"), name) is not None
+
+
+@pytest.mark.parametrize("made", [dspy.CodeAct, dspy.ProgramOfThought, dspy.RLM])
+def test_interpreter_as_an_option_is_refused_with_the_two_ways(made: Any) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"interpreter_factory=PythonInterpreter, or an interpreter as the first"
+    ):
+        made("a -> b", interpreter=Plain())

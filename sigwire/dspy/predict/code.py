@@ -6,7 +6,7 @@ that is the first argument of a call belongs to the caller and stays open.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 from sigwire.core.example import Prediction
@@ -14,6 +14,7 @@ from sigwire.dspy.modules import ChainOfThought, Module, Predict
 from sigwire.dspy.primitives.foreign_code import FactoryInterpreter, InterpreterFactory, given_interpreter
 from sigwire.dspy.primitives.interpreters import CodeInterpreter
 from sigwire.effects.steps import Steps
+from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.modules import chain_of_thought, predict
 from sigwire.modules.agents.run import AgentRun
@@ -48,7 +49,7 @@ class CodeAct(Module, code_act.CodeAct[..., Any]):
         interpreter_factory: InterpreterFactory | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(cast(Any, signature), tools, max_iters, FactoryInterpreter(interpreter_factory), **options)
+        super().__init__(cast(Any, signature), tools, max_iters, _interpreter(interpreter_factory, options), **options)
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run."""
@@ -77,7 +78,7 @@ class ProgramOfThought(Module, program_of_thought.ProgramOfThought[..., Any]):
         interpreter_factory: InterpreterFactory | None = None,
         **options: Any,
     ) -> None:
-        interpreter = FactoryInterpreter(interpreter_factory)
+        interpreter = _interpreter(interpreter_factory, options)
         super().__init__(cast(Any, signature), max_iters, interpreter=interpreter, **options)
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
@@ -119,7 +120,7 @@ class RLM(Module, rlm.RLM[..., Any]):
             max_output_chars,
             tools=tools,
             sub_lm=sub_lm,
-            interpreter=FactoryInterpreter(interpreter_factory),
+            interpreter=_interpreter(interpreter_factory, options),
             **options,
         )
 
@@ -139,6 +140,15 @@ class RLM(Module, rlm.RLM[..., Any]):
         is_submitted = AgentRun.of(result).termination_reason == "submit"
         result["final_reasoning"] = rows[-1]["reasoning"] if is_submitted else "Extract forced final output"
         return result
+
+
+def _interpreter(factory: InterpreterFactory | None, options: Mapping[str, object]) -> FactoryInterpreter:
+    if "interpreter" in options:
+        raise ConfigurationError(
+            "interpreter is no option here (making a module that runs code). Pass interpreter_factory=PythonInterpreter, or "
+            "an interpreter as the first argument of each call."
+        )
+    return FactoryInterpreter(factory)
 
 
 def _with_given(
