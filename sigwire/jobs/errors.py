@@ -22,6 +22,8 @@ def error_text(error: BaseException) -> str:
 
     >>> error_text(ValueError("no answer for key sk-abcdefghijklmnopqrstuvwx"))
     'ValueError: no answer for key ***'
+    >>> error_text(ValueError("pass LM('openai/gpt-5-mini', api_key=...)"))
+    "ValueError: pass LM('openai/gpt-5-mini', api_key=...)"
     """
     text = SECRET_TEXT.sub(lambda found: f"{found[1] or ''}***", f"{type(error).__name__}: {error}")
     return text[:4_000]

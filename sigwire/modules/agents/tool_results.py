@@ -162,7 +162,7 @@ SECRET_TEXT = re.compile(
     r"""\b(?:sk-|xox[a-z]-|gh[pousr]_|AIza)[\w-]{6,} | (?<=bearer\ )[^\s'",]{8,} | (?<=basic\ )[\w+/=]{12,}
     | (?<=://)[^\s/@:]*:[^\s/@]+(?=@)
     | ((?:\w[_-]?key|passwd|password|pwd|secret|signature|token)
-       (?:['"]?\s?=\s?['"]?|['"]:\s?['"]|:\s(?=\S{7,}\d)))[^\s&;'",]+""",
+       (?:['"]?\s?=\s?['"]?|['"]:\s?['"]|:\s(?=\S{7,}\d)))(?!\.\.\.)[^\s&;'",]+""",
     re.IGNORECASE | re.VERBOSE,
 )
 
