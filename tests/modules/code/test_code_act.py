@@ -342,3 +342,10 @@ def test_interpreter_that_is_none_is_refused(made: Any, interpreter: object) -> 
 def test_limit_of_calls_below_one_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="max_calls"):
         CodeAct("question -> answer", max_calls=0)
+
+
+def test_submission_is_no_call_of_a_turn() -> None:
+    code = "submit(total=sum([stock('lamp'), stock('shelf')]))"
+    agent = CodeAct("question -> total: int", tools=[Tool(lambda item: 2, name="stock")], max_calls=2)
+    agent.set_lm(FakeLM([{"reasoning": "", "code": code}]))
+    assert agent(question="?").total == 4

@@ -323,3 +323,15 @@ def test_runs_at_once_have_sessions_of_their_own(mode: str) -> None:
     logs = [{"log": "x" * number} for number in range(6)]
     results = program.batch(logs) if mode == "sync" else asyncio.run(program.abatch(logs))
     assert [result.cause for result in results] == [given["log"] for given in logs]
+
+
+def test_texts_up_to_the_limit_are_asked_whatever_the_limit_of_the_interpreter() -> None:
+    code = "submit(answer=''.join(llm_query('part ' + str(n)) for n in range(4)))"
+    rlm = RLM(
+        "text -> answer",
+        max_llm_calls=5,
+        sub_lm=FakeLM(list("abcd")),
+        interpreter=MontyInterpreter(CodeLimits(calls=1)),
+    )
+    rlm.set_lm(FakeLM([{"reasoning": "", "code": code}]))
+    assert rlm(text="x").answer == "abcd"
