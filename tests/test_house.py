@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import json
 import re
@@ -72,9 +73,11 @@ LATE = {
     "pyreqwest",
     "ssl",
 }
+FIRST_PREDICT = "import sigwire; sigwire.Predict('question, k: int -> answer, sure: bool')"
 REACHING_OUT = {"socket.__new__", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.fork", "os.system"}
 
 
+@functools.cache
 def audit(statement: str) -> dict[str, list[str]]:
     script = AUDIT.format(statement=statement)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -88,7 +91,7 @@ def test_importing_sigwire_loads_nothing_heavy() -> None:
 
 
 def test_first_predict_of_plain_fields_loads_nothing_heavy() -> None:
-    seen = audit("import sigwire; sigwire.Predict('question, k: int -> answer, sure: bool')")
+    seen = audit(FIRST_PREDICT)
     assert {name.partition(".")[0] for name in seen["modules"]} & LATE == set()
 
 
@@ -106,7 +109,7 @@ def test_field_declarations_load_pydantic_and_nothing_else_heavy(statement: str)
 
 @pytest.mark.parametrize(
     "statement",
-    ["import sigwire", "from sigwire import *", "import sigwire; sigwire.Predict('question -> answer')"],
+    ["import sigwire", "from sigwire import *", FIRST_PREDICT],
 )
 def test_importing_and_declaring_opens_no_socket_and_starts_no_thread(statement: str) -> None:
     seen = audit(statement)

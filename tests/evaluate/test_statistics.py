@@ -8,7 +8,7 @@ import random
 
 import numpy
 import pytest
-from scipy import stats
+import scipy  # loads scipy.stats in the first test that reads it
 
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate import statistics
@@ -24,28 +24,28 @@ GRADED = [round(DRAW.random(), 3) for _ in range(23)]
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 9, 10, 30, 99, 1_000, 2_000, 2_001, 50_000])
 @pytest.mark.parametrize("p", [0.0005, 0.05, 0.5, 0.6, 0.9, 0.975, 0.9917, 0.9999])
 def test_t_quantile_matches_scipy(p: float, freedom: int) -> None:
-    assert t_quantile(p, freedom) == pytest.approx(stats.t.ppf(p, freedom), rel=1e-9, abs=1e-12)
+    assert t_quantile(p, freedom) == pytest.approx(scipy.stats.t.ppf(p, freedom), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 10), (7, 10), (45, 50), (299, 300), (300, 300)])
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_wilson_matches_scipy(successes: int, n: int, confidence: float) -> None:
-    expected = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    expected = scipy.stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
     ours = statistics.wilson(successes, n, confidence=confidence)
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 def test_interval_by_t_matches_scipy() -> None:
-    expected = stats.ttest_1samp(GRADED, 0).confidence_interval(0.95)
+    expected = scipy.stats.ttest_1samp(GRADED, 0).confidence_interval(0.95)
     ours = statistics.clustered_interval(GRADED)
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
-    assert statistics.standard_error(GRADED) == pytest.approx(stats.sem(GRADED))
+    assert statistics.standard_error(GRADED) == pytest.approx(scipy.stats.sem(GRADED))
 
 
 def test_interval_of_equal_clusters_is_the_interval_of_their_means() -> None:
     values, clusters = GRADED[:20], [index // 4 for index in range(20)]
     means = [sum(values[i : i + 4]) / 4 for i in range(0, 20, 4)]
-    expected = stats.ttest_1samp(means, 0).confidence_interval(0.95)
+    expected = scipy.stats.ttest_1samp(means, 0).confidence_interval(0.95)
     ours = statistics.clustered_interval(values, clusters)
     assert (ours.low, ours.high) == pytest.approx((max(expected.low, 0), min(expected.high, 1)), abs=1e-9)
 
@@ -74,7 +74,7 @@ def test_mean_has_no_interval_when_values_are_few_or_equal(values: list[float], 
 
 def test_bonett_price_matches_an_example_of_the_literature() -> None:
     # The table of Bentur and others (2009) in M. W. Fagerland and others, Statist. Med. 33, 2014: n12 = 1, n21 = 7, n = 21.
-    z, p12, p21 = stats.norm.ppf(0.975), 2 / 23, 8 / 23
+    z, p12, p21 = scipy.stats.norm.ppf(0.975), 2 / 23, 8 / 23
     half = z * math.sqrt((p12 + p21 - (p12 - p21) ** 2) / 23)
     ours = statistics.bonett_price(1, 7, 21)
     assert (ours.low, ours.high) == pytest.approx((p12 - p21 - half, p12 - p21 + half), abs=1e-9)
@@ -83,7 +83,7 @@ def test_bonett_price_matches_an_example_of_the_literature() -> None:
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 0), (1, 0), (8, 1), (5, 5), (30, 12), (0, 25)])
 def test_p_of_pairs_of_zero_and_one_matches_the_exact_test_of_mcnemar(wins: int, losses: int) -> None:
-    expected = stats.binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
+    expected = scipy.stats.binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
     first = [0.0] * wins + [1.0] * (losses + 7)
     second = [1.0] * wins + [0.0] * losses + [1.0] * 7
     paired = statistics.paired_difference(first, second)
@@ -97,7 +97,9 @@ def test_p_of_pairs_of_zero_and_one_matches_the_exact_test_of_mcnemar(wins: int,
 def test_sign_flip_p_matches_the_permutation_test_of_scipy(count: int) -> None:
     differences = [value - 0.4 for value in GRADED[:count]]
     if 1 < count <= 9:
-        expected = stats.permutation_test((differences,), numpy.mean, permutation_type="samples", n_resamples=9_999)
+        expected = scipy.stats.permutation_test(
+            (differences,), numpy.mean, permutation_type="samples", n_resamples=9_999
+        )
         assert statistics.sign_flip_p(differences) == pytest.approx(expected.pvalue)
     total = abs(sum(differences)) - 1e-9
     sums = numpy.array([0.0])
@@ -125,7 +127,7 @@ def test_sign_flips_flip_clusters_whole() -> None:
 
 @pytest.mark.parametrize(("wins", "losses"), [(0, 0), (3, 0), (2, 5), (7, 7), (14, 4)])
 def test_probability_better_is_the_posterior_of_a_uniform_prior_for_zero_and_one(wins: int, losses: int) -> None:
-    expected = stats.beta.sf(0.5, wins + 1, losses + 1)
+    expected = scipy.stats.beta.sf(0.5, wins + 1, losses + 1)
     assert statistics.probability_better([1.0] * wins + [-1.0] * losses) == pytest.approx(expected)
 
 
@@ -138,7 +140,7 @@ def test_probability_better_of_the_reverse_is_the_complement() -> None:
 
 
 def test_bootstrap_matches_scipy_within_the_noise_of_draws() -> None:
-    expected = stats.bootstrap((GRADED,), numpy.mean, n_resamples=20_000, method="BCa", rng=5).confidence_interval
+    expected = scipy.stats.bootstrap((GRADED,), numpy.mean, n_resamples=20_000, method="BCa", rng=5).confidence_interval
     ours = statistics.bootstrap_interval(GRADED, draws=5_000, seed=5)
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=0.01)
     assert ours == statistics.bootstrap_interval(GRADED, draws=5_000, seed=5)
@@ -192,7 +194,7 @@ def test_unknown_reduction_is_refused(how: str) -> None:
 
 def test_paired_difference_of_graded_scores_matches_the_paired_t_test() -> None:
     first, second = GRADED[:11], GRADED[11:22]
-    expected = stats.ttest_rel(second, first).confidence_interval(0.95)
+    expected = scipy.stats.ttest_rel(second, first).confidence_interval(0.95)
     paired = statistics.paired_difference(first, second)
     assert paired.interval is not None
     assert (paired.interval.low, paired.interval.high) == pytest.approx((expected.low, expected.high), abs=1e-9)

@@ -1,6 +1,7 @@
-"""Kill the process of a run and start the run again: ``python -m tests.journal.kills moments|random|chain MODE COUNT``.
+"""Kill the process of a run and start the run again: ``python -m tests.journal.kills moments|random|chain COUNT MODE...``.
 
-This process has imported the library once and forks each life, so a life takes some 50 ms. It prints the number of kills.
+This process has imported the library once and forks each life, so a life takes some 50 ms. It prints the number
+of kills of each mode.
 
 moments   COUNT lives, killed at moments spread over all effects, each followed by a whole life
 random    COUNT lives, killed at random times
@@ -111,11 +112,16 @@ def chained(mode: str, count: int) -> int:
 
 
 def main() -> None:
-    how, mode, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    how, count, *modes = sys.argv[1:]
     folder = Path(tempfile.mkdtemp())
     live(folder, "sync")  # loads what a life needs
     shutil.rmtree(folder)
-    print({"moments": at_moments, "random": at_random, "chain": chained}[how](mode, count))
+    for mode in modes:
+        try:
+            print({"moments": at_moments, "random": at_random, "chain": chained}[how](mode, int(count)))
+        except AssertionError as error:
+            error.add_note(f"in the mode {mode}")
+            raise
 
 
 if __name__ == "__main__":
