@@ -13,8 +13,9 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing import FakeProvider, Fault
+from tests.packages import Package
 
-anthropic = pytest.importorskip("anthropic", reason="the official anthropic package is not installed")
+anthropic = Package("anthropic")
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 ADD = {"name": "add", "description": "Add.", "input_schema": SCHEMA}

@@ -11,9 +11,10 @@ from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
+from tests.packages import Package
 from tests.testing.cutting import cut_anywhere
 
-anthropic = pytest.importorskip("anthropic", reason="the official anthropic package is not installed")
+anthropic = Package("anthropic")
 
 ADD = {"name": "add", "input_schema": {"type": "object"}}
 ASK: dict[str, Any] = {"model": "m", "max_tokens": 2048, "messages": [{"role": "user", "content": "Hi"}]}

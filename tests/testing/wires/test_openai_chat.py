@@ -13,8 +13,9 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing import FakeProvider, Fault
+from tests.packages import Package
 
-openai = pytest.importorskip("openai", reason="the official openai package is not installed")
+openai = Package("openai")
 
 ADD = {
     "type": "function",

@@ -12,8 +12,9 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing import FakeProvider, Fault
+from tests.packages import Package
 
-openai = pytest.importorskip("openai", reason="the official openai package is not installed")
+openai = Package("openai")
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 ADD = {"type": "function", "name": "add", "description": "Add.", "parameters": SCHEMA, "strict": False}

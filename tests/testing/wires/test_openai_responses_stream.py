@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
+from tests.packages import Package
 from tests.testing.cutting import cut_anywhere
 
-openai = pytest.importorskip("openai", reason="the official openai package is not installed")
+openai = Package("openai")
 
 SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 ADD = {"type": "function", "name": "add", "strict": True, "parameters": SCHEMA}
