@@ -90,13 +90,13 @@ def test_ambiguous_or_broken_json_is_refused_with_a_code(text: str, code: str) -
 WHOLE = '{"a": [1, true, {"b": "x\\ny", "c": null}], "d": -1.5e3, "e": {}, "f": []}'
 
 
-@pytest.mark.parametrize("end", range(1, len(WHOLE)))
 @pytest.mark.parametrize("before", ["", "Sure:\n", "```json\n"])
-def test_truncated_structure_is_refused(end: int, before: str) -> None:
-    with pytest.raises(JsonReadError) as caught:
-        read_json(before + WHOLE[:end], kind="object")
-    assert caught.value.code in ("truncated", "not_json")
-    assert caught.value.code == "truncated" or end < 5
+def test_truncated_structure_is_refused(before: str) -> None:
+    for end in range(1, len(WHOLE)):
+        with pytest.raises(JsonReadError) as caught:
+            read_json(before + WHOLE[:end], kind="object")
+        assert caught.value.code in ("truncated", "not_json"), end
+        assert caught.value.code == "truncated" or end < 5, end
 
 
 def test_complete_value_inside_a_truncated_structure_is_refused() -> None:
