@@ -22,7 +22,6 @@ from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import Message
 from sigwire.core.request import Request, memoized
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
@@ -36,9 +35,10 @@ from sigwire.errors import (
     LMTimeoutError,
     LMTransportError,
     UnsupportedFeature,
-)
+)  # fmt: skip
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.errors import EXPIRED_CODES, damaged_reply_error, read_body
+from sigwire.lm.codecs.shared.history import has_media
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.policy.call import Call, through
@@ -136,7 +136,7 @@ class HttpBackend:
 
     def _prepare(self, call: Call) -> Steps[tuple[_WireRoute, EncodedRequest]]:
         """Encode a call. An awaited one with media is encoded in a thread: converting an image takes long."""
-        if not any(map(_has_media, call.request.messages)):
+        if not any(map(has_media, call.request.messages)):
             return self._encode(call)
         from sigwire.effects.loops import to_thread
 
@@ -409,13 +409,6 @@ class _SendEffect(NamedTuple):
 
     async def arun(self) -> HttpReply:
         return await self.transport.asend(self.request)
-
-
-def _has_media(message: Message) -> bool:
-    parts = message.parts
-    if len(parts) == 1 and parts[0].kind == "text":  # like most turns
-        return False
-    return any(part.kind in ("image", "audio", "file") or getattr(part, "media", ()) for part in parts)
 
 
 def _no_continuation(body: JsonValue, sent: EncodedRequest) -> None:
