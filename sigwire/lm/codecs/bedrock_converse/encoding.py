@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import Message
+from sigwire.core.messages import Message, Part
 from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
@@ -123,12 +123,16 @@ def _kept_messages(
     """Yield the turns without the parts that the provider refuses, and without turns that are empty then."""
     for message in messages:
         parts = tuple(part for part in message.parts if not is_dropped(part, profile))
-        if any(isinstance(part, ThinkingPart) and part.text and part not in parts for part in message.parts):
+        if len(_thoughts(parts)) < len(_thoughts(message.parts)):
             warnings.append(LMWarning("thinking", "Thinking that the model does not take back was left out."))
         if parts:
             yield message if len(parts) == len(message.parts) else Message(message.role, parts)
         elif message.role != "assistant":
             warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
+
+
+def _thoughts(parts: Iterable[Part]) -> list[str]:
+    return [part.text for part in parts if isinstance(part, ThinkingPart) and part.text]
 
 
 def _encode_system(messages: Iterable[Message], instruction: str) -> JsonObject:

@@ -35,6 +35,13 @@ def encode_reasoning(request: Request, target: Target[ConverseProfile], warnings
         return ReasoningFields({}, asked is None and facts.default_effort not in (None, "off"))
     if facts.thinking == "budget":
         return _OFF if asked.is_off else _encode_budget(asked, request, target, warnings)
+    return _encode_effort(asked, target, warnings)
+
+
+def _encode_effort(
+    asked: ReasoningRequest, target: Target[ConverseProfile], warnings: list[LMWarning]
+) -> ReasoningFields:
+    facts = target.facts
     effort, lost = fit_effort(asked, () if facts.thinking == "none" else facts.efforts or (), target)
     warnings.extend(lost)
     if not target.profile.thinking:
