@@ -27,13 +27,9 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import (
-    ConfigurationError,
-    LMAuthenticationError,
-    LMError,
-    LMInvalidRequestError,
-    LMTimeoutError,
-    LMTransportError,
+
+from sigwire.errors import (  # isort: skip
+    ConfigurationError, LMAuthenticationError, LMError, LMInvalidRequestError, LMTimeoutError, LMTransportError,
     UnsupportedFeature,
 )  # fmt: skip
 from sigwire.lm.codecs.shared.choices import join_responses

@@ -86,16 +86,7 @@ def _kept_parts(message: Message, rules: HistoryRules, losses: list[PartLoss]) -
     for number, part in enumerate(message.parts):
         if isinstance(part, misplaced):
             raise _misplaced_error(part, message.role)
-        loss: PartLoss | None = None
-        kept: Part | None = part
-        if isinstance(part, ThinkingPart | OpaquePart):
-            kept, loss = _fit_foreign(part, number, rules)
-        elif isinstance(part, ImagePart | AudioPart | FilePart):
-            kept, loss = _fit_media(part, number, takes_media)
-        elif isinstance(part, ToolResult) and part.media:
-            kept, loss = _fit_result(part, number, rules.media)
-        elif part == _EMPTY:
-            kept, loss = None, PartLoss(number, "text", "An empty text was left out.", "none")
+        kept, loss = _fit(part, number, rules, takes_media)
         if loss is not None:
             losses.append(loss)
         if kept is not None:
@@ -109,6 +100,17 @@ def _clean(part: Part, number: int, losses: list[PartLoss]) -> Part:
     return clean
 
 
+def _fit(part: Part, number: int, rules: HistoryRules, takes_media: frozenset[str] | None) -> _Fitted:
+    if isinstance(part, ThinkingPart | OpaquePart):
+        return _fit_foreign(part, number, rules)
+    if isinstance(part, ImagePart | AudioPart | FilePart):
+        return _fit_media(part, number, takes_media)
+    if isinstance(part, ToolResult) and part.media:
+        return _fit_result(part, number, rules.media)
+    return (None, PartLoss(number, "text", "An empty text was left out.", "none")) if part == _EMPTY else (part, None)
+
+
+_Fitted: TypeAlias = tuple[Part | None, PartLoss | None]
 _EMPTY = TextPart("")
 _MISPLACED: Mapping[Role, tuple[type, ...]] = {
     "system": (ToolCall, ToolResult, ThinkingPart),
@@ -126,9 +128,6 @@ def _misplaced_error(part: Part, role: Role) -> InputError:
 
 
 # --- thinking and items of a provider
-
-
-_Fitted: TypeAlias = tuple[Part | None, PartLoss | None]
 
 
 def _fit_foreign(part: ThinkingPart | OpaquePart, number: int, rules: HistoryRules) -> _Fitted:

@@ -44,16 +44,17 @@ def move_system(turns: list[Turn], losses: list[Loss]) -> list[Turn]:
     system = [turn for turn in turns if turn[1].role == "system"]
     if not system or (len(system) == 1 and turns[0] is system[0]):
         return turns
-    losses += _system_losses(system, turns[: len(system)])
+    losses += _system_losses(turns, system)
     first = system[0][1] if len(system) == 1 else _merge_system([turn for _, turn in system])
     return [(system[0][0], first), *(turn for turn in turns if turn[1].role != "system")]
 
 
-def _system_losses(system: Sequence[Turn], first: Sequence[Turn]) -> list[Loss]:
-    if first == system:
+def _system_losses(turns: list[Turn], system: list[Turn]) -> list[Loss]:
+    front = turns[: len(system)]
+    if front == system:
         return [Loss(number, None, "system", "System turns became one.", "none") for number, _ in system[1:]]
     why = "A later system turn was moved to the front, its only place on this wire."
-    return [Loss(turn[0], None, "system", why, "form") for turn in system if turn not in first]
+    return [Loss(turn[0], None, "system", why, "form") for turn in system if turn not in front]
 
 
 def _merge_system(turns: Sequence[Message]) -> Message:
