@@ -1,4 +1,4 @@
-"""``Verdict``: whether a tool call that asks for approval runs, and ``read_verdict``, which reads the decision of a caller."""
+"""``CallVerdict``: whether a tool call that asks for approval runs; ``read_verdict`` reads the decision of a caller."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sigwire.core.json import JsonObject, Value, dumps, loads
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import InputError
 
-__all__ = ["Verdict", "VerdictAnswer", "read_verdict"]
+__all__ = ["CallVerdict", "VerdictAnswer", "read_verdict"]
 
 VerdictAnswer: TypeAlias = Literal["approve", "deny", "edit", "ask"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Value):
+class CallVerdict(Value):
     """The answer to a call that asks for approval; "ask" if a person must decide.
 
     ``why``: the reason of a denial, or of the question. ``arguments``: those of an edited call.
@@ -26,24 +26,24 @@ class Verdict(Value):
     arguments: JsonObject | None = None
 
 
-def read_verdict(id: str, decision: object) -> Verdict:
+def read_verdict(id: str, decision: object) -> CallVerdict:
     """Return the verdict of ``"approve"``, ``"deny"``, ``{"deny": "why"}`` or ``{"edit": {arguments}}``.
 
     Raises ``InputError`` for anything else.
 
     >>> read_verdict("call_0", {"deny": "too much"})
-    Verdict(answer='deny', why='too much', arguments=None)
+    CallVerdict(answer='deny', why='too much', arguments=None)
     """
     if decision == "approve":
-        return Verdict("approve")
+        return CallVerdict("approve")
     if decision == "deny":
-        return Verdict("deny")
+        return CallVerdict("deny")
     if is_mapping(decision) and len(decision) == 1:
         why, arguments = decision.get("deny"), decision.get("edit")
         if isinstance(why, str):
-            return Verdict("deny", why)
+            return CallVerdict("deny", why)
         if is_mapping(arguments):
-            return Verdict("edit", arguments=_as_json(id, dict(arguments)))
+            return CallVerdict("edit", arguments=_as_json(id, dict(arguments)))
     raise InputError(
         f'A decision is "approve", {{"deny": "why"}} or {{"edit": {{arguments}}}}, not {decision!r:.80} (deciding about {id}).'
     )

@@ -138,10 +138,8 @@ class Tool(ChecksKeywords, HasCard):
         if on_crash not in (known := get_args(OnCrash)):
             raise ToolDefinitionError(f"on_crash is one of {', '.join(known)}, not {on_crash!r} (the tool {name!r}).")
         keep = partial(object.__setattr__, self)
-        keep("name", name)
-        keep("description", description)
-        keep("handler", handler)
-        keep("config", config)
+        for part in ("name", name), ("description", description), ("handler", handler), ("config", config):
+            keep(*part)
         options = (timeout, max_output, parallel, on_crash, approve, max_calls, repeat, tunable)
         for option, value in zip(_OPTIONS, options, strict=True):
             keep(option, value)

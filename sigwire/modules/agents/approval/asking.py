@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Approve, Tool
-from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import arun, run
 from sigwire.errors import InputError
 from sigwire.journal.errors import RunError
-from sigwire.journal.verdicts import Verdict, read_verdict
+from sigwire.journal.verdicts import CallVerdict, read_verdict
 from sigwire.modules.agents.tool_results import short_message
+from sigwire.modules.calling import called_steps
 
-__all__ = ["AskApproval", "UserCall", "checked_verdict"]
+__all__ = ["AskApproval", "checked_verdict"]
 
 _NEEDED = "the tool needs approval"
 _UNDECIDED = "the approval function left it to a person"
-
-
-class UserCall:
-    """The effect of a call of a user's function, sync or async."""
-
-    __slots__ = ("_argument", "_function")
-
-    nests = True  # the function may run programs
-
-    def __init__(self, function: Callable[[Any], object], argument: object) -> None:
-        self._function, self._argument = function, argument
-
-    def run(self) -> object:
-        value = self._function(self._argument)
-        return block_on(_awaited(value)) if inspect.isawaitable(value) else value
-
-    async def arun(self) -> object:
-        if inspect.iscoroutinefunction(self._function):
-            return await self._function(self._argument)
-        value = await to_thread(self._function, self._argument)
-        return await value if inspect.isawaitable(value) else value
-
-
-async def _awaited(value: Awaitable[object]) -> object:
-    return await value
 
 
 class AskApproval:
@@ -57,19 +29,19 @@ class AskApproval:
     def __init__(self, call: ToolCall, tool: Tool, approve: Approve) -> None:
         self._call, self._tool, self._approve = call, tool, approve
 
-    def run(self) -> Verdict:
+    def run(self) -> CallVerdict:
         if isinstance(self._approve, bool):
-            return Verdict("ask", _NEEDED)
+            return CallVerdict("ask", _NEEDED)
         try:
-            return _verdict_of(UserCall(self._approve, self._call).run())
+            return _verdict_of(run(called_steps(self._approve, [self._call], {})))
         except Exception as error:
             return _denial(error)
 
-    async def arun(self) -> Verdict:
+    async def arun(self) -> CallVerdict:
         if isinstance(self._approve, bool):
-            return Verdict("ask", _NEEDED)
+            return CallVerdict("ask", _NEEDED)
         try:
-            return _verdict_of(await UserCall(self._approve, self._call).arun())
+            return _verdict_of(await arun(called_steps(self._approve, [self._call], {})))
         except Exception as error:
             return _denial(error)
 
@@ -78,20 +50,20 @@ class AskApproval:
     def fingerprint(self) -> JsonObject:
         return {"name": self._call.name, "arguments": self._call.arguments}
 
-    def waits(self, value: Verdict) -> bool:
+    def waits(self, value: CallVerdict) -> bool:
         """Return True if the row of this value waits for a decision."""
         return value.answer == "ask"
 
-    def dump(self, value: Verdict) -> JsonObject:
+    def dump(self, value: CallVerdict) -> JsonObject:
         return value.to_json()
 
     def dump_error(self, error: Exception) -> None:
         """Return ``None``: no error of this effect is recorded."""
 
     def load(self, data: JsonObject) -> KnownVerdict:
-        return KnownVerdict(Verdict.from_json(data))
+        return KnownVerdict(CallVerdict.from_json(data))
 
-    def settle(self, decision: JsonValue) -> Verdict:
+    def settle(self, decision: JsonValue) -> CallVerdict:
         """Return the verdict of a recorded decision. Raises ``InputError`` for an edit that the tool refuses."""
         return checked_verdict(self._call.name, self._tool, decision)
 
@@ -101,17 +73,17 @@ class KnownVerdict:
 
     __slots__ = ("_verdict",)
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: CallVerdict) -> None:
         self._verdict = verdict
 
-    def run(self) -> Verdict:
+    def run(self) -> CallVerdict:
         return self._verdict
 
-    async def arun(self) -> Verdict:
+    async def arun(self) -> CallVerdict:
         return self._verdict
 
 
-def checked_verdict(id: str, tool: Tool, decision: object) -> Verdict:
+def checked_verdict(id: str, tool: Tool, decision: object) -> CallVerdict:
     """Return the verdict of a decision. Raises ``InputError`` if it is none, or an edit that the tool refuses."""
     verdict = read_verdict(id, decision)
     if verdict.arguments is not None:
@@ -122,20 +94,20 @@ def checked_verdict(id: str, tool: Tool, decision: object) -> Verdict:
     return verdict
 
 
-def _verdict_of(answer: object) -> Verdict:
+def _verdict_of(answer: object) -> CallVerdict:
     if answer is True:
-        return Verdict("approve")
+        return CallVerdict("approve")
     if answer is None:
-        return Verdict("ask", _UNDECIDED)
+        return CallVerdict("ask", _UNDECIDED)
     if answer is False or isinstance(answer, str):
-        return Verdict("deny", answer or "")
-    return Verdict(
+        return CallVerdict("deny", answer or "")
+    return CallVerdict(
         "deny", f"the approval function returned a {type(answer).__name__}, not True, False, a reason or None"
     )
 
 
-def _denial(error: Exception) -> Verdict:
+def _denial(error: Exception) -> CallVerdict:
     """Return the denial of an approval function that raised: a call that could not be checked does not run."""
     if isinstance(error, RunError):
         raise error
-    return Verdict("deny", f"the approval function raised {short_message(error)}")
+    return CallVerdict("deny", f"the approval function raised {short_message(error)}")

@@ -18,7 +18,7 @@ from sigwire.effects.gather import Gather
 from sigwire.effects.performing import Frame, Recordable, current_frame, performed
 from sigwire.effects.steps import Effect, Steps
 from sigwire.journal.errors import ApprovalNeeded, PendingCall
-from sigwire.journal.verdicts import Verdict
+from sigwire.journal.verdicts import CallVerdict
 from sigwire.modules.agents.approval.asking import AskApproval
 from sigwire.modules.agents.approval.limits import CallCounts, CallRules
 from sigwire.modules.agents.tool_run import ToolRun
@@ -58,7 +58,7 @@ class CallGate:
 
     def __init__(self, rules: CallRules, counts: CallCounts | None = None) -> None:
         self.rules, self.counts = rules, counts or CallCounts()
-        self.verdicts: dict[str, Verdict] = {}  # by the id of the call
+        self.verdicts: dict[str, CallVerdict] = {}  # by the id of the call
         self.kept: dict[str, ToolRun] = {}  # of the turn, before the run was resumed
         self.inner: dict[str, _Wrap] = {}  # how calls run whose inner agents are resumed
 
@@ -122,10 +122,10 @@ class CallGate:
             return box.prepare(replace(call, arguments=verdict.arguments, raw_arguments=None)), None
         return item, None
 
-    def _verdict(self, call: ToolCall, tool: Tool, place: Frame | None) -> Steps[Verdict]:
+    def _verdict(self, call: ToolCall, tool: Tool, place: Frame | None) -> Steps[CallVerdict]:
         approve = self.rules.approve if tool.approve is None else tool.approve
         if not approve:
-            return Verdict("approve")
+            return CallVerdict("approve")
         if (known := self.verdicts.get(call.id)) is None:
             asked = AskApproval(call, tool, approve)
             known = yield asked if place is None else performed(asked, place.child("approval"))

@@ -18,10 +18,10 @@ from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Effect, Steps
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.modules.agents.approval import states
-from sigwire.modules.agents.approval.asking import UserCall
 from sigwire.modules.agents.run import RunState
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.signatures.signature import SignatureClass
@@ -132,7 +132,7 @@ class ResumableAgent(StepsModule):
         for id, decisions in inner.items():
             wrap = partial(_Inside, _Resumption(data["inner"][id], decisions))
             run.gate.inner[id] = wrap
-        if resumption.claim is not None and not (yield UserCall(resumption.claim, data["id"])):
+        if resumption.claim is not None and not (yield from called_steps(resumption.claim, [data["id"]], {})):
             raise StateError("The state is claimed: its run was resumed before (resuming). Use the result of that run.")
         return (yield from self._run(run, int(data["max_iters"])))
 

@@ -17,7 +17,7 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import InputError, StateError
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.journal.packing import digest_of
-from sigwire.journal.verdicts import Verdict
+from sigwire.journal.verdicts import CallVerdict
 from sigwire.lm.policy.money.opened import open_budgets
 from sigwire.modules.agents.approval.asking import checked_verdict
 from sigwire.modules.agents.approval.gate import CallGate
@@ -117,7 +117,7 @@ def _unfit(problem: str, advice: str) -> StateError:
 
 def own_decisions(
     agent: StateOwner, state: Mapping[str, Any], decisions: Mapping[str, object]
-) -> tuple[dict[str, Verdict], dict[str, dict[str, object]]]:
+) -> tuple[dict[str, CallVerdict], dict[str, dict[str, object]]]:
     """Return the verdicts about the agent's own calls, and the decisions about those of inner agents by call.
 
     Raises ``InputError`` unless each pending call has one valid decision.
@@ -131,7 +131,7 @@ def own_decisions(
             f"{', '.join(wrong)} (resuming)."
         )
     inner: dict[str, dict[str, object]] = {id: {} for id in state["inner"]}
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, CallVerdict] = {}
     for id, decision in decisions.items():
         call, _, rest = id.partition("/")
         if rest and call in inner:
@@ -154,7 +154,7 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
         state.large.restore(data["large"])
         state.turn = int(data["turn"])
         state.gate = CallGate(agent.toolbox.rules, CallCounts(data["limits"]))
-        state.gate.verdicts = {id: Verdict.from_json(each) for id, each in data["verdicts"].items()}
+        state.gate.verdicts = {id: CallVerdict.from_json(each) for id, each in data["verdicts"].items()}
         state.gate.kept = {done.call.id: done for done in state.tool_runs}
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise _unfit(f"its state cannot be read: {error!r:.200}", "Pass error.state unchanged") from error

@@ -249,7 +249,7 @@ class McpServer:
 
 
 @pytest.mark.parametrize(("hints", "expected"), [({"destructiveHint": True}, True), ({}, None), (None, None)])
-def test_destructive_mcp_tool_asks_unless_told_otherwise(hints: Any, expected: Any) -> None:
+def test_destructive_mcp_tool_asks_by_default(hints: Any, expected: Any) -> None:
     definition = {
         "name": "drop",
         "inputSchema": {"type": "object"},
@@ -279,13 +279,10 @@ def test_wrong_approve_is_refused() -> None:
 
 def test_state_has_no_code_no_class_path_and_no_key() -> None:
     shop = Shop([pay("p"), read("r")], secret="a secret of the shop")
-    shop.agent.react.config["api_key"] = "sk-1234567890"
+    shop.agent.react.config["extra_headers"] = {"authorization": "Bearer sk-1234567890"}
     text = json.dumps(suspended(shop.agent).state)
-    assert "sk-1234567890" not in text
-    assert "a secret" not in text
-    assert "sigwire" not in text
-    assert "Shop" not in text
-    assert "a secret" not in repr(vars(shop.agent))
+    assert [found for found in ("sk-1234567890", "a secret", "sigwire", "Shop") if found in text] == []
+    assert "a secret" not in str(vars(shop.agent))
 
 
 @pytest.mark.parametrize(
@@ -312,17 +309,25 @@ def changed(**changes: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda state: {**state, **changes}
 
 
+def without_calls(state: dict[str, Any]) -> object:
+    return {name: value for name, value in state.items() if name != "calls"}
+
+
+def no_state(state: dict[str, Any]) -> object:
+    return "text"
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda state: "text", "no state of ApprovalNeeded"),
+        (no_state, "no state of ApprovalNeeded"),
         (changed(format=2), "no state of ApprovalNeeded"),
         (changed(signature="0"), "the signature of the agent is another"),
         (changed(tools={"gone": "0"}), "the tool 'gone' is gone"),
         (changed(tools={"pay": "0"}), "the tool 'pay' has another description or schema"),
         (changed(run="r"), "the run has a journal"),
         (changed(history={"messages": 3}), "its state cannot be read"),
-        (lambda state: {name: value for name, value in state.items() if name != "calls"}, "its state lacks calls"),
+        (without_calls, "its state lacks calls"),
     ],
 )
 def test_state_that_does_not_fit_is_refused(change: Any, problem: str) -> None:
@@ -350,7 +355,9 @@ def test_claimed_state_runs_its_calls_once(mode: str) -> None:
     used: set[str] = set()
 
     def claim(id: str) -> bool:
-        return id not in used and not used.add(id)
+        is_first = id not in used
+        used.add(id)
+        return is_first
 
     call_in(mode, shop.agent, "resume", state, {"p": "approve"}, claim=claim)
     with pytest.raises(StateError, match="The state is claimed"):
@@ -411,7 +418,8 @@ def test_other_process_resumes_the_run() -> None:
 DECISIONS = st.sampled_from(["approve", "deny", "edit"])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.long
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.booleans(), DECISIONS), min_size=1, max_size=5), st.booleans())
 def test_any_mix_of_decisions_gives_each_call_one_result(calls: list[tuple[bool, str]], in_parallel: bool) -> None:
     made = [pay(f"c{at}", at) if asks else read(f"c{at}", at) for at, (asks, _) in enumerate(calls)]
@@ -513,7 +521,8 @@ def test_journal_refuses_wrong_decisions_and_takes_a_better_edit(journal: Journa
     shop = Shop([pay("p", 5)])
     with pytest.raises(ApprovalNeeded):
         journal.run(shop.agent, "r", q="x")
-    for wrong in ({}, {"x": "approve"}, {PLACE: "rerun"}):
+    refused: list[Any] = [{}, {"x": "approve"}, {PLACE: "rerun"}]
+    for wrong in refused:
         with pytest.raises(InputError):
             journal.resume(shop.agent, "r", wrong)
     with pytest.raises(InputError, match="pay refuses the edited arguments"):

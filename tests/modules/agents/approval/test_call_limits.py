@@ -100,7 +100,7 @@ def test_order_of_arguments_makes_no_other_call() -> None:
     def find(a: int, b: int) -> int:
         return a
 
-    orders = [{"a": 1, "b": 2}, {"b": 2, "a": 1}]
+    orders: list[Any] = [{"a": 1, "b": 2}, {"b": 2, "a": 1}]
     calls = [[ToolCall(f"c{at}", "find", orders[at % 2])] for at in range(5)]
     assert agent_of([find], [*calls, EXTRACTED])(q="x").termination_reason == "repeat"
 
