@@ -257,11 +257,15 @@ def pending_calls(store: Store, rows: Any) -> list[tuple[Row, PendingCall]]:
     Calls inside another call that waits are not among them. A call for approval may get another decision until the run used
     the first.
     """
-    started = [row for row in rows if row.state == "started" and row.on_crash != "rerun" and row.decision is None]
+    started = [row for row in rows if _was_interrupted(row)]
     places = {row.place for row in started}
     waiting = [*started, *(row for row in rows if row.state == "waiting")]
     outer = [row for row in waiting if not any(row.place.startswith(f"{place}/") for place in places)]
     return [(row, _pending(row, store)) for row in outer]
+
+
+def _was_interrupted(row: Row) -> bool:
+    return row.state == "started" and row.on_crash != "rerun" and row.decision is None
 
 
 def _pending(row: Row, store: Store) -> PendingCall:

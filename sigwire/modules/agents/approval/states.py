@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol, cast
 from uuid import uuid4
 
-from sigwire.core.json import JsonObject, dumps, loads
+from sigwire.core.json import JsonObject, Value, dumps, loads
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
 from sigwire.core.response import Attempt, Choice
@@ -60,11 +60,11 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
         "tools": {name: digest_of(tool.spec) for name, tool in agent.toolbox.tools.items()},
         "inputs": {name: to_plain(value) for name, value in state.inputs.items()},
         "history": state.history.to_json(),
-        "steps": [step.to_json() for step in state.steps],
-        "attempts": [attempt.to_json() for attempt in state.attempts],
+        "steps": _all_json(state.steps),
+        "attempts": _all_json(state.attempts),
         "choice": state.choice.to_json(),
-        "calls": [call.to_json() for call in state.open_calls],
-        "results": [done.to_json() for done in state.tool_runs],
+        "calls": _all_json(state.open_calls),
+        "results": _all_json(state.tool_runs),
         "large": state.large.texts,
         "verdicts": {id: each.to_json() for id, each in state.gate.verdicts.items() if id in open_ids},
         "pending": [asdict(call) for call in error.pending],
@@ -76,6 +76,10 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
     }
     plain: JsonObject = loads(dumps(data))
     return plain
+
+
+def _all_json(values: Sequence[Value]) -> list[JsonObject]:
+    return [value.to_json() for value in values]
 
 
 def signed(state: JsonObject, secret: bytes | None) -> JsonObject:
@@ -103,12 +107,16 @@ def check_state(agent: StateOwner, state: object, secret: bytes | None) -> Mappi
         raise _unfit(f"its state lacks {', '.join(lacking)}", "Pass error.state unchanged")
     if state["signature"] != signature_digest(agent):
         raise _unfit("the signature of the agent is another", "Use the agent that was suspended")
-    for name, digest in state["tools"].items():
+    _check_tools(agent, state["tools"])
+    return state
+
+
+def _check_tools(agent: StateOwner, digests: Mapping[str, object]) -> None:
+    for name, digest in digests.items():
         tool = agent.toolbox.tools.get(name)
         if tool is None or digest_of(tool.spec) != digest:
             change = "is gone" if tool is None else "has another description or schema"
             raise _unfit(f"the tool {name!r} {change}", "Use the tools of the agent that was suspended")
-    return state
 
 
 def _unfit(problem: str, advice: str) -> StateError:
