@@ -15,7 +15,7 @@ from sigwire.lm.histories.conversion import convert_history
 from sigwire.lm.histories.losses import refuse_losses
 from sigwire.lm.histories.rules import HistoryRules
 
-__all__ = ["NOT_EXECUTED", "HistoryRules", "NormalizedHistory", "error_text", "normalize_history"]
+__all__ = ["NOT_EXECUTED", "HistoryRules", "NormalizedHistory", "error_text", "has_media", "normalize_history"]
 
 _NO_OPTIONS: Mapping[str, JsonValue] = {}
 
@@ -41,7 +41,7 @@ def normalize_history(
     if losses and options.get("strict_history"):
         refuse_losses(losses)
     warnings = [LMWarning(loss.what, loss.why) for loss in losses if loss.severity != "none"]
-    if any([message.derived(_has_media) for message in converted]):  # noqa: C419  (a generator is slower)
+    if any([message.derived(has_media) for message in converted]):  # noqa: C419  (a generator is slower)
         from sigwire.lm.media.fitting import fit_media  # lazy: most requests have no media
 
         converted = tuple(fit_media(converted, rules.family, warnings))
@@ -56,7 +56,8 @@ def normalize_history(
 _MEDIA = (ImagePart, AudioPart, FilePart)
 
 
-def _has_media(message: Message) -> bool:
+def has_media(message: Message) -> bool:
+    """Return True if a turn or a result in it has media."""
     return any(
         isinstance(part, _MEDIA) or (isinstance(part, ToolResult) and bool(part.media)) for part in message.parts
     )
