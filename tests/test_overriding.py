@@ -60,10 +60,10 @@ CALLED_BY_USERS = {
         "format_user_message_content", "parse",
     },
     "module": {
-        "abatch", "aresume", "aresume_stream", "batch", "dump_state", "export", "get_config", "get_lm", "history", "inspect_history", "load", "load_result",
-        "load_state", "map_named_predictors", "named_parameters", "named_predictors", "named_sub_modules", "parameters",
-        "predictors", "prepare_state", "preview", "reset", "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show",
-        "update_config",
+        "abatch", "aresume", "aresume_stream", "batch", "dump_state", "export", "get_config", "get_lm", "history",
+        "inspect_history", "load", "load_result", "load_state", "map_named_predictors", "named_parameters",
+        "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
+        "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
     },
     "tool": {
         "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "to_json", "web_search",
