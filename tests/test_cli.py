@@ -29,7 +29,7 @@ def test_fake_provider_answers_until_interrupted() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process, ExitStack() as afterwards:
         afterwards.callback(process.kill)
         assert process.stdout is not None
-        lines = [process.stdout.readline().split() for _ in range(9)]
+        lines = [process.stdout.readline().split() for _ in range(11)]
         urls = {line[0]: line[1] for line in lines}
         body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
         with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=10) as answer:
@@ -40,8 +40,18 @@ def test_fake_provider_answers_until_interrupted() -> None:
         assert process.wait(10) == 0
         assert process.stdout.read() == "2 requests\n"
     assert sorted(urls) == [
-        *("anthropic", "azure", "azure-responses", "compatible", "gemini", "ollama", "openai", "openai-responses"),
-        "vertex",
+        *(
+            "anthropic",
+            "azure",
+            "azure-responses",
+            "bedrock",
+            "compatible",
+            "gemini",
+            "ollama",
+            "openai",
+            "openai-responses",
+        ),
+        *("vertex", "vertex-claude"),
     ]
 
 

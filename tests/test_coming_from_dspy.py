@@ -553,7 +553,7 @@ def _content_parts(_: Path) -> None:
 def _missing_files(folder: Path) -> None:
     with pytest.raises(sigwire.InputError, match="File not found"):
         dspy.Image.from_path(folder / "none.png")
-    with pytest.warns(UserWarning, match="nothing is fetched"):
+    with pytest.warns(UserWarning, match=r"download=True\) has no effect: the provider gets the URL"):
         assert dspy.Image("https://example.com/cat.png", download=True).url == "https://example.com/cat.png"
 
 
