@@ -13,6 +13,7 @@ from tests.fuzz.source import Source
 from tests.fuzz.targets import KEPT, TARGETS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TARGETS)
 @given(data=st.binary(max_size=160))
 def test_any_input_gives_a_result_or_a_sigwire_error(name: str, data: bytes) -> None:

@@ -182,11 +182,13 @@ def check_answer(response: Response) -> None:
     assert response.raw["id"] == "r1"
 
 
+@pytest.mark.long  # importing the package takes seconds
 def test_package_answers_with_calls(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     check_answer(answer(lm, mocked(ANSWER, tools=(TOOL,), tool_choice=ToolChoice.REQUIRED)))
 
 
+@pytest.mark.long  # importing the package takes seconds
 async def test_package_answers_with_calls_awaited(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     check_answer(await aanswer(lm, mocked(ANSWER, tools=(TOOL,), tool_choice=ToolChoice.REQUIRED)))

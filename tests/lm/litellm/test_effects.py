@@ -29,7 +29,10 @@ from sigwire.lm.litellm.tables import LiteLLMProfile
 from sigwire.lm.policy.call import Call, TargetKey
 
 # litellm's own models, built when they are first used.
-pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
+pytestmark = [
+    pytest.mark.long,  # importing the package takes seconds in each worker
+    pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning"),
+]
 
 HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 ASKED = Request((Message.user("q"),))

@@ -20,6 +20,7 @@ from tests.lm.policy.relay import Relay
 
 # litellm's own models, built when they are first used.
 pytestmark = [
+    pytest.mark.long,  # importing the package takes seconds in each worker
     pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning"),
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
 ]
@@ -103,7 +104,6 @@ async def test_key_of_a_function_is_renewed_once(model: str, driver: str) -> Non
 
 
 @DRIVERS
-@pytest.mark.long
 async def test_silent_server_ends_at_the_timeout(driver: str) -> None:
     model = "litellm/openai/gpt-4.1"
     backend._load()

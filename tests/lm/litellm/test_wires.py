@@ -44,7 +44,10 @@ from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, pati
 from tests.lm.loopback import Host, Reply
 
 # litellm's own models, built when they are first used.
-pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
+pytestmark = [
+    pytest.mark.long,  # importing the package takes seconds in each worker
+    pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning"),
+]
 
 # A model of LiteLLM's, the wire that LiteLLM uses for it, and the suffix of its base URL.
 UPSTREAMS: Mapping[str, tuple[str, str]] = {
