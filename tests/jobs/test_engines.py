@@ -81,7 +81,7 @@ def dask() -> Iterator[Engine]:
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        # A nanny whose worker dies while it starts gives up: the cluster replaces it.
+        # A nanny whose worker dies while it starts ends; the cluster then starts another nanny.
         cluster.adapt(minimum=2, maximum=2, interval="200ms", wait_count=100)
         yield Engine(client.get_executor(pure=False), lambda: [*client.run(os.getpid).values()])
 

@@ -109,6 +109,7 @@ def data(is_there: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         if not is_there:
+            path.touch()
             with _Raises("sigwire[data]"):
                 next(iter(read_rows(path)))
             return

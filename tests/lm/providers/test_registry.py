@@ -286,6 +286,8 @@ TOLD_APART = (
     "commands/doctor.py", "retrieval/model.py",
     # The table of the limits of media by family.
     "lm/media/limits.py",
+    # The package whose file of windows is read.
+    "lm/preview/limits.py",
     # DSPy's citations are native at one provider, by the name of its models.
     "dspy/types.py",
     # Forms of requests of other libraries.
