@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -50,7 +51,22 @@ def blocks() -> int:
     return sys.getallocatedblocks()
 
 
-@pytest.mark.parametrize("calls", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
+ALONE = "CHAOS_ALONE"
+IN_OWN_PROCESS = pytest.mark.skipif(ALONE not in os.environ, reason="test_many_calls_in_a_process_of_their_own runs it")
+
+
+@pytest.mark.long
+def test_many_calls_in_a_process_of_their_own() -> None:
+    """The growth of memory is measured, and threads that other tests left behind allocate as well."""
+    name = f"{Path(__file__).name}::test_no_call_is_lost_doubled_or_mixed_up_among_faults[{LONG}]"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(Path(__file__).with_name(name))]
+    environment = {**os.environ, ALONE: "1", "CHAOS_SEED": str(SEED)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-10_000:]
+    assert "1 passed" in done.stdout
+
+
+@pytest.mark.parametrize("calls", [SHORT, pytest.param(LONG, marks=[pytest.mark.long, IN_OWN_PROCESS])])
 def test_no_call_is_lost_doubled_or_mixed_up_among_faults(calls: int, tmp_path: Path) -> None:
     plan, seed = Plan(SEED, silence=0.25 if calls == LONG else 0.0), f"CHAOS_SEED={SEED}"
     configure_cache(disk_cache_dir=tmp_path, memory_max_entries=100)
