@@ -51,6 +51,7 @@ MODELS: Mapping[str, tuple[str, str]] = {
     "anthropic": ("anthropic/claude-opus-5", "messages"),
     "gemini": ("gemini/gemini-3-flash", "generate"),
     "ollama": ("ollama/qwen3", "chat"),
+    "bedrock": ("bedrock/us.amazon.nova-lite-v1:0", "converse"),
 }
 TEXT = "the text protocol"
 EXCEPTIONS: Mapping[str, Mapping[str, str]] = {}  # by wire, then by case: why a call of it does not survive
