@@ -155,9 +155,14 @@ def test_index_of_another_library_is_searched() -> None:
 def test_faiss_index_is_searched() -> None:
     faiss = pytest.importorskip("faiss")
     embed = Embedder("offline/lexical")
+    vectors = embed(TEXTS)
+    faiss.normalize_L2(vectors)  # the inner product of unit vectors is their cosine
     index = faiss.IndexFlatIP(512)
-    index.add(embed(TEXTS))
-    assert Embeddings(TEXTS, embed, k=2, index=index)("late parcel").indices == [0, 2]
+    index.add(vectors)
+    found = EmbeddingsWithScores(TEXTS, embed, k=2, index=index)("late parcel")
+    exact = EmbeddingsWithScores(TEXTS, embed, k=2)("late parcel")
+    assert sorted(found.indices) == exact.indices == [0, 2]  # both have one score, whose order an index chooses
+    assert np.allclose(found.scores, exact.scores, atol=1e-6)
 
 
 def test_nearest_examples_by_words_and_by_vectors() -> None:
