@@ -226,6 +226,12 @@ class SettingsAccess:
 
 settings = SettingsAccess()
 
-listen_to(lambda: current().callbacks)
+
+def _callbacks() -> Sequence[CallbackLike]:  # ``current()`` spared: each call asks three times
+    overlay = _overlay.get()
+    return (_defaults if overlay is None else overlay.merge(_defaults)).callbacks
+
+
+listen_to(_callbacks)
 read_settings_from(current)
 find_budget_with(lambda: current().budget)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sigwire.adapters.finish import (
     check_finish_reason,
@@ -61,8 +61,7 @@ _THOUGHT_TAGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedChoice:
+class ParsedChoice(NamedTuple):
     """The fields of one choice, and what had to be repaired to read them."""
 
     fields: dict[str, Any]

@@ -34,7 +34,7 @@ from sigwire.lm.overridden_call import ENTRIES, Entry, OverriddenCall, running_c
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
-from sigwire.observe.callbacks import watched_call
+from sigwire.observe.callbacks import watched_steps
 from sigwire.observe.place import asked
 from sigwire.observe.usage import record_usage
 from sigwire.overriding import check_overrides
@@ -228,19 +228,22 @@ class BaseLM:
         self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[Entry]
     ) -> Steps[Response]:
         request = _wrapped_request(request)
+        steps = self._recorded_steps(request, prompt, streamed, entries)
+        return watched_steps("lm", self, lambda: _inputs(request, prompt, streamed), steps)
+
+    def _recorded_steps(
+        self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[Entry]
+    ) -> Steps[Response]:
         question = asked.question
         asker = question.asker if question is not None and question.request is request else None
-        with watched_call("lm", self, lambda: _inputs(request, prompt, streamed)) as end:
-            try:
-                response = yield from self._entry_steps(request, streamed, entries)
-            except Exception as error:
-                self._history.add_failure(
-                    CallRecord(self.model, self.model_type, request, prompt=prompt, asker=asker), error
-                )
-                raise
-            if self._history.size:
-                self._history.add(CallRecord(self.model, self.model_type, request, response, prompt, asker))
-            end(response)
+        try:
+            response = yield from self._entry_steps(request, streamed, entries)
+        except Exception as error:
+            record = CallRecord(self.model, self.model_type, request, prompt=prompt, asker=asker)
+            self._history.add_failure(record, error)
+            raise
+        if self._history.size:
+            self._history.add(CallRecord(self.model, self.model_type, request, response, prompt, asker))
         return response
 
     def check_options(self, options: Iterable[str], stage: str = "making a model") -> None:

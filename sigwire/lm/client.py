@@ -19,8 +19,16 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
 from sigwire.lm.fallbacks import FailoverLM
-from sigwire.lm.option_aliases import COMMON_OPTIONS, canonical_options
-from sigwire.lm.policy.cache.choice import CACHE_OPTIONS, CacheChoice, CacheMode, check_choice, choice_of, read_choice
+from sigwire.lm.option_aliases import ALIASES, COMMON_OPTIONS, canonical_options
+from sigwire.lm.policy.cache.choice import (
+    CACHE_OPTIONS,
+    CacheChoice,
+    CacheMode,
+    check_choice,
+    choice_of,
+    is_off,
+    read_choice,
+)
 from sigwire.lm.policy.cache.loading import cache_layers, cache_state
 from sigwire.lm.policy.call import NO_HASTE, Call, Haste, Layer, TargetKey, through
 from sigwire.lm.policy.deadlines import Timeout
@@ -122,6 +130,7 @@ class LM(FailoverLM):
         row, name = find_provider(self.model)
         self._capabilities = self._given or row.capabilities_of(name)
         connection = self._connection
+        self._cache_layers: tuple[Layer, ...] | None = None
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)
         key, base_url, self._total = connection.api_key, connection.base_url, connection.limits().total
         self._target = TargetKey(
@@ -138,7 +147,8 @@ class LM(FailoverLM):
 
     def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
         call, choice = self._call(request, streamed)
-        call.hurry(haste)
+        if haste is not NO_HASTE:
+            call.hurry(haste)
         outer = self._outer_layers(choice)
         return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
 
@@ -147,10 +157,7 @@ class LM(FailoverLM):
         return cache_state(self._backend, call.request, choice or choice_of(self.cache)) == "hit"
 
     def _call(self, request: Request, streamed: bool) -> tuple[Call, CacheChoice | None]:
-        request, choice = self._with_options(request), None
-        if not CACHE_OPTIONS.isdisjoint(request.options):
-            options, choice = read_choice(request.options, self.cache)
-            request = request.with_options(options)
+        request, choice = self._with_options(request)
         return Call(request, self._target, streamed=streamed, timeout=self._total), choice
 
     def _draft(self, request: Request) -> Draft:
@@ -165,7 +172,11 @@ class LM(FailoverLM):
 
     def _outer_layers(self, choice: CacheChoice | None) -> tuple[Layer, ...]:
         """Return the layers around a whole answer, the outermost first. ``choice``: that of the request, if it has one."""
-        return cache_layers(self._backend, choice or choice_of(self.cache))
+        if choice is not None or self.cache is not True:
+            return cache_layers(self._backend, choice or choice_of(self.cache))
+        if self._cache_layers is None:
+            self._cache_layers = cache_layers(self._backend, choice_of(True))
+        return () if is_off() else self._cache_layers
 
     def _layers(self) -> tuple[Layer, ...]:
         """Return the layers around each exchange of an answer, the outermost first."""
@@ -176,25 +187,29 @@ class LM(FailoverLM):
 
         return policy, *money_layers(budgets, self._price, self.capabilities.max_output_tokens, limiter)
 
-    def _with_options(self, request: Request) -> Request:
+    def _with_options(self, request: Request) -> tuple[Request, CacheChoice | None]:
+        """Return the request with all options but those for the cache, and their choice if there are any."""
         if self._removed:
             raise ConfigurationError(
                 f"{self.model} was unpickled, and pickles hold no secrets: {', '.join(self._removed)} was removed. "
                 f"Pass it again, lm.copy({self._removed[0]}=...), or keep keys in the environment."
             )
-        defaults = {name: value for name, value in self.kwargs.items() if value is not None}
-        if not (defaults or request.options):
-            return request
-        options = dict(canonical_options(defaults))
-        if request.options:
-            options |= canonical_options(request.options)
-        if not _MODEL_OPTIONS.isdisjoint(options):
-            name = min(options.keys() & _MODEL_OPTIONS)
-            raise ConfigurationError(
-                f"{name} is no option of one request (calling {self.model}). Give it to the model: "
-                f"LM({self.model!r}, {name}=...) or lm.copy({name}=...)."
-            )
-        return request.with_options(options) if options != request.options else request
+        options = {name: value for name, value in self.kwargs.items() if value is not None}
+        choice = None
+        if not (request.options or options):
+            return request, None
+        if ALIASES.isdisjoint(options) and ALIASES.isdisjoint(request.options):
+            options |= request.options
+        else:
+            options = {**canonical_options(options), **canonical_options(request.options)}
+        if not _OWN_OPTIONS.isdisjoint(options):
+            if names := options.keys() & _MODEL_OPTIONS:
+                raise ConfigurationError(
+                    f"{min(names)} is no option of one request (calling {self.model}). Give it to the model: "
+                    f"LM({self.model!r}, {min(names)}=...) or lm.copy({min(names)}=...)."
+                )
+            options, choice = read_choice(options, self.cache)
+        return request if options == request.options else request.with_options(options), choice
 
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
         """Raise ``UnsupportedOption`` for a name that no wire of the model knows. Loads a wire for uncommon names only."""
@@ -294,7 +309,7 @@ class LM(FailoverLM):
         state, kept = super().__getstate__(), self._connection.without_secrets()
         names = ("api_key", "base_url", "headers")
         removed = [name for name in names if getattr(kept, name) != getattr(self._connection, name)]
-        del state["_backend"], state["_target"], state["_limiter"]
+        del state["_backend"], state["_cache_layers"], state["_target"], state["_limiter"]
         return {**state, "_connection": kept, "_removed": (*cast("tuple[str, ...]", state["_removed"]), *removed)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -318,6 +333,7 @@ _TRANSPORT_OPTIONS = frozenset(
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_HINT = "It is an argument of the model: LM(..., {name}=...) or lm.copy({name}=...). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price", "fallbacks"}) - {"wire"}
+_OWN_OPTIONS = _MODEL_OPTIONS | CACHE_OPTIONS
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:

@@ -195,7 +195,7 @@ class HttpBackend:
 
     def identity(self, request: Request) -> bytes | None:
         """Return what decides an answer beside the request, as JSON. ``None``: the codec has no version of its encoding."""
-        kind, location = _tool_kind(request), self._resolver.location()
+        kind, location = _tool_kind(request) if request.tools else "none", self._resolver.location()
         known = self._identities.get((kind, location))
         return known if known is not None else self._make_identity(kind, location)
 

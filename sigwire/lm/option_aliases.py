@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from sigwire.core.json import JsonValue
 from sigwire.errors import InputError
 
-__all__ = ["COMMON_OPTIONS", "OPTION_NAMES", "canonical_options"]
+__all__ = ["ALIASES", "COMMON_OPTIONS", "OPTION_NAMES", "canonical_options"]
 
 COMMON_OPTIONS = frozenset(
     "cache extra_body extra_headers fresh max_completion_tokens max_output_tokens max_tokens n prompt_cache reasoning "
@@ -72,3 +72,4 @@ _ALIASES: Mapping[str, tuple[str, Callable[[JsonValue], JsonValue] | None]] = {
     "reasoning_effort": ("reasoning", _effort),
     "thinking": ("reasoning", _thinking),
 }
+ALIASES = frozenset(_ALIASES)

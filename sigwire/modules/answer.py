@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from sigwire.core.example import Prediction
@@ -15,7 +16,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, ModelError
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.modules.program_stream import EventReader, submit_listener_of
-from sigwire.observe.callbacks import watched_call
+from sigwire.observe.callbacks import watched_value
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -72,12 +73,9 @@ class CallContext:
         try:
             if (follow_up := plan.follow_up(choice)) is not None:
                 return follow_up
-            with watched_call(
-                "adapter_parse", plan.adapter, lambda: {"signature": plan.signature, "choice": choice}
-            ) as end:
-                parsed = plan.parse(choice) if reader is None else reader.parse(number, choice)
-                end(parsed.fields)
-            return parsed
+            facts = {"signature": plan.signature, "choice": choice}
+            parse = plan.parse if reader is None else partial(reader.parse, number)
+            return watched_value("adapter_parse", plan.adapter, facts, parse, choice)
         except ModelError as error:
             return error
 

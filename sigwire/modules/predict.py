@@ -31,7 +31,7 @@ from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree.copying import CopyMemo
 from sigwire.modules.tree.saving import plain_records, prepare_one
 from sigwire.modules.tree.walk import Predictor
-from sigwire.observe.callbacks import watched_call
+from sigwire.observe.callbacks import watched_value
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
@@ -176,12 +176,9 @@ class Predict(PredictorCalls[P, S], Predictor):
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs)
-        with watched_call(
-            "adapter_format", plan.adapter, lambda: {"signature": signature, "inputs": inputs, "demos": demos}
-        ) as end:
-            overlay = self._overlay(plan, inputs) if self.tool_texts else None
-            request = (overlay or plan).format(inputs, demos, options)
-            end(request)
+        overlay = self._overlay(plan, inputs) if self.tool_texts else None
+        facts = {"signature": signature, "inputs": inputs, "demos": demos}
+        request = watched_value("adapter_format", plan.adapter, facts, (overlay or plan).format, inputs, demos, options)
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         try:

@@ -16,19 +16,21 @@ from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.hooks import set_tool_call_hook
+from sigwire.effects.steps import Steps
 from sigwire.errors import warn_user
 from sigwire.observe.tracing.loggers import LOG_CHECKS
 
 __all__ = [
     "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "EVERYWHERE", "LOG_CHECKS", "BaseCallback", "CallHook", "CallbackLike",
-    "listen_to", "watched_call",
+    "listen_to", "watched_call", "watched_steps", "watched_value",
 ]  # fmt: skip
 
 FieldMap: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
 
 ACTIVE_CALL_ID: ContextVar[str | None] = ContextVar("sigwire_active_call_id", default=None)
 """The id of the innermost watched call; in a start handler, the id of its parent."""
@@ -105,13 +107,40 @@ def watched_call(kind: str, instance: object, inputs: _CallInputs) -> CallHook:
 
     ``inputs`` may be a function that returns them; it is called only if there are listeners.
     """
+    listeners = _listeners_of(kind, instance)
+    return _WatchedCall(kind, instance, inputs, listeners) if listeners else _UNWATCHED
+
+
+def watched_value(kind: str, instance: object, inputs: _CallInputs, compute: Callable[..., T], *args: Any) -> T:
+    """Return ``compute(*args)``, watched; the outputs are its value, or the fields of that."""
+    if not (listeners := _listeners_of(kind, instance)):
+        return compute(*args)
+    with _WatchedCall(kind, instance, inputs, listeners) as end:
+        value = compute(*args)
+        end(getattr(value, "fields", value))
+    return value
+
+
+def watched_steps(kind: str, instance: object, inputs: _CallInputs, steps: Steps[T]) -> Steps[T]:
+    """Return the steps of a call, watched; its value is their value."""
+    listeners = _listeners_of(kind, instance)
+    return _watched_steps(_WatchedCall(kind, instance, inputs, listeners), steps) if listeners else steps
+
+
+def _watched_steps(call: CallHook, steps: Steps[T]) -> Steps[T]:
+    with call as end:
+        value = yield from steps
+        end(value)
+    return value
+
+
+def _listeners_of(kind: str, instance: object) -> Sequence[CallbackLike]:
+    """Return the listeners of a call."""
     callbacks: Sequence[CallbackLike] | None = getattr(instance, "callbacks", None)
     common = _source()
     if kind in LOG_CHECKS and LOG_CHECKS[kind]():  # faster than get()
         common = (*common, import_module("sigwire.observe.tracing.logs").LISTENER)
-    if not callbacks and not common and not EVERYWHERE:
-        return _UNWATCHED
-    return _WatchedCall(kind, instance, inputs, (*EVERYWHERE, *common, *(callbacks or ())))
+    return (*EVERYWHERE, *common, *(callbacks or ())) if callbacks or common or EVERYWHERE else ()
 
 
 set_tool_call_hook(partial(watched_call, "tool"))
@@ -124,21 +153,27 @@ def _ignore(outputs: object) -> None:
 _UNWATCHED = nullcontext(_ignore)  # one object for all calls without listeners; it has no state
 
 
+class _CallId(str):
+    """The id of a call: ``parent`` is that of the call around it. Streams of one context end in any order."""
+
+    parent: str | None = None
+    has_ended = False
+
+
 class _WatchedCall:
     """One watched call. Handlers are called in order; the active id is set between start and end."""
 
-    __slots__ = ("_id", "_inputs", "_instance", "_kind", "_listeners", "_outputs", "_parent")
+    __slots__ = ("_id", "_inputs", "_instance", "_kind", "_listeners", "_outputs")
 
     def __init__(self, kind: str, instance: object, inputs: _CallInputs, listeners: Sequence[CallbackLike]) -> None:
         self._kind, self._instance, self._inputs, self._listeners = kind, instance, inputs, listeners
-        self._id = uuid.uuid4().hex
-        self._parent: str | None = None
+        self._id = _CallId(uuid.uuid4().hex)
         self._outputs: object = None
 
     def __enter__(self) -> Callable[[object], None]:
         inputs = self._inputs() if callable(self._inputs) else self._inputs
         self._notify("start", instance=self._instance, inputs=inputs)
-        self._parent = ACTIVE_CALL_ID.get()
+        self._id.parent = ACTIVE_CALL_ID.get()
         ACTIVE_CALL_ID.set(self._id)
         return self._end
 
@@ -146,8 +181,12 @@ class _WatchedCall:
         self._outputs = outputs
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._id.has_ended = True
         # set(), not reset(token): an abandoned generator may be closed in another context.
-        ACTIVE_CALL_ID.set(self._parent)
+        active = ACTIVE_CALL_ID.get()
+        while isinstance(active, _CallId) and active.has_ended:
+            active = active.parent
+        ACTIVE_CALL_ID.set(active)
         self._notify("end", outputs=None if error else self._outputs, exception=error)
 
     def _notify(self, moment: str, **facts: object) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
 from sigwire.core.tools.tool import Tool
+from sigwire.lm.fake import FakeLM
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback, listen_to, watched_call
 from sigwire.settings import bind, context
 
@@ -167,6 +171,21 @@ def test_failing_listener_warns_and_other_listeners_are_called() -> None:
     ):
         end(1)
     assert [event[0] for event in good.events] == ["start", "end"]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_streams_of_one_context_that_end_in_any_order_leave_no_active_id(
+    recorder: Recorder, order: tuple[int, ...]
+) -> None:
+    with watched_call("module", object(), {}):
+        around = ACTIVE_CALL_ID.get()
+        streams = [FakeLM(["a b"]).stream(Request((Message.user("hello"),))) for _ in range(3)]
+        for events in streams:
+            next(events)
+        for number in order:
+            list(streams[number])
+        assert ACTIVE_CALL_ID.get() == around
+    assert ACTIVE_CALL_ID.get() is None
 
 
 async def test_parent_ids_follow_tasks_and_bound_threads(recorder: Recorder) -> None:

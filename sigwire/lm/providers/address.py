@@ -228,7 +228,7 @@ def _raw_values(keys: Sequence[object]) -> list[object]:
     # ``os.environ.get`` raises and catches a KeyError for each variable that is not set: a tenth of a call. Its dict has no
     # public name. An object in place of ``os.environ`` may have none, and its values count as changed.
     data: dict[object, object] | None = getattr(os.environ, "_data", None)
-    return [object()] if data is None else [data.get(key) for key in keys]
+    return [object()] if data is None else list(map(data.get, keys))
 
 
 @functools.lru_cache(maxsize=256)

@@ -46,16 +46,19 @@ def request_key(identity: bytes, request: Request, rollout_id: object = None) ->
             request.parallel_tool_calls,
             None if form is None else [form.name, form.required, _canonical(form.schema)],
             _canonical_options(request.options) if request.options else None,
-            _canonical(rollout_id),
+            None if rollout_id is None else _canonical(rollout_id),
         ]
         messages = request.messages
         # The last message is new in most requests: its digest would be used once.
         if messages and (text := _short_text(messages[-1])) is not None:
             tail += messages[-1].role, text
             messages = messages[:-1]
-        digests = [message.derived(_message_digest) for message in messages]
+        parts = [identity]
+        for message in messages:
+            parts.append(message.derived(_message_digest))
+        parts.append(_encode(tail))
         # JSON has no zero byte, and digests have one size: no part can be taken for another.
-        return sha256(b"\0".join([identity, *digests, _encode(tail)])).digest()
+        return sha256(b"\0".join(parts)).digest()
     except (RecursionError, TypeError, ValueError):
         return None
 
