@@ -85,7 +85,8 @@ class CallContext:
         return self.plan.reask(request, next(iter(response.choices), Choice()), failure)
 
 
-_Reading: TypeAlias = "ParsedChoice | FollowUp | ModelError"
+_Outcome: TypeAlias = "ParsedChoice | ModelError"
+_Reading: TypeAlias = "_Outcome | FollowUp"
 
 _REASKABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
@@ -100,7 +101,12 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
         readings = [context.read(number, choice) for number, choice in enumerate(response.choices or (Choice(),))]
         failure = _first_failure(readings)
         if failure is None and not (reasks > 0 and _has_wrong_calls(response)):
-            return (yield from _prediction(context, response, readings, reasks))
+            outcomes: list[_Outcome] = []
+            for reading in readings:
+                if not isinstance(reading, ModelError) and _is_follow_up(reading):
+                    reading = yield from _extracted_fields(context, reading, reasks)
+                outcomes.append(reading)
+            return _prediction(context, response, outcomes)
         if failure is not None and (reasks <= 0 or not isinstance(failure, _REASKABLE)):
             failure.attempts = tuple(context.attempts)
             raise failure
@@ -119,23 +125,19 @@ def _has_wrong_calls(response: Response) -> bool:
     return any(call.error is not None for choice in response.choices for call in choice.tool_calls)
 
 
-def _prediction(
-    context: CallContext, response: Response, readings: Sequence[_Reading], reasks: int
-) -> Steps[Prediction]:
+def _prediction(context: CallContext, response: Response, outcomes: Sequence[_Outcome]) -> Prediction:
     """Return the prediction of the first parsed choice; the completions are all parsed choices."""
     overlay = context.overlay
     response = response if overlay is None else overlay.response(response)
     rows: list[dict[str, object]] = []
     first: tuple[Choice, ParsedChoice] | None = None
-    for number, reading in enumerate(readings):
-        if isinstance(reading, ModelError):
-            detail = f"choice {number} was left out: {reading.message.splitlines()[0]}"
+    for number, outcome in enumerate(outcomes):
+        if isinstance(outcome, ModelError):
+            detail = f"choice {number} was left out: {outcome.message.splitlines()[0]}"
             response = response.with_warnings(LMWarning("choices", detail))
             continue
-        if _is_follow_up(reading):
-            reading = yield from _extracted_fields(context, reading, reasks)
-        first = first or (response.choices[number], reading)
-        rows.append(reading.fields if overlay is None else overlay.fields(reading.fields))
+        first = first or (response.choices[number], outcome)
+        rows.append(outcome.fields if overlay is None else overlay.fields(outcome.fields))
     assert first is not None  # ``answer_steps`` raises the error if no choice could be parsed
     choice, parsed = first
     return Prediction.make(
@@ -146,7 +148,7 @@ def _prediction(
         repairs=parsed.repairs,
         mode=_sent_mode(response) or context.plan.mode if response.warnings else context.plan.mode,
         attempts=tuple(context.attempts),
-        completions=rows if len(readings) > 1 else None,
+        completions=rows if len(outcomes) > 1 else None,
     )
 
 
