@@ -346,6 +346,7 @@ LATER = (
     "lm/codecs/batches/",
     "lm/codecs/bedrock_converse/",
     "lm/codecs/embeddings/",
+    "lm/codecs/shared/assembly.py",
     "lm/fallbacks.py",
     "lm/histories/",
     "lm/media/",
