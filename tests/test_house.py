@@ -347,6 +347,7 @@ LATER = (
     "lm/codecs/bedrock_converse/",
     "lm/codecs/embeddings/",
     "lm/codecs/shared/assembly.py",
+    "lm/codecs/shared/output.py",
     "lm/fallbacks.py",
     "lm/histories/",
     "lm/media/",

@@ -20,14 +20,12 @@ from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
-    OutputForm,
-    StructuredMode,
-    choose_output,
     drop_options,
     merge_objects,
     place_options,
     target_warning,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,

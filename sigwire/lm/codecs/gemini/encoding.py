@@ -18,15 +18,13 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
-    OutputForm,
-    StructuredMode,
-    choose_output,
     drop_options,
     merge_objects,
     place_options,
     require_feature,
     target_warning,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, budget_for, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,

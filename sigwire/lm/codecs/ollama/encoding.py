@@ -22,16 +22,8 @@ from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import detail_warnings, require_source, text_of_file
-from sigwire.lm.codecs.shared.options import (
-    OutputForm,
-    StructuredMode,
-    add_instruction,
-    choose_output,
-    merge_objects,
-    place_options,
-    target_warning,
-    unsupported_feature,
-)
+from sigwire.lm.codecs.shared.options import merge_objects, place_options, target_warning, unsupported_feature
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, add_instruction, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,

@@ -15,11 +15,8 @@ from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choic
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
-    OutputForm,
     Place,
     Skip,
-    add_instruction,
-    choose_output,
     drop_options,
     merge_objects,
     place_options,
@@ -27,6 +24,7 @@ from sigwire.lm.codecs.shared.options import (
     sampling_options_while_reasoning,
     set_path,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
