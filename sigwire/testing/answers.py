@@ -317,9 +317,8 @@ def _reply(answer: Answer) -> Reply:
     if isinstance(answer, Response | Fault | Raw | Events):
         return answer
     if isinstance(answer, LMError):
-        return Fault(
-            _FAULT_OF.get(answer.code, "server"), answer.message, answer.status, retry_after=answer.retry_after
-        )
+        kind: FaultKind = cast(FaultKind, answer.code) if answer.code in get_args(FaultKind) else "server"
+        return Fault(kind, answer.message, answer.status, retry_after=answer.retry_after)
     return _reply(Response((_choice(answer),)))
 
 
@@ -338,16 +337,3 @@ def _choice(answer: object) -> Choice:
         )
     text = answer.text if isinstance(answer, ToolCalls) else ""
     return Choice(text, calls, finish_reason="tool_calls")
-
-
-_FAULT_OF: Mapping[str, FaultKind] = {
-    "auth": "auth",
-    "bad_request": "bad_request",
-    "billing": "billing",
-    "content_filter": "content_filter",
-    "context_length": "context_length",
-    "not_found": "not_found",
-    "rate_limit": "rate_limit",
-    "server": "server",
-    "timeout": "timeout",
-}
