@@ -28,21 +28,6 @@ __all__ = ["FRAMING", "ContentDecoder", "decoder"]
 FRAMING: Framing = "sse"
 
 
-def decoder(sent: EncodedRequest, target: Target[GeminiProfile]) -> ContentDecoder:
-    """Return a decoder for one streamed reply.
-
-    >>> from sigwire.core.messages import Message
-    >>> from sigwire.core.request import Request
-    >>> from sigwire.lm.codecs.gemini import GEMINI, encode
-    >>> target = Target("gemini", "m", GEMINI)
-    >>> stream = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
-    >>> event = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
-    >>> [type(event).__name__ for event in stream.feed(event) + stream.close()]
-    ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
-    """
-    return ContentDecoder(sent, target)
-
-
 class _PartialCandidate:
     """A partial candidate: its events, its parts, and its other members."""
 
@@ -63,7 +48,17 @@ class _PartialCandidate:
 
 
 class ContentDecoder(StreamDecoder[GeminiProfile]):
-    """Events of one answer -> stream events. Raises ``LMError`` for an error event, and if the reply is truncated."""
+    """Events of one answer -> stream events. Raises ``LMError`` for an error event, and if the reply is truncated.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.gemini import GEMINI, encode
+    >>> target = Target("gemini", "m", GEMINI)
+    >>> stream = ContentDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> event = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
+    >>> [type(event).__name__ for event in stream.feed(event) + stream.close()]
+    ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
+    """
 
     def __init__(self, sent: EncodedRequest, target: Target[GeminiProfile]) -> None:
         super().__init__(sent, target)
@@ -191,3 +186,6 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             {**self._body, **{name: members[name] for name in members if members[name]}}, self.sent, self.target
         )
         yield from self._end_response(response, [candidate.events for candidate in ordered] or [ChoiceEvents(0)])
+
+
+decoder = ContentDecoder

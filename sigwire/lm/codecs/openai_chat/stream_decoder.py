@@ -7,7 +7,7 @@ with status 200, with or without a delta.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from sigwire.core.events import (
@@ -38,27 +38,21 @@ FRAMING: Framing = "sse"
 D = TypeVar("D", bound=ChatProfile)
 
 
-def decoder(sent: EncodedRequest, target: Target[ChatProfile]) -> ChatDecoder[ChatProfile]:
-    """Return a decoder for one streamed reply.
+class ChatDecoder(StreamDecoder[D], Generic[D]):
+    """Chunks of one reply -> events. Raises ``LMError`` for an error in a chunk and for a reply without an end.
+
+    The finish reason, ``[DONE]`` and a chunk of usage alone each end a reply.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
     >>> from sigwire.lm.codecs.openai_chat import encode
     >>> target = Target("openai", "m", ChatProfile())
-    >>> decoding = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> decoding = ChatDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
     >>> [type(event).__name__ for event in decoding.feed({"choices": [{"index": 0, "delta": {"content": "Hi"}}]})]
     ['ResponseStart', 'TextDelta']
     >>> end = decoding.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}) + decoding.close()
     >>> [type(event).__name__ for event in end]
     ['ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
-    """
-    return ChatDecoder(sent, target)
-
-
-class ChatDecoder(StreamDecoder[D], Generic[D]):
-    """Chunks of one reply -> events. Raises ``LMError`` for an error in a chunk and for a reply without an end.
-
-    The finish reason, ``[DONE]`` and a chunk of usage alone each end a reply.
     """
 
     def __init__(self, sent: EncodedRequest, target: Target[D]) -> None:
@@ -190,3 +184,6 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         start = self._start or ResponseStart()
         joined = Response((choice,), response.usage, start.model, start.id, response.warnings, raw=response.raw)
         yield from self._end_response(joined, [ChoiceEvents(0)])
+
+
+decoder: Callable[[EncodedRequest, Target[ChatProfile]], ChatDecoder[ChatProfile]] = ChatDecoder
