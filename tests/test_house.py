@@ -338,6 +338,7 @@ LATER = (
     "commands/",
     "core/cards/",
     "data/",
+    "effects/forks.py",
     "evaluate/",
     "jobs/",
     "interpreters/",
