@@ -139,8 +139,7 @@ def _encode_budget(
 def _encode_level(
     asked: ReasoningRequest, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
-    efforts = target.profile.efforts if target.facts.efforts is None else target.facts.efforts
-    levels = [effort for effort in efforts if effort != "off"] if target.facts.thinking == "effort" else []
+    levels = [effort for effort in target.facts.known_efforts(target.profile.efforts) if effort != "off"]
     level, warnings = fit_effort(asked, levels, target)
     return {"thinkingLevel": level, "includeThoughts": True}, True, warnings
 

@@ -14,14 +14,14 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
-from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, error_in_success
+from sigwire.lm.codecs.gemini.decoding import decode, decode_usage, error_in_success
 from sigwire.lm.codecs.gemini.merge import merge_members
 from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall, is_fragment
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of
+from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
 
@@ -73,7 +73,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         self._body |= remove_members(event, {"candidates", "usageMetadata"})
         yield from self._start_response(string_of(event, "responseId"), string_of(event, "modelVersion"))
         for wire in objects_of(event.get("candidates")):
-            index = candidate_index(wire)
+            index = index_of(wire)
             candidate = self._candidates.setdefault(index, _PartialCandidate(index))
             yield from self._read_candidate(candidate, wire)
         if counts := remove_members(object_of(event.get("usageMetadata")), ()):

@@ -76,9 +76,7 @@ def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[
     asked = requested_reasoning(request)
     if asked is None:
         return {}, ()
-    facts = target.facts
-    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
-    efforts = () if facts.thinking == "none" else efforts
+    efforts = target.facts.known_efforts(target.profile.efforts)
     if asked.is_off and not efforts:
         return {}, ()  # the model does not reason at all
     effort, warnings = fit_effort(asked, efforts, target)

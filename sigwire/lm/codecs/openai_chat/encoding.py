@@ -139,7 +139,7 @@ def _encode_reasoning(
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """Return the fields of the body, whether the model will reason, and the warnings."""
     names, facts, asked = target.profile.reasoning, target.facts, requested_reasoning(request)
-    efforts = _efforts(target)
+    efforts = facts.known_efforts(names.efforts)
     if has_tools and not facts.tools_with_reasoning:
         return _switch_off_for_tools(asked, efforts, target)
     if asked is None:
@@ -152,12 +152,6 @@ def _encode_reasoning(
     if effort == "off":
         return names.off, False, warnings
     return _reasoning_fields(names, names.effort, effort), True, warnings
-
-
-def _efforts(target: Target[ChatProfile]) -> tuple[str, ...]:
-    facts = target.facts
-    efforts = target.profile.reasoning.efforts if facts.efforts is None else facts.efforts
-    return () if facts.thinking == "none" else efforts
 
 
 def _reasoning_fields(names: ReasoningNames, path: str, value: JsonValue) -> JsonObject:

@@ -22,14 +22,14 @@ from sigwire.core.events import (
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.errors import LMError
-from sigwire.lm.codecs.openai_chat.decoding import choice_index, decode, decode_content, decode_usage, error_in_success
+from sigwire.lm.codecs.openai_chat.decoding import decode, decode_content, decode_usage, error_in_success
 from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.partial_choice import PartialChoice
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.rejected_call import recover_event
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at
+from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, string_of, value_at
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
 
@@ -89,7 +89,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
 
     def _text_delta(self, choices: JsonValue) -> TextDelta | None:
         only = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
-        if not isinstance(only, dict) or (partial := self._choices.get(choice_index(only))) is None:
+        if not isinstance(only, dict) or (partial := self._choices.get(index_of(only))) is None:
             return None
         return partial.text_delta(only)
 
@@ -109,7 +109,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         for choice in choices:
             if choice.get("error"):
                 raise self._failure(choice)
-            yield from self._partial_choice(choice_index(choice)).read(choice)
+            yield from self._partial_choice(index_of(choice)).read(choice)
         if isinstance(event.get("usage"), dict) or "x_groq" in event:
             self._has_usage = not choices
             yield from self._update_usage(self._usage_of(self._body))

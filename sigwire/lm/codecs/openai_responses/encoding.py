@@ -127,8 +127,7 @@ def _encode_reasoning(
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """Return the fields of the body, whether the model will reason, and the warnings."""
     facts, asked = target.facts, requested_reasoning(request)
-    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
-    efforts = () if facts.thinking == "none" else efforts
+    efforts = facts.known_efforts(target.profile.efforts)
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.is_off and not efforts:
