@@ -1,13 +1,4 @@
-"""The answers of a fake provider, and the script that returns them in order.
-
-Answer     an item of a script: text, calls, choices, responses, faults, raw bodies, functions of the request
-Fault      an error by its kind; each wire has its own status, code and body for it
-Raw        bytes of a reply, for replies that no provider should send
-Events     the events of a stream, unchanged
-Streamed   an answer, and how it is streamed to a client that requests a stream
-Delivered  an answer, and how its bytes reach the client: late, slowly, or not to the end
-Script     returns the next answer; used from any thread
-"""
+"""The answers of a fake provider, and the script that returns them in order."""
 
 from __future__ import annotations
 

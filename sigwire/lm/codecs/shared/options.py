@@ -1,10 +1,4 @@
-"""Encode the options of a request into a body: sampling and limits.
-
-place_options(options, table, target)   every option placed, dropped with a warning, or refused, by the wire's table
-drop_options                            rows over that table for options that a model refuses
-sampling_options_while_reasoning        rows for the sampling options of a model that reasons
-require_feature(condition, feature, ..) refuse a feature before anything is sent
-"""
+"""Encode the options of a request into a body: sampling and limits."""
 
 from __future__ import annotations
 
