@@ -1,9 +1,4 @@
-"""Backends: the objects that answer the calls for one model, and how a row of the provider table becomes one.
-
-Backend         answers a ``Call`` in steps: ``HttpBackend`` and the LiteLLM backend
-SimpleBackend   answers a ``Request``, blocking and awaited; ``SimpleBackendAdapter`` makes a ``Backend`` of it
-make_backend    row, model name and connection options -> Backend
-"""
+"""Backends: the objects that answer the calls for one model, and how a row of the provider table becomes one."""
 
 from __future__ import annotations
 

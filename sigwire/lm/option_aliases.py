@@ -1,9 +1,4 @@
-"""Names of options: those of every wire, and aliases that other libraries and the providers use.
-
-max_completion_tokens, max_output_tokens   max_tokens
-reasoning_effort                           reasoning, with OpenAI's values ("none" switches it off)
-thinking                                   reasoning, in Anthropic's form: {"type": "enabled", "budget_tokens": 2000}
-"""
+"""Names of options: those of every wire, and aliases that other libraries and the providers use."""
 
 from __future__ import annotations
 

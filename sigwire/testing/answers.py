@@ -1,13 +1,4 @@
-"""The answers of a fake provider, and the script that returns them in order.
-
-Answer     an item of a script: text, calls, choices, responses, faults, raw bodies, functions of the request
-Fault      an error by its kind; each wire has its own status, code and body for it
-Raw        bytes of a reply, for replies that no provider should send
-Events     the events of a stream, unchanged
-Streamed   an answer, and how it is streamed to a client that requests a stream
-Delivered  an answer, and how its bytes reach the client: late, slowly, or not to the end
-Script     returns the next answer; used from any thread
-"""
+"""The answers of a fake provider, and the script that returns them in order."""
 
 from __future__ import annotations
 
@@ -317,9 +308,8 @@ def _reply(answer: Answer) -> Reply:
     if isinstance(answer, Response | Fault | Raw | Events):
         return answer
     if isinstance(answer, LMError):
-        return Fault(
-            _FAULT_OF.get(answer.code, "server"), answer.message, answer.status, retry_after=answer.retry_after
-        )
+        kind: FaultKind = cast(FaultKind, answer.code) if answer.code in get_args(FaultKind) else "server"
+        return Fault(kind, answer.message, answer.status, retry_after=answer.retry_after)
     return _reply(Response((_choice(answer),)))
 
 
@@ -338,16 +328,3 @@ def _choice(answer: object) -> Choice:
         )
     text = answer.text if isinstance(answer, ToolCalls) else ""
     return Choice(text, calls, finish_reason="tool_calls")
-
-
-_FAULT_OF: Mapping[str, FaultKind] = {
-    "auth": "auth",
-    "bad_request": "bad_request",
-    "billing": "billing",
-    "content_filter": "content_filter",
-    "context_length": "context_length",
-    "not_found": "not_found",
-    "rate_limit": "rate_limit",
-    "server": "server",
-    "timeout": "timeout",
-}

@@ -1,9 +1,4 @@
-"""Cut a streamed answer into deltas, and hold its events.
-
-Cut              a length, positions, or a function: where a text is cut into deltas
-tokens_by_text   the tokens of each delta
-Gate             holds the events of a stream until a test releases them; without a clock
-"""
+"""Cut a streamed answer into deltas, and hold its events."""
 
 from __future__ import annotations
 

@@ -73,6 +73,14 @@ class RequestNode:
             return None
         return RequestNode(found[name], (*self.path, name))
 
+    def text_at(self, name: str) -> str:
+        """Return the string of an optional key, ``""`` without it."""
+        return node.text() if (node := self.get(name)) else ""
+
+    def flag_at(self, name: str, default: bool = False) -> bool:
+        """Return the boolean of an optional key."""
+        return default if (node := self.get(name)) is None else node.flag()
+
     def has(self, name: str) -> bool:
         """Return True if the key exists and is not ``null``."""
         return self.get(name) is not None

@@ -28,8 +28,8 @@ from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, RequestNode
 
 __all__ = [
-    "USUAL_STATUSES", "FakeWire", "IdSequence", "ParsedRequest", "ReceivedRequest", "Rejected", "Status",
-    "arguments_of", "bearer", "parts_of", "request_tokens", "spec", "tokens_of", "tool_names", "usage_of",
+    "USUAL_STATUSES", "Bounds", "FakeWire", "IdSequence", "ParsedRequest", "ReceivedRequest", "Rejected", "Status",
+    "arguments_of", "bearer", "numbers_of", "parts_of", "request_tokens", "spec", "tokens_of", "tool_names", "usage_of",
 ]  # fmt: skip
 
 Status: TypeAlias = "tuple[int, str, str | None]"
@@ -171,6 +171,19 @@ def bearer(exchange: ReceivedRequest) -> str | None:
     """Return the token of an ``Authorization: Bearer`` header."""
     scheme, _, token = exchange.headers.get("authorization", "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+Bounds: TypeAlias = "tuple[tuple[str, str, type[int | float], float | None, float | None], ...]"
+"""Rows of a number in a body: its name on the wire, its option, ``int`` or ``float``, its least and its greatest value."""
+
+
+def numbers_of(body: RequestNode, bounds: Bounds) -> JsonObject:
+    """Return the options of a request that are numbers, within their bounds."""
+    options: JsonObject = {}
+    for wire, name, kind, low, high in bounds:
+        if node := body.get(wire):
+            options[name] = node.integer(low, high) if kind is int else node.number(low, high)
+    return options
 
 
 def spec(name: str, description: str, parameters: Any) -> JsonObject:

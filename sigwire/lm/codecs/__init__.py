@@ -15,11 +15,10 @@ Each wire is a package that satisfies ``Codec``. ``encoding``, ``decoding`` and 
 
 The steps of encode(), in order; each is optional, and in ``shared``:
 
-    history     normalize_history(messages, rules)      ids, order, answers, foreign thinking (call_ids, unicode)
-    tools       name_map, offered_tools                 names both ways; compiled tools and the choice (schema)
+    assembly    prepare(request, target)                the history, the names both ways, the tools and the choice
     options     place_options(options, table, target)   sampling and limits: placed, dropped with a warning, or refused
     reasoning   requested_reasoning, fit_effort         the option ``reasoning`` in the efforts of the model
-    options     merge_extra_body(body, request)         extra_body, last
+    assembly    assemble(ready, path, body, warnings)   extra_body and extra_headers, last
 
 decode() uses ``choices`` (finish reason against content, token counts) and ``errors``; ``framing`` turns the bytes of a
 streamed reply into JSON events, which a ``stream_decoder`` assembles into a body for decode().

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import os
 import socket
 import ssl
 import threading
@@ -34,6 +33,7 @@ import aiohttp
 from aiohttp.connector import Connection
 from yarl import URL
 
+from sigwire.effects.forks import reset_when_forked
 from sigwire.effects.loops import running_loop
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import raise_transport_error
@@ -64,7 +64,7 @@ class AsyncConnectionPool:
         self._keep_alive, self._context = keep_alive, context
         self._pools: dict[_Key, _LoopPool] = {}
         self._lock = threading.Lock()
-        _all_pools.add(self)
+        reset_when_forked(self)
 
     async def open(self, exchange: HttpExchange) -> AsyncReply:
         """Send the request and read the reply's head."""
@@ -106,18 +106,8 @@ class AsyncConnectionPool:
             pool.close_sockets()  # closes the child's copies of the descriptors; sends nothing
 
 
-_all_pools: weakref.WeakSet[AsyncConnectionPool] = weakref.WeakSet()
 # Kept alive: on collection aiohttp would warn and use the parent's selector.
 _inherited_pools: list[_LoopPool] = []
-
-
-def _reset_after_fork() -> None:
-    for pools in list(_all_pools):
-        pools.reset_after_fork()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 async def _close_with_loop(pools: dict[_Key, _LoopPool], pool: _LoopPool) -> AsyncGenerator[None]:
@@ -303,7 +293,7 @@ class AsyncReply(asyncio.Protocol):
 
     __slots__ = (
         "_connection", "_done", "_exchange", "_is_writable", "_parser", "_pool", "_sending", "_transport", "_unread",
-        "_waiter", "headers", "status",
+        "_waiter", "end_first", "headers", "status",
     )  # fmt: skip
 
     status: int
@@ -319,6 +309,7 @@ class AsyncReply(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._unread = 0
         self._done = False
+        self.end_first = exchange.end_first
         pool.replies.add(self)
         pool.deadlines.add(self, exchange.deadline)
 
@@ -369,10 +360,6 @@ class AsyncReply(asyncio.Protocol):
             self._fail(error)
         self._exchange.has_chunk = True
         return chunk
-
-    def end_first(self) -> None:
-        """Lift the limit of the first content: it arrived."""
-        self._exchange.end_first()
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self

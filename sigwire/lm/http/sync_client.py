@@ -7,18 +7,17 @@ idle connection is checked before reuse (``ConnectionPool``).
 from __future__ import annotations
 
 import math
-import os
 import select
 import socket
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
+from sigwire.effects.forks import reset_when_forked
 from sigwire.lm.http.connect import open_socket
 from sigwire.lm.http.deadlines import seconds_until
 from sigwire.lm.http.errors import ProtocolError
@@ -159,7 +158,7 @@ class ConnectionPool:
         self._generation = 0  # counts calls of close(): an older connection is not kept
         self._idle: dict[Origin, deque[_SyncConnection]] = {}
         self._lock = threading.RLock()  # a stream that is collected meanwhile releases its connection
-        _all_pools.add(self)
+        reset_when_forked(self)
 
     def open(self, exchange: HttpExchange) -> SyncReply:
         """Send the request and read the reply's head."""
@@ -224,18 +223,6 @@ class ConnectionPool:
         self.close()  # closes the child's copies of the descriptors; sends nothing
 
 
-_all_pools: weakref.WeakSet[ConnectionPool] = weakref.WeakSet()
-
-
-def _reset_after_fork() -> None:
-    for pool in list(_all_pools):
-        pool.reset_after_fork()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_reset_after_fork)
-
-
 # --- one exchange --------------------------------------------------------------------------------------
 
 
@@ -262,7 +249,7 @@ def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> 
 class SyncReply:
     """A reply whose head was read."""
 
-    __slots__ = ("_connection", "_done", "_exchange", "_pool", "_reply", "headers", "status")
+    __slots__ = ("_connection", "_done", "_exchange", "_pool", "_reply", "end_first", "headers", "status")
 
     def __init__(
         self, pool: ConnectionPool, connection: _SyncConnection, reply: ReplyParser, exchange: HttpExchange
@@ -270,6 +257,7 @@ class SyncReply:
         self._pool, self._connection, self._reply, self._exchange = pool, connection, reply, exchange
         self.status = reply.status
         self.headers = reply.headers
+        self.end_first = exchange.end_first
         self._done = False
 
     def read(self) -> bytes:
@@ -298,10 +286,6 @@ class SyncReply:
             exchange.has_chunk = True
         exchange.has_chunk = True
         return chunk
-
-    def end_first(self) -> None:
-        """Lift the limit of the first content: it arrived."""
-        self._exchange.end_first()
 
     def finish(self) -> None:
         """Release the connection if it can be reused, else close it. A second call does nothing."""

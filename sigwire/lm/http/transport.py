@@ -259,20 +259,17 @@ class _Clients:
 class _BridgedReply:
     """An awaited reply for blocking code, on sigwire's background loop."""
 
-    __slots__ = ("_reply", "headers", "status")
+    __slots__ = ("_reply", "end_first", "headers", "status")
 
     def __init__(self, reply: AsyncReply) -> None:
         self._reply, self.status, self.headers = reply, reply.status, reply.headers
+        self.end_first = reply.end_first
 
     def read(self) -> bytes:
         return block_on(self._reply.read())
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(lambda: block_on(self._reply.next()), b"")
-
-    def end_first(self) -> None:
-        """Lift the limit of the first content: it arrived."""
-        self._reply.end_first()
 
     def finish(self) -> None:
         async def finish() -> None:

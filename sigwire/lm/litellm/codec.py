@@ -32,6 +32,7 @@ from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Drop, Option, require_feature
+from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.tools import provider_data, search_settings
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
 from sigwire.lm.litellm import tables
@@ -88,7 +89,7 @@ def _missing_options(parameters: Collection[str]) -> dict[str, Option | None]:
 
 
 def _reasoning_names(parameters: Collection[str]) -> ReasoningNames:
-    efforts = tables.EFFORTS if "reasoning_effort" in parameters else ()
+    efforts = EFFORTS if "reasoning_effort" in parameters else ()
     return ReasoningNames(efforts=efforts, budget=tables.THINKING_BUDGET if "thinking" in parameters else None)
 
 

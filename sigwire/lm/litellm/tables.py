@@ -22,18 +22,18 @@ from sigwire.errors import (
 )
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
-from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule
+from sigwire.lm.codecs.shared.errors import BALANCE_HINT, CONTEXT_HINT, CONTEXT_TEXTS, ErrorRule
 from sigwire.lm.codecs.shared.options import Option, Place
+from sigwire.lm.codecs.shared.reasoning import EFFORTS
 
 __all__ = [
-    "DROPPED_OPTIONS", "EFFORTS", "ERRORS", "LITELLM", "MARKS_CACHE", "NO_KEY", "PROFILES", "REFUSED_OPTIONS",
+    "DROPPED_OPTIONS", "ERRORS", "LITELLM", "MARKS_CACHE", "NO_KEY", "PROFILES", "REFUSED_OPTIONS",
     "REFUSED_RELEASES", "SEARCH", "SIGNS_TEXT", "THINKING_BUDGET", "UNKNOWN_PROVIDER", "USAGE", "LiteLLMProfile",
 ]  # fmt: skip
 
 REFUSED_RELEASES = frozenset({"1.82.7", "1.82.8"})
 """Releases that stole credentials (24 March 2026); 1.82.8 did so at the start of every Python beside it."""
 
-EFFORTS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
 THINKING_BUDGET = "thinking.budget_tokens"
 
 
@@ -118,9 +118,7 @@ _UNPAID = _codes(
     "credit_balance_exhausted", "contract_spend_limit_reached", "enforced_spend_limit_reached",
 )  # fmt: skip
 _UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
-_BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 _REACH_HINT = "Check that the server runs and can be reached from here; base_url names another one."
-_CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 _CONTENT_HINT = "Change what is sent; a retry does not help."
 _OPTION_HINT = "Leave the option out, or pass extra_body={{'drop_params': True}} to have LiteLLM drop it."
 _SPELLING_HINT = "Check the spelling of {model!r}."
@@ -128,9 +126,9 @@ _MODEL_HINT = "Check the model's name: it is not served as {model!r} to this key
 _KEY_HINT = "Check the API key: LiteLLM reads the provider's usual environment variable, or pass api_key=..."
 
 ERRORS: tuple[ErrorRule, ...] = (
-    ErrorRule(LMBillingError, codes=_UNPAID, hint=_BALANCE_HINT),
-    ErrorRule(LMBillingError, codes=_codes("RateLimitError"), texts=_QUOTA_TEXTS, hint=_BALANCE_HINT),
-    ErrorRule(ContextWindowExceededError, codes=_LONG_CONTEXT, hint=_CONTEXT_HINT),
+    ErrorRule(LMBillingError, codes=_UNPAID, hint=BALANCE_HINT),
+    ErrorRule(LMBillingError, codes=_codes("RateLimitError"), texts=_QUOTA_TEXTS, hint=BALANCE_HINT),
+    ErrorRule(ContextWindowExceededError, codes=_LONG_CONTEXT, hint=CONTEXT_HINT),
     ErrorRule(ContextWindowExceededError, codes=_codes("BadRequestError"), texts=CONTEXT_TEXTS),
     ErrorRule(LMContentFilteredError, codes=_FILTERED, hint=_CONTENT_HINT),
     ErrorRule(LMInvalidRequestError, codes=_codes("UnsupportedParamsError"), hint=_OPTION_HINT),

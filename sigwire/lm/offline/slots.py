@@ -127,10 +127,7 @@ _ROLES: Mapping[str, str] = {
     "time": "time hour clock",
     "query": "query question search text message prompt input keyword content sentence expression body topic comment statement "
     "phrase term q words title task instruction",
-    "unit": "unit units",
     "id": "id identifier number code key zip phone isbn sku reference password pin token account",
-    "count": "count number num quantity amount total limit",
-    "year": "year season",
 }
 _ROLES_OF_STEM: dict[str, set[str]] = {}
 for _role, _names in _ROLES.items():
@@ -171,7 +168,7 @@ def _vocabulary(name: str, description: str) -> _Vocabulary:
     names = name_words(name)
     described = content_stems(_EXAMPLES.sub("", description))
     cues = {**dict.fromkeys(described, 0.8), **{cue: 2.0 for cue in names if cue not in STOP_WORDS}}
-    roles = _roles(names) or _roles(described[:6]) - {"query", "count"}
+    roles = _roles(names) or _roles(described[:6]) - {"query"}
     return names, cues, roles, tuple(a or b for a, b in _OPTION_TEXT.findall(description))
 
 

@@ -34,12 +34,21 @@ _OPEN_MODELS = (
 )
 _DEFAULTS = Provider(prefix="").capabilities
 
-_GROQ = Provider(
-    prefix="groq",
-    base_url="https://api.groq.com/openai/v1",
-    base_variables=("GROQ_API_BASE",),
-    keys=(ApiKey("GROQ_API_KEY"),),
-    wires=_chat("GROQ"),
+
+def _service(prefix: str, base_url: str) -> Provider:
+    """Return the row of a service; its profile and its environment variables (``GROQ_API_KEY``) have the name of its prefix."""
+    name = prefix.upper()
+    return Provider(
+        prefix=prefix,
+        base_url=base_url,
+        base_variables=(f"{name}_API_BASE",),
+        keys=(ApiKey(f"{name}_API_KEY"),),
+        wires=_chat(name),
+    )
+
+
+_GROQ = replace(
+    _service("groq", "https://api.groq.com/openai/v1"),
     capabilities=replace(_DEFAULTS, json_schema=False, tools_with_json_schema=False, images=False),
     rules=(
         ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, json_schema=True),
@@ -53,59 +62,38 @@ _GROQ = Provider(
         ModelRule.of("*", NO_THINKING),
     ),
 )
-_MISTRAL = Provider(
-    prefix="mistral",
-    base_url="https://api.mistral.ai/v1",
-    base_variables=("MISTRAL_API_BASE",),
-    keys=(ApiKey("MISTRAL_API_KEY"),),
-    wires=_chat("MISTRAL"),
+_MISTRAL = replace(
+    _service("mistral", "https://api.mistral.ai/v1"),
     rules=(ModelRule.of("magistral*", ModelFacts(efforts=("off", "high"), default_effort="high"), reasoning=True),),
 )
-_DEEPSEEK = Provider(
-    prefix="deepseek",
-    base_url="https://api.deepseek.com",
-    base_variables=("DEEPSEEK_API_BASE",),
-    keys=(ApiKey("DEEPSEEK_API_KEY"),),
-    wires=_chat("DEEPSEEK"),
+_DEEPSEEK = replace(
+    _service("deepseek", "https://api.deepseek.com"),
     capabilities=replace(_DEFAULTS, json_schema=False, tools_with_json_schema=False, images=False, reasoning=True),
     rules=(
         ModelRule.of("deepseek-chat", ModelFacts(forced_choice_with_reasoning=False)),
         ModelRule.of("*", ModelFacts(default_effort="high", forced_choice_with_reasoning=False)),
     ),
 )
-_OPENROUTER = Provider(
-    prefix="openrouter",
-    base_url="https://openrouter.ai/api/v1",
-    base_variables=("OPENROUTER_API_BASE",),
-    keys=(ApiKey("OPENROUTER_API_KEY"),),
-    wires=_chat("OPENROUTER"),
+_OPENROUTER = replace(
+    _service("openrouter", "https://openrouter.ai/api/v1"),
     capabilities=replace(_DEFAULTS, files=True, reasoning=True),
     rules=(ModelRule.of("anthropic/*", ModelFacts(cache_breakpoints=True)),),
 )
-_TOGETHER = Provider(
-    prefix="together",
-    base_url="https://api.together.xyz/v1",
+_TOGETHER = replace(
+    _service("together", "https://api.together.xyz/v1"),
     base_variables=("TOGETHER_API_BASE", "TOGETHERAI_API_BASE"),
     keys=(ApiKey("TOGETHER_API_KEY"), ApiKey("TOGETHERAI_API_KEY")),
-    wires=_chat("TOGETHER"),
     rules=_OPEN_MODELS,
     aliases=("together_ai",),
 )
-_FIREWORKS = Provider(
-    prefix="fireworks",
-    base_url="https://api.fireworks.ai/inference/v1",
-    base_variables=("FIREWORKS_API_BASE",),
+_FIREWORKS = replace(
+    _service("fireworks", "https://api.fireworks.ai/inference/v1"),
     keys=(ApiKey("FIREWORKS_API_KEY"), ApiKey("FIREWORKS_AI_API_KEY")),
-    wires=_chat("FIREWORKS"),
     rules=_OPEN_MODELS,
     aliases=("fireworks_ai",),
 )
-_XAI = Provider(
-    prefix="xai",
-    base_url="https://api.x.ai/v1",
-    base_variables=("XAI_API_BASE",),
-    keys=(ApiKey("XAI_API_KEY"),),
-    wires=_chat("XAI"),
+_XAI = replace(
+    _service("xai", "https://api.x.ai/v1"),
     rules=(
         ModelRule.of(
             "grok-3-mini*",
@@ -123,12 +111,8 @@ _XAI = Provider(
         ),
     ),
 )
-_CEREBRAS = Provider(
-    prefix="cerebras",
-    base_url="https://api.cerebras.ai/v1",
-    base_variables=("CEREBRAS_API_BASE",),
-    keys=(ApiKey("CEREBRAS_API_KEY"),),
-    wires=_chat("CEREBRAS"),
+_CEREBRAS = replace(
+    _service("cerebras", "https://api.cerebras.ai/v1"),
     capabilities=replace(_DEFAULTS, tools_with_json_schema=False, images=False),
     rules=_OPEN_MODELS,
 )

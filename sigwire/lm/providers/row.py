@@ -1,11 +1,5 @@
 """The shape of a row of the provider table. ``rows`` holds the rows, ``registry`` finds one.
 
-    Provider      prefix, base URL, keys, wires, capabilities of the models
-    ApiKey        an environment variable that holds a key, and the header that carries it
-    Wire          a codec and the host's profile of it
-    ModelRule     model names (patterns) that differ from the rest of the row: capabilities, facts, another wire
-    UrlVariable   a part of the URL that the user gives
-
 Rows name codecs and do not import them: a row costs nothing until one of its models is used. No key is read here.
 """
 

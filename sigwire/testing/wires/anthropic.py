@@ -27,6 +27,7 @@ from sigwire.testing.framing import SSEFraming
 from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
+    Bounds,
     FakeWire,
     IdSequence,
     ParsedRequest,
@@ -35,6 +36,7 @@ from sigwire.testing.wire import (
     Status,
     arguments_of,
     bearer,
+    numbers_of,
     parts_of,
     spec,
     tool_names,
@@ -129,8 +131,7 @@ class Anthropic(FakeWire):
         check_thinking(body, messages)
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
         request = Request(messages, tools, choice, parallel, _format(body), options)
-        streamed = (stream := body.get("stream")) and stream.flag()
-        return ParsedRequest(model, request, SSEFraming(named=True, alive=PING) if streamed else None)
+        return ParsedRequest(model, request, SSEFraming(named=True, alive=PING) if body.flag_at("stream") else None)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = usage_of(response, parsed)
@@ -298,11 +299,11 @@ def _call(block: RequestNode) -> ToolCall:
 
 def _result(block: RequestNode) -> ToolResult:
     block.fields({"type", "tool_use_id", "content", "is_error", "cache_control"})
-    failed, content = block.get("is_error"), block.get("content")
+    content = block.get("content")
     parts = _content(content, "user", empty=content.kind == "string") if content and content.value != "" else ()
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     media = tuple(part for part in parts if isinstance(part, MediaPart) and not isinstance(part, TextPart))
-    return ToolResult(block["tool_use_id"].text(), "", text, bool(failed and failed.flag()), media)
+    return ToolResult(block["tool_use_id"].text(), "", text, block.flag_at("is_error"), media)
 
 
 def _image(block: RequestNode) -> ImagePart:
@@ -315,16 +316,15 @@ def _image(block: RequestNode) -> ImagePart:
 
 
 def _document(block: RequestNode) -> Part:
-    source, title = block["source"], block.get("title")
+    source = block["source"]
     kind = source["type"].text({"base64", "url", "file", "text", "content"})
     if kind == "content":
         return OpaquePart("anthropic", block.value)
     field = {"base64": "data", "text": "data", "url": "url", "file": "file_id"}[kind]
-    media_type = source.get("media_type")
     return FilePart(
         **{field: source[field].text()},
-        filename=title.text() if title else None,
-        media_type=media_type.text() if media_type else None,
+        filename=block.text_at("title") or None,
+        media_type=source.text_at("media_type") or None,
     )
 
 
@@ -367,10 +367,9 @@ def _tool(node: RequestNode) -> JsonObject:
         raise schema["type"].wrong("Input should be 'object'")
     if schema.value.keys() & {"anyOf", "oneOf", "allOf"}:
         raise schema.wrong("input_schema does not support oneOf, allOf, or anyOf at the top level")
-    if (strict := node.get("strict")) and strict.flag():
+    if node.flag_at("strict"):
         _check_compiled(schema)
-    description = node.get("description")
-    return spec(name, description.text() if description else "", schema.value)
+    return spec(name, node.text_at("description"), schema.value)
 
 
 _CHOICE_FIELDS: Mapping[str, frozenset[str]] = {
@@ -388,8 +387,7 @@ def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> tup
         raise node.wrong("tool_choice may only be specified while providing tools")
     kind = node["type"].text({"auto", "any", "tool", "none"})
     node.fields(_CHOICE_FIELDS[kind])
-    one = node.get("disable_parallel_tool_use")
-    parallel = False if one and one.flag() else None
+    parallel = False if node.flag_at("disable_parallel_tool_use") else None
     if kind != "tool":
         return {"auto": ToolChoice.AUTO, "any": ToolChoice.REQUIRED, "none": ToolChoice.NONE}[kind], parallel
     name = node["name"].text()
@@ -423,13 +421,15 @@ def _check_compiled(schema: RequestNode) -> None:
             raise schema.wrong("For 'object' type, 'additionalProperties' must be explicitly set to false")
 
 
+_NUMBERS: Bounds = (
+    ("temperature", "temperature", float, 0, 1),
+    ("top_p", "top_p", float, 0, 1),
+    ("top_k", "top_k", int, 0, None),
+)
+
+
 def _sampling(body: RequestNode) -> JsonObject:
-    options: JsonObject = {}
-    for name in ("temperature", "top_p"):
-        if node := body.get(name):
-            options[name] = node.number(0, 1)
-    if node := body.get("top_k"):
-        options["top_k"] = node.integer(0)
+    options = numbers_of(body, _NUMBERS)
     if node := body.get("stop_sequences"):
         stops = [item.text() for item in node.items()]
         if any(not stop.strip() for stop in stops):

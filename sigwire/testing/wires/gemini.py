@@ -24,6 +24,7 @@ from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import Framing, JsonArrayFraming, SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
+    Bounds,
     FakeWire,
     IdSequence,
     ParsedRequest,
@@ -32,6 +33,7 @@ from sigwire.testing.wire import (
     Status,
     arguments_of,
     bearer,
+    numbers_of,
     parts_of,
     spec,
     tokens_of,
@@ -323,11 +325,11 @@ def _part(node: RequestNode) -> Part:
     node.fields(PART)
     if call := node.get("functionCall"):
         call.fields({"id", "name", "args", "partialArgs", "willContinue"})
-        id, arguments = call.get("id"), call.get("args")
+        arguments = call.get("args")
         signature = node.get("thoughtSignature")
         data: JsonValue = {"thoughtSignature": signature.text()} if signature else None
         return ToolCall(
-            id.text() if id else "",
+            call.text_at("id"),
             _name(call["name"]),
             dict(arguments.fields()) if arguments else {},
             provider_data=data,
@@ -351,10 +353,9 @@ def _part(node: RequestNode) -> Part:
 def _result(node: RequestNode) -> ToolResult:
     node.fields({"id", "name", "response", "parts", "scheduling", "willContinue"})
     response: Mapping[str, Any] = node["response"].fields()
-    id = node.get("id")
     failed = "error" in response
     content = response["error"] if failed else response.get("output", dict(response))
-    return ToolResult(id.text() if id else "", _name(node["name"]), content, failed)
+    return ToolResult(node.text_at("id"), _name(node["name"]), content, failed)
 
 
 def _media(node: RequestNode, field: str) -> ImagePart | FilePart:
@@ -403,8 +404,7 @@ def _function(node: RequestNode) -> JsonObject:
     if schema and str(schema["type"].value).lower() != "object":
         raise schema.wrong("schema should be of type OBJECT.")
     _references_stand_alone(schema)
-    description = node.get("description")
-    return spec(_name(node["name"]), description.text() if description else "", schema.value if schema else {})
+    return spec(_name(node["name"]), node.text_at("description"), schema.value if schema else {})
 
 
 def _references_stand_alone(schema: RequestNode | None) -> None:
@@ -445,13 +445,7 @@ def _format(config: RequestNode) -> ResponseFormat | None:
 
 
 def _options(config: RequestNode) -> JsonObject:
-    options: JsonObject = {}
-    for wire, name, low, high in _NUMBERS:
-        if node := config.get(wire):
-            options[name] = node.number(low, high)
-    for wire, name, least in _INTEGERS:
-        if node := config.get(wire):
-            options[name] = node.integer(least)
+    options = numbers_of(config, _NUMBERS)
     if node := config.get("stopSequences"):
         stops = [item.text() for item in node.items()]
         if len(stops) > 5:
@@ -479,16 +473,14 @@ def _reasoning(node: RequestNode) -> JsonObject:
     return {"reasoning": "off" if tokens == 0 else {"budget": tokens}}
 
 
-_NUMBERS: tuple[tuple[str, str, float, float], ...] = (
-    ("temperature", "temperature", 0, 2),
-    ("topP", "top_p", 0, 1),
-    ("frequencyPenalty", "frequency_penalty", -2, 2),
-    ("presencePenalty", "presence_penalty", -2, 2),
-)
-_INTEGERS: tuple[tuple[str, str, int | None], ...] = (
-    ("maxOutputTokens", "max_tokens", 1),
-    ("topK", "top_k", 0),
-    ("candidateCount", "n", 1),
-    ("logprobs", "top_logprobs", 0),
-    ("seed", "seed", None),
+_NUMBERS: Bounds = (
+    ("temperature", "temperature", float, 0, 2),
+    ("topP", "top_p", float, 0, 1),
+    ("frequencyPenalty", "frequency_penalty", float, -2, 2),
+    ("presencePenalty", "presence_penalty", float, -2, 2),
+    ("maxOutputTokens", "max_tokens", int, 1, None),
+    ("topK", "top_k", int, 0, None),
+    ("candidateCount", "n", int, 1, None),
+    ("logprobs", "top_logprobs", int, 0, None),
+    ("seed", "seed", int, None, None),
 )

@@ -24,6 +24,7 @@ from sigwire.testing.framing import NdjsonFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
     USUAL_STATUSES,
+    Bounds,
     FakeWire,
     IdSequence,
     ParsedRequest,
@@ -31,6 +32,7 @@ from sigwire.testing.wire import (
     Status,
     arguments_of,
     bearer,
+    numbers_of,
     parts_of,
     spec,
     tokens_of,
@@ -67,8 +69,7 @@ class Ollama(FakeWire):
         tools = tuple(_tool(tool) for tool in body["tools"].items()) if body.has("tools") else ()
         messages = _messages(body["messages"].items()) if body.has("messages") else ()
         request = Request(messages, tools, None, None, _format(body.get("format")), _options(body))
-        stream = body.get("stream")
-        return ParsedRequest(model, request, NdjsonFraming() if stream is None or stream.flag() else None)
+        return ParsedRequest(model, request, NdjsonFraming() if body.flag_at("stream", default=True) else None)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage, choice = usage_of(response, parsed), response.choices[0]
@@ -165,8 +166,7 @@ def _image(node: RequestNode) -> ImagePart:
 
 def _call(node: RequestNode) -> ToolCall:
     function = node["function"]
-    id = node.get("id")
-    return ToolCall.read(id.text() if id else "", function["name"].text(), dict(function["arguments"].fields()))
+    return ToolCall.read(node.text_at("id"), function["name"].text(), dict(function["arguments"].fields()))
 
 
 def _nameless(node: RequestNode, calls: tuple[ToolCall, ...]) -> frozenset[str]:
@@ -192,11 +192,11 @@ def _result(node: RequestNode, text: str, open_calls: list[ToolCall], nameless: 
 
 def _tool(node: RequestNode) -> JsonObject:
     function = node["function"]
-    parameters, description = function.get("parameters"), function.get("description")
+    parameters = function.get("parameters")
     schema = dict(parameters.fields()) if parameters else {}
     if parameters and (properties := parameters.get("properties")):
         properties.fields()
-    return spec(function["name"].text(), description.text() if description else "", schema)
+    return spec(function["name"].text(), function.text_at("description"), schema)
 
 
 def _format(node: RequestNode | None) -> ResponseFormat | None:
@@ -210,23 +210,15 @@ def _format(node: RequestNode | None) -> ResponseFormat | None:
 
 
 def _options(body: RequestNode) -> JsonObject:
-    options: JsonObject = {}
     given = body.get("options") or RequestNode({}, ("options",))
-    for wire, name in _NUMBERS:
-        if node := given.get(wire):
-            options[name] = node.number()
-    for wire, name in _INTEGERS:
-        if node := given.get(wire):
-            options[name] = node.integer()
+    options = numbers_of(given, _NUMBERS)
     if node := given.get("stop"):
         options["stop"] = list[JsonValue](item.text() for item in node.items())
     if node := body.get("logprobs"):
         options["logprobs"] = node.flag()
-    if node := body.get("top_logprobs"):
-        options["top_logprobs"] = node.integer(0, 20)
     if node := body.get("think"):
         options.update(_thinking(node))
-    return options
+    return {**options, **numbers_of(body, (("top_logprobs", "top_logprobs", int, 0, 20),))}
 
 
 def _thinking(node: RequestNode) -> JsonObject:
@@ -238,10 +230,10 @@ def _thinking(node: RequestNode) -> JsonObject:
     return {"reasoning": node.text()}
 
 
-_NUMBERS = (
-    ("temperature", "temperature"),
-    ("top_p", "top_p"),
-    ("frequency_penalty", "frequency_penalty"),
-    ("presence_penalty", "presence_penalty"),
+_NUMBERS: Bounds = (
+    *((name, name, float, None, None) for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty")),
+    *(
+        (wire, name, int, None, None)
+        for wire, name in (("num_predict", "max_tokens"), ("top_k", "top_k"), ("seed", "seed"))
+    ),
 )
-_INTEGERS = (("num_predict", "max_tokens"), ("top_k", "top_k"), ("seed", "seed"))

@@ -9,14 +9,15 @@ from typing import ClassVar
 
 from sigwire.core.json import JsonObject
 from sigwire.core.parts import ImagePart
+from sigwire.core.request import ResponseFormat, ToolChoice
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, Path, RequestNode
-from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, tool_names
+from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, spec, tool_names
 
 __all__ = [
-    "EFFORTS", "OpenAIWire", "check_length", "check_name", "check_schema", "duration", "image", "offered_name", "padding",
-    "stream_options",
+    "EFFORTS", "OpenAIWire", "check_length", "check_name", "duration", "image", "padding", "read_choice", "read_function",
+    "read_schema", "stream_options",
 ]  # fmt: skip
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
@@ -119,8 +120,7 @@ def padding(text: str) -> str:
 
 def stream_options(body: RequestNode, known: Collection[str]) -> tuple[bool, RequestNode]:
     """Parse the stream options of a request."""
-    stream, options = body.get("stream"), body.get("stream_options")
-    streamed = bool(stream and stream.flag())
+    streamed, options = body.flag_at("stream"), body.get("stream_options")
     if options is None:
         return streamed, RequestNode({}, ("stream_options",))
     if not streamed:
@@ -159,8 +159,23 @@ def check_length(node: RequestNode, most: int) -> str:
     return text
 
 
-def check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None:
-    """Return the schema of a tool or a format: an object at the root; a strict schema is checked against the strict subset."""
+def read_function(function: RequestNode) -> JsonObject:
+    """Return a function tool. Without ``strict`` the provider makes schemas strict itself: only an explicit true is checked."""
+    name, parameters = check_name(function["name"]), function.get("parameters")
+    if parameters:
+        _check_schema(parameters, f"function '{name}'", function.flag_at("strict"), "invalid_function_parameters")
+    return spec(name, function.text_at("description"), parameters.value if parameters else {})
+
+
+def read_schema(wanted: RequestNode, code: str) -> ResponseFormat:
+    """Return an output format by its schema; ``code`` is that of the error for a schema outside of the subset."""
+    name, schema = check_name(wanted["name"]), wanted["schema"]
+    _check_schema(schema, f"response_format '{name}'", wanted.flag_at("strict"), code)
+    return ResponseFormat(schema.value, name)
+
+
+def _check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None:
+    """Check a schema: an object at the root, and the strict subset for a strict schema."""
     schema = node.fields()
     if schema and schema.get("type") != "object":
         found = f"got 'type: \"{schema.get('type')}\"'."
@@ -202,8 +217,25 @@ def image(url: str, detail: str | None) -> ImagePart:
     return ImagePart(url=url, detail=detail)
 
 
-def offered_name(node: RequestNode, tools: tuple[JsonObject, ...]) -> str:
-    """Return the name of an offered tool."""
+def read_choice(node: RequestNode | None, tools: tuple[JsonObject, ...], *, nested: bool) -> ToolChoice | None:
+    """Return the choice of tools. ``nested``: its members stand in an object by the name of its type."""
+    if node is None:
+        return None
+    if node.kind == "string":
+        return _MODES[node.text(_MODES)]
+    if (kind := node["type"].text({"function", "allowed_tools"})) == "function":
+        node.fields(None if nested else {"type", "name"})
+        return ToolChoice.named(_offered_name(node, tools, nested))
+    allowed = node[kind] if nested else node
+    names = tuple(_offered_name(tool, tools, nested) for tool in allowed["tools"].items(filled=True))
+    return ToolChoice("required" if allowed["mode"].text({"auto", "required"}) == "required" else "auto", names)
+
+
+_MODES = {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED}
+
+
+def _offered_name(function: RequestNode, tools: tuple[JsonObject, ...], nested: bool) -> str:
+    node = (function["function"] if nested else function)["name"]
     if node.text() not in tool_names(tools):
         raise node.wrong(f"Tool choice '{node.value}' not found in 'tools' parameter.")
     return node.text()

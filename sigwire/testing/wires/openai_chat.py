@@ -10,26 +10,36 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
-from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, parts_of, spec, tokens_of, usage_of
+from sigwire.testing.wire import (
+    Bounds,
+    IdSequence,
+    ParsedRequest,
+    ReceivedRequest,
+    numbers_of,
+    parts_of,
+    tokens_of,
+    usage_of,
+)
 from sigwire.testing.wires.openai import (
     EFFORTS,
     OpenAIWire,
     check_length,
     check_name,
-    check_schema,
     image,
-    offered_name,
+    read_choice,
+    read_function,
+    read_schema,
     stream_options,
 )
 from sigwire.testing.wires.openai_chat_stream import chunks
@@ -75,15 +85,14 @@ class OpenAIChat(OpenAIWire):
         request = Request(
             messages,
             tools,
-            _tool_choice(body.get("tool_choice"), tools),
+            read_choice(body.get("tool_choice"), tools, nested=True),
             node.flag() if (node := body.get("parallel_tool_calls")) else None,
             _response_format(body.get("response_format"), messages),
             _options(body),
         )
         streamed, options = stream_options(body, {"include_usage", "include_obfuscation"})
-        usage, padded = options.get("include_usage"), options.get("include_obfuscation")
-        framing = SSEFraming(done="[DONE]") if streamed else None
-        return ParsedRequest(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
+        usage, padded = options.flag_at("include_usage"), options.flag_at("include_obfuscation", default=True)
+        return ParsedRequest(model, request, SSEFraming(done="[DONE]") if streamed else None, usage, padded)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = usage_of(response, parsed)
@@ -206,8 +215,7 @@ def _part(node: RequestNode, kind: str) -> Part:
         return TextPart(node[kind].text())
     if kind == "image_url":
         picture = node["image_url"]
-        detail = picture.get("detail")
-        return image(picture["url"].text(), detail.text() if detail else None)
+        return image(picture["url"].text(), picture.text_at("detail") or None)
     if kind == "input_audio":
         audio = node["input_audio"]
         return AudioPart(audio["data"].text(), audio["format"].text({"wav", "mp3"}))
@@ -230,27 +238,7 @@ def _tool(node: RequestNode) -> JsonObject:
     node["type"].text({"function"})
     function = node["function"]
     function.fields({"name", "description", "parameters", "strict"})
-    name = check_name(function["name"])
-    parameters = function.get("parameters")
-    if parameters is not None:
-        strict = function.get("strict")
-        check_schema(parameters, f"function '{name}'", bool(strict and strict.flag()), "invalid_function_parameters")
-    description = function.get("description")
-    return spec(name, description.text() if description else "", parameters.value if parameters else {})
-
-
-def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
-    if node is None:
-        return None
-    if isinstance(node.value, str):
-        return {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED}[
-            node.text({"auto", "none", "required"})
-        ]
-    if node["type"].text({"function", "allowed_tools"}) == "function":
-        return ToolChoice.named(offered_name(node["function"]["name"], tools))
-    allowed = node["allowed_tools"]
-    names = tuple(offered_name(tool["function"]["name"], tools) for tool in allowed["tools"].items(filled=True))
-    return ToolChoice("required" if allowed["mode"].text({"auto", "required"}) == "required" else "auto", names)
+    return read_function(function)
 
 
 def _response_format(node: RequestNode | None, messages: tuple[Message, ...]) -> ResponseFormat | None:
@@ -265,11 +253,8 @@ def _response_format(node: RequestNode | None, messages: tuple[Message, ...]) ->
                 text="'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
             )
         return ResponseFormat()
-    wanted = node["json_schema"]
-    wanted.fields({"name", "description", "schema", "strict"})
-    name, strict = check_name(wanted["name"]), wanted.get("strict")
-    check_schema(wanted["schema"], f"response_format '{name}'", bool(strict and strict.flag()), "invalid_value")
-    return ResponseFormat(wanted["schema"].value, name)
+    node["json_schema"].fields({"name", "description", "schema", "strict"})
+    return read_schema(node["json_schema"], "invalid_value")
 
 
 def _options(body: RequestNode) -> JsonObject:
@@ -279,13 +264,7 @@ def _options(body: RequestNode) -> JsonObject:
         )
     if body.has("top_logprobs") and not body.value.get("logprobs"):
         raise body["top_logprobs"].wrong("'top_logprobs' is only allowed when 'logprobs' is enabled.")
-    options: JsonObject = {}
-    for wire, name, low, high in _NUMBERS:
-        if node := body.get(wire):
-            options[name] = node.number(low, high)
-    for wire, name, low, high in _INTEGERS:
-        if node := body.get(wire):
-            options[name] = node.integer(low, high)
+    options = numbers_of(body, _NUMBERS)
     if node := body.get("logprobs"):
         options["logprobs"] = node.flag()
     if node := body.get("reasoning_effort"):
@@ -304,17 +283,14 @@ def _at_most_four(node: RequestNode) -> list[RequestNode]:
     return items
 
 
-_Bounds: TypeAlias = "tuple[tuple[str, str, float | None, float | None], ...]"
-_NUMBERS: _Bounds = (
-    ("temperature", "temperature", 0, 2),
-    ("top_p", "top_p", 0, 1),
-    ("frequency_penalty", "frequency_penalty", -2, 2),
-    ("presence_penalty", "presence_penalty", -2, 2),
-)
-_INTEGERS: _Bounds = (
-    ("max_completion_tokens", "max_tokens", 1, None),
-    ("max_tokens", "max_tokens", 1, None),
-    ("n", "n", 1, 128),
-    ("seed", "seed", None, None),
-    ("top_logprobs", "top_logprobs", 0, 20),
+_NUMBERS: Bounds = (
+    ("temperature", "temperature", float, 0, 2),
+    ("top_p", "top_p", float, 0, 1),
+    ("frequency_penalty", "frequency_penalty", float, -2, 2),
+    ("presence_penalty", "presence_penalty", float, -2, 2),
+    ("max_completion_tokens", "max_tokens", int, 1, None),
+    ("max_tokens", "max_tokens", int, 1, None),
+    ("n", "n", int, 1, 128),
+    ("seed", "seed", int, None, None),
+    ("top_logprobs", "top_logprobs", int, 0, 20),
 )

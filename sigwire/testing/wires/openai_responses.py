@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.answers import Fault
@@ -23,12 +23,13 @@ from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
+    Bounds,
     IdSequence,
     ParsedRequest,
     ReceivedRequest,
     Rejected,
+    numbers_of,
     parts_of,
-    spec,
     tokens_of,
     usage_of,
 )
@@ -37,9 +38,10 @@ from sigwire.testing.wires.openai import (
     OpenAIWire,
     check_length,
     check_name,
-    check_schema,
     image,
-    offered_name,
+    read_choice,
+    read_function,
+    read_schema,
     stream_options,
 )
 from sigwire.testing.wires.openai_responses_stream import events
@@ -89,22 +91,20 @@ class OpenAIResponses(OpenAIWire):
             if body.has(name) and body[name].value is not False:
                 raise body[name].wrong(f"Unsupported value: '{name}': the fake provider stores nothing.")
         tools = tuple(map(_tool, body["tools"].items())) if body.has("tools") else ()
-        instructions = body.get("instructions")
+        instructions, parallel = body.get("instructions"), body.get("parallel_tool_calls")
         system = (Message.system(instructions.text()),) if instructions else ()
-        parallel, store = body.get("parallel_tool_calls"), body.get("store")
         request = Request(
             (*system, *_input(body["input"], exchange.stored)),
             tools,
-            _tool_choice(body.get("tool_choice"), tools),
+            read_choice(body.get("tool_choice"), tools, nested=False),
             parallel.flag() if parallel else None,
             _format(body.get("text")),
             _options(body),
         )
         streamed, options = stream_options(body, {"include_obfuscation"})
-        padded = options.get("include_obfuscation")
         framing = SSEFraming(named=True) if streamed else None
-        padding, stored = padded is None or padded.flag(), store is None or store.flag()
-        return ParsedRequest(model, request, framing, padded=padding, stored=stored)
+        padded, stored = options.flag_at("include_obfuscation", default=True), body.flag_at("store", default=True)
+        return ParsedRequest(model, request, framing, padded=padded, stored=stored)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage, choice = usage_of(response, parsed), response.choices[0]
@@ -255,12 +255,9 @@ def _content(node: RequestNode, role: str) -> tuple[Part, ...]:
 
 def _part(node: RequestNode, kind: str) -> Part:
     if kind == "input_image":
-        detail, file = node.get("detail"), node.get("file_id")
-        return (
-            ImagePart(file_id=file.text())
-            if file
-            else image(node["image_url"].text(), detail.text() if detail else None)
-        )
+        if file := node.get("file_id"):
+            return ImagePart(file_id=file.text())
+        return image(node["image_url"].text(), node.text_at("detail") or None)
     if kind == "input_file":
         given = {name: node[name].text() for name in ("file_data", "file_url", "file_id", "filename") if node.has(name)}
         return FilePart(given.get("file_data"), given.get("file_url"), given.get("file_id"), given.get("filename"))
@@ -278,25 +275,7 @@ def _tool(node: RequestNode) -> JsonObject:
             "web_search": {key: value for key, value in node.fields().items() if key != "type"},
         }
     node.fields({"type", "name", "description", "parameters", "strict", "defer_loading"})
-    name, parameters, strict = check_name(node["name"]), node.get("parameters"), node.get("strict")
-    if parameters:
-        # Without ``strict`` the endpoint makes schemas strict itself; only an explicit true is checked.
-        check_schema(parameters, f"function '{name}'", bool(strict and strict.flag()), "invalid_function_parameters")
-    description = node.get("description")
-    return spec(name, description.text() if description else "", parameters.value if parameters else {})
-
-
-def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
-    if node is None:
-        return None
-    if node.kind == "string":
-        mode = node.text({"auto", "none", "required"})
-        return {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED}[mode]
-    if node["type"].text({"function", "allowed_tools"}) == "function":
-        node.fields({"type", "name"})
-        return ToolChoice.named(offered_name(node["name"], tools))
-    names = tuple(offered_name(tool["name"], tools) for tool in node["tools"].items(filled=True))
-    return ToolChoice("required" if node["mode"].text({"auto", "required"}) == "required" else "auto", names)
+    return read_function(node)
 
 
 def _format(node: RequestNode | None) -> ResponseFormat | None:
@@ -307,21 +286,19 @@ def _format(node: RequestNode | None) -> ResponseFormat | None:
     if kind == "json_object":
         return ResponseFormat()
     wanted.fields({"type", "name", "schema", "strict", "description"})
-    name, strict = check_name(wanted["name"]), wanted.get("strict")
-    check_schema(wanted["schema"], f"response_format '{name}'", bool(strict and strict.flag()), "invalid_json_schema")
-    return ResponseFormat(wanted["schema"].value, name)
+    return read_schema(wanted, "invalid_json_schema")
+
+
+_NUMBERS: Bounds = (
+    ("max_output_tokens", "max_tokens", int, 16, None),
+    ("temperature", "temperature", float, 0, 2),
+    ("top_p", "top_p", float, 0, 1),
+    ("top_logprobs", "top_logprobs", int, 0, 20),
+)
 
 
 def _options(body: RequestNode) -> JsonObject:
-    options: JsonObject = {}
-    if node := body.get("max_output_tokens"):
-        options["max_tokens"] = node.integer(16)
-    if node := body.get("temperature"):
-        options["temperature"] = node.number(0, 2)
-    if node := body.get("top_p"):
-        options["top_p"] = node.number(0, 1)
-    if node := body.get("top_logprobs"):
-        options["top_logprobs"] = node.integer(0, 20)
+    options = numbers_of(body, _NUMBERS)
     if (node := body.get("include")) and any(item.text() == _LOGPROBS for item in node.items()):
         options["logprobs"] = True
     if (reasoning := body.get("reasoning")) and (node := reasoning.get("effort")):

@@ -17,26 +17,19 @@ from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProf
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
 from sigwire.lm.codecs.anthropic.tools import encode_tools
-from sigwire.lm.codecs.shared.history import normalize_history
+from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
-    OutputForm,
-    StructuredMode,
-    choose_output,
     drop_options,
-    headers_for,
-    merge_extra_body,
     merge_objects,
     place_options,
-    repeat_warning,
-    requested_choices,
     require_feature,
     target_warning,
 )
-from sigwire.lm.codecs.shared.tools import name_map, offered_tools
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 
 __all__ = ["encode"]
 
@@ -50,16 +43,13 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     ('/v1/messages', {'model': 'm', 'max_tokens': 4096, 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     profile, warnings = target.profile, list[LMWarning]()
-    history = normalize_history(request.messages, target.history_rules, request.options)
-    names = name_map(request.tools, history.call_names, profile.names)
-    warnings.extend(history.warnings)
-    tools = offered_tools(request, names, target)
-    warnings.extend(tools.warnings)
+    ready = prepare(request, target)
+    history, names, tools = ready.history, ready.names, ready.tools
     form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
-    warnings.extend(form.warnings)
+    warnings += (*history.warnings, *tools.warnings, *form.warnings)
     thinking = encode_reasoning(request, history.messages, target, warnings)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
-    warnings += (*lost, *detail_warnings(history.messages), *repeat_warning(request, target))
+    warnings += (*lost, *detail_warnings(history.messages))
     system, turns = _split_system(_kept_messages(history.messages, profile, warnings), warnings)
     body: JsonObject = {
         **({"anthropic_version": profile.body_version} if profile.body_version else {"model": target.model}),
@@ -73,16 +63,8 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
         **_encode_metadata(request, target),
         **({"stream": True} if stream else {}),
     }
-    return EncodedRequest(
-        profile.path.format(model=target.model, method="streamRawPredict" if stream else "rawPredict"),
-        merge_extra_body(with_cache_marks(body, request, profile), request),
-        {},
-        headers_for(request, profile),
-        tuple(warnings),
-        names,
-        history.call_ids,
-        requested_choices(request),
-    )
+    path = profile.path.format(model=target.model, method="streamRawPredict" if stream else "rawPredict")
+    return assemble(ready, path, with_cache_marks(body, request, profile), warnings)
 
 
 # --- options

@@ -32,24 +32,6 @@ __all__ = ["FRAMING", "MessageDecoder", "decoder"]
 FRAMING: Framing = "sse"
 
 
-def decoder(sent: EncodedRequest, target: Target[MessagesProfile]) -> MessageDecoder:
-    """Return a decoder for one streamed reply.
-
-    >>> from sigwire.core.messages import Message
-    >>> from sigwire.core.request import Request
-    >>> from sigwire.lm.codecs.anthropic import ANTHROPIC, encode
-    >>> target = Target("anthropic", "m", ANTHROPIC)
-    >>> stream = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
-    >>> delta = {"type": "text_delta", "text": "Hi"}
-    >>> [type(event).__name__ for event in stream.feed({"type": "content_block_delta", "index": 0, "delta": delta})]
-    ['ResponseStart', 'TextDelta']
-    >>> end = stream.feed({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
-    >>> [type(event).__name__ for event in end + stream.close()]
-    ['UsageUpdate', 'ChoiceEnd', 'ResponseEnd']
-    """
-    return MessageDecoder(sent, target)
-
-
 @dataclass(slots=True)
 class _PartialBlock:
     """A partial block: its data at the start, and the deltas of its texts, by field."""
@@ -95,6 +77,18 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     """Events of one answer -> stream events. Raises ``LMError`` for an error event, and if the reply is truncated.
 
     A decoder that was closed on a paused turn accepts the events of the reply that continues it.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.anthropic import ANTHROPIC, encode
+    >>> target = Target("anthropic", "m", ANTHROPIC)
+    >>> stream = MessageDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> delta = {"type": "text_delta", "text": "Hi"}
+    >>> [type(event).__name__ for event in stream.feed({"type": "content_block_delta", "index": 0, "delta": delta})]
+    ['ResponseStart', 'TextDelta']
+    >>> end = stream.feed({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
+    >>> [type(event).__name__ for event in end + stream.close()]
+    ['UsageUpdate', 'ChoiceEnd', 'ResponseEnd']
     """
 
     def __init__(self, sent: EncodedRequest, target: Target[MessagesProfile]) -> None:
@@ -267,6 +261,9 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         "text_delta": _text,
         "thinking_delta": _thinking,
     }
+
+
+decoder = MessageDecoder
 
 
 _STARTED_BY: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking"}

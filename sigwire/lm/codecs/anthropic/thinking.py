@@ -41,7 +41,7 @@ def encode_reasoning(
 ) -> ThinkingParameters:
     facts, asked = target.facts, requested_reasoning(request)
     limit, forces = _max_tokens(request, target), facts.forced_choice_with_reasoning
-    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
+    efforts = facts.known_efforts(target.profile.efforts)
     by_budget = facts.thinking == "budget"
     if asked is None:
         return ThinkingParameters(limit, {}, facts.default_effort not in (None, "off"), forces)
@@ -57,7 +57,7 @@ def encode_reasoning(
         budget, lost = budget_for(asked, target)
         warnings.extend(lost)
         return _within_limit(budget, request, target, warnings)
-    effort, lost = fit_effort(asked, () if facts.thinking == "none" else efforts, target)
+    effort, lost = fit_effort(asked, efforts, target)
     warnings.extend(lost)
     # Without ``display``, models since Opus 4.7 send thinking blocks without text.
     thinking: JsonObject = {"type": "adaptive", "display": "summarized"}

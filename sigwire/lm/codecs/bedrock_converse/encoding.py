@@ -14,30 +14,22 @@ from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.bedrock_converse.blocks import encode_blocks, is_dropped
 from sigwire.lm.codecs.bedrock_converse.reasoning import ReasoningFields, encode_reasoning
 from sigwire.lm.codecs.bedrock_converse.tables import OPTIONS, SAMPLING, ConverseProfile
-from sigwire.lm.codecs.shared.history import normalize_history
+from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
-    OutputForm,
-    StructuredMode,
-    choose_output,
     drop_options,
-    headers_for,
-    merge_extra_body,
     merge_objects,
     place_options,
-    repeat_warning,
-    requested_choices,
     target_warning,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
     encode_functions,
-    name_map,
-    offered_tools,
     refuse_builtin_tools,
 )
 
@@ -53,15 +45,14 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     ('/model/amazon.nova-lite-v1%3A0/converse', {'messages': [{'role': 'user', 'content': [{'text': 'q'}]}]})
     """
     profile, warnings = target.profile, list[LMWarning]()
-    history = normalize_history(request.messages, target.history_rules, request.options)
-    names = name_map(request.tools, history.call_names, profile.names)
-    tools = offered_tools(request, names, target)
+    ready = prepare(request, target)
+    history, names, tools = ready.history, ready.names, ready.tools
     refuse_builtin_tools(tools, target)
     form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
     warnings += (*history.warnings, *tools.warnings, *form.warnings)
     reasoning = encode_reasoning(request, target, warnings)
     options, lost = place_options(request.options, _option_table(reasoning, target), target)
-    warnings += (*lost, *detail_warnings(history.messages), *repeat_warning(request, target))
+    warnings += (*lost, *detail_warnings(history.messages))
     kept = list(_kept_messages(history.messages, profile, warnings))
     body: JsonObject = {
         **_encode_system(kept, form.instruction),
@@ -69,16 +60,8 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
         **_encode_tools(tools, history.call_names, names, reasoning, target, warnings),
         **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
     }
-    return EncodedRequest(
-        profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse"),
-        merge_extra_body(body, request),
-        {},
-        headers_for(request, profile),
-        tuple(warnings),
-        names,
-        history.call_ids,
-        requested_choices(request),
-    )
+    path = profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse")
+    return assemble(ready, path, body, warnings)
 
 
 def _in_path(model: str) -> str:

@@ -26,9 +26,9 @@ from sigwire.lm.codecs.shared.errors import (
     read_error_body,
 )
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import is_number, object_of, objects_of, string_of, value_at
+from sigwire.lm.codecs.shared.untrusted import index_of, is_number, object_of, objects_of, string_of, value_at
 
-__all__ = ["candidate_index", "continuation", "decode", "decode_error", "decode_usage", "error_in_success"]
+__all__ = ["continuation", "decode", "decode_error", "decode_usage", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
@@ -51,7 +51,7 @@ def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiPro
     if not isinstance(body, dict) or body.get("error"):
         raise error_in_success(body, target)
     blocked = string_of(body.get("promptFeedback"), "blockReason")
-    candidates = sorted(objects_of(body.get("candidates")), key=candidate_index)
+    candidates = sorted(objects_of(body.get("candidates")), key=index_of)
     if not candidates and not blocked:
         raise error_in_success(body, target)
     decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked_choice(body)]
@@ -63,11 +63,6 @@ def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiPro
         (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
         raw=body,
     )
-
-
-def candidate_index(candidate: JsonObject) -> int:
-    index = candidate.get("index")
-    return index if isinstance(index, int) else 0
 
 
 def _blocked_choice(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:

@@ -13,29 +13,23 @@ from sigwire.errors import LMError, LMInvalidRequestError
 from sigwire.lm.codecs.gemini.contents import encode_contents, encode_system
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, SAMPLING
-from sigwire.lm.codecs.shared.history import normalize_history
+from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
-    OutputForm,
-    StructuredMode,
-    choose_output,
     drop_options,
-    headers_for,
-    merge_extra_body,
     merge_objects,
     place_options,
     require_feature,
     target_warning,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, budget_for, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
     encode_functions,
-    name_map,
-    offered_tools,
     search_settings,
 )
 
@@ -51,9 +45,8 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     >>> sent.path, sent.body
     ('/v1/models/gemini-x:generateContent', {'contents': [{'role': 'user', 'parts': [{'text': 'q'}]}]})
     """
-    history = normalize_history(request.messages, target.history_rules, request.options)
-    names = name_map(request.tools, history.call_names, target.profile.names)
-    tools = offered_tools(request, names, target)
+    ready = prepare(request, target)
+    history, names, tools = ready.history, ready.names, ready.tools
     form = choose_output(request.response_format, _STRUCTURED, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
@@ -66,15 +59,9 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
         **_with_generation(options, {**_encode_output(form), **thinking}),
     }
     lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings)
-    return EncodedRequest(
-        _path(target, stream),
-        merge_extra_body(body, request),
-        {"alt": "sse"} if stream else {},
-        headers_for(request, target.profile),
-        (*itertools.chain(*lost), *option_warnings),
-        names,
-        history.call_ids,
-    )
+    query = {"alt": "sse"} if stream else {}
+    found = itertools.chain(*lost, option_warnings)
+    return assemble(ready, _path(target, stream), body, found, query=query, repeats=False)
 
 
 def alternative(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
@@ -152,8 +139,7 @@ def _encode_budget(
 def _encode_level(
     asked: ReasoningRequest, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
-    efforts = target.profile.efforts if target.facts.efforts is None else target.facts.efforts
-    levels = [effort for effort in efforts if effort != "off"] if target.facts.thinking == "effort" else []
+    levels = [effort for effort in target.facts.known_efforts(target.profile.efforts) if effort != "off"]
     level, warnings = fit_effort(asked, levels, target)
     return {"thinkingLevel": level, "includeThoughts": True}, True, warnings
 

@@ -14,33 +14,18 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
-from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, error_in_success
+from sigwire.lm.codecs.gemini.decoding import decode, decode_usage, error_in_success
 from sigwire.lm.codecs.gemini.merge import merge_members
 from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall, is_fragment
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of
+from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
 
 FRAMING: Framing = "sse"
-
-
-def decoder(sent: EncodedRequest, target: Target[GeminiProfile]) -> ContentDecoder:
-    """Return a decoder for one streamed reply.
-
-    >>> from sigwire.core.messages import Message
-    >>> from sigwire.core.request import Request
-    >>> from sigwire.lm.codecs.gemini import GEMINI, encode
-    >>> target = Target("gemini", "m", GEMINI)
-    >>> stream = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
-    >>> event = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
-    >>> [type(event).__name__ for event in stream.feed(event) + stream.close()]
-    ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
-    """
-    return ContentDecoder(sent, target)
 
 
 class _PartialCandidate:
@@ -63,7 +48,17 @@ class _PartialCandidate:
 
 
 class ContentDecoder(StreamDecoder[GeminiProfile]):
-    """Events of one answer -> stream events. Raises ``LMError`` for an error event, and if the reply is truncated."""
+    """Events of one answer -> stream events. Raises ``LMError`` for an error event, and if the reply is truncated.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.gemini import GEMINI, encode
+    >>> target = Target("gemini", "m", GEMINI)
+    >>> stream = ContentDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> event = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
+    >>> [type(event).__name__ for event in stream.feed(event) + stream.close()]
+    ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
+    """
 
     def __init__(self, sent: EncodedRequest, target: Target[GeminiProfile]) -> None:
         super().__init__(sent, target)
@@ -78,7 +73,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         self._body |= remove_members(event, {"candidates", "usageMetadata"})
         yield from self._start_response(string_of(event, "responseId"), string_of(event, "modelVersion"))
         for wire in objects_of(event.get("candidates")):
-            index = candidate_index(wire)
+            index = index_of(wire)
             candidate = self._candidates.setdefault(index, _PartialCandidate(index))
             yield from self._read_candidate(candidate, wire)
         if counts := remove_members(object_of(event.get("usageMetadata")), ()):
@@ -191,3 +186,6 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             {**self._body, **{name: members[name] for name in members if members[name]}}, self.sent, self.target
         )
         yield from self._end_response(response, [candidate.events for candidate in ordered] or [ChoiceEvents(0)])
+
+
+decoder = ContentDecoder

@@ -1,8 +1,4 @@
-"""``/api/chat``: the context window. The server opens a small window unless a request asks for a larger one.
-
-window_for(body, target)          the option ``num_ctx`` for a request that may not fit the default window
-context_warnings(body)           the warning that a request may not fit the window that it asks for
-"""
+"""``/api/chat``: the context window. The server opens a small window unless a request asks for a larger one."""
 
 from __future__ import annotations
 

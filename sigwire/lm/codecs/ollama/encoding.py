@@ -17,31 +17,18 @@ from sigwire.core.tools.names import NameMap
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.ollama.context import context_warnings, window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
+from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
-from sigwire.lm.codecs.shared.history import error_text, normalize_history
+from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import detail_warnings, require_source, text_of_file
-from sigwire.lm.codecs.shared.options import (
-    OutputForm,
-    StructuredMode,
-    add_instruction,
-    choose_output,
-    headers_for,
-    merge_extra_body,
-    merge_objects,
-    place_options,
-    repeat_warning,
-    requested_choices,
-    target_warning,
-    unsupported_feature,
-)
+from sigwire.lm.codecs.shared.options import merge_objects, place_options, target_warning, unsupported_feature
+from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, add_instruction, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     encode_functions,
-    name_map,
     object_arguments,
-    offered_tools,
     provider_data,
     refuse_builtin_tools,
 )
@@ -57,9 +44,8 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     ('/api/chat', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}], 'stream': False})
     """
     profile = target.profile
-    history = normalize_history(request.messages, target.history_rules, request.options)
-    names = name_map(request.tools, history.call_names, profile.names)
-    tools = offered_tools(request, names, target)
+    ready = prepare(request, target)
+    history, names, tools = ready.history, ready.names, ready.tools
     refuse_builtin_tools(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
     form = choose_output(request.response_format, () if offered else _STRUCTURED, bool(offered), target)
@@ -79,19 +65,10 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     }
     if (window := window_for(body, target)) is not None:
         body = merge_objects(body, {"options": {"num_ctx": window}})
-    body = merge_extra_body(body, request)
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
-    others = (*repeat_warning(request, target), *context_warnings(body))
-    return EncodedRequest(
-        profile.path.format(model=target.model),
-        body,
-        {},
-        headers_for(request, profile),
-        (*itertools.chain(*lost, option_warnings, detail_warnings(history.messages)), *others),
-        names,
-        history.call_ids,
-        requested_choices(request),
-    )
+    others = (*option_warnings, *detail_warnings(history.messages))
+    sent = assemble(ready, profile.path.format(model=target.model), body, itertools.chain(*lost, others))
+    return sent._replace(warnings=(*sent.warnings, *context_warnings(sent.body)))
 
 
 def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
@@ -99,9 +76,7 @@ def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[
     asked = requested_reasoning(request)
     if asked is None:
         return {}, ()
-    facts = target.facts
-    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
-    efforts = () if facts.thinking == "none" else efforts
+    efforts = target.facts.known_efforts(target.profile.efforts)
     if asked.is_off and not efforts:
         return {}, ()  # the model does not reason at all
     effort, warnings = fit_effort(asked, efforts, target)

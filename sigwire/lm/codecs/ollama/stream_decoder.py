@@ -25,24 +25,19 @@ _TEXTS = ("content", "thinking")
 _LISTS = ("tool_calls", "images")
 
 
-def decoder(sent: EncodedRequest, target: Target[OllamaProfile]) -> OllamaDecoder:
-    """Return a decoder for one streamed reply.
+class OllamaDecoder(StreamDecoder[OllamaProfile]):
+    """Lines of one reply -> events. Raises ``LMError`` for an error in a line and for an end without ``done``.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
     >>> from sigwire.lm.codecs.ollama import OLLAMA, encode
     >>> target = Target("ollama", "m", OLLAMA)
-    >>> decoding = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> decoding = OllamaDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
     >>> [type(event).__name__ for event in decoding.feed({"message": {"content": "Hi"}, "done": False})]
     ['ResponseStart', 'TextDelta']
     >>> [type(event).__name__ for event in decoding.feed({"done": True, "done_reason": "stop"}) + decoding.close()]
     ['ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
     """
-    return OllamaDecoder(sent, target)
-
-
-class OllamaDecoder(StreamDecoder[OllamaProfile]):
-    """Lines of one reply -> events. Raises ``LMError`` for an error in a line and for an end without ``done``."""
 
     def __init__(self, sent: EncodedRequest, target: Target[OllamaProfile]) -> None:
         super().__init__(sent, target)
@@ -118,3 +113,6 @@ class OllamaDecoder(StreamDecoder[OllamaProfile]):
         texts: JsonObject = {name: "".join(deltas) for name, deltas in self._texts.items()}
         logprobs: JsonObject = {"logprobs": self._logprobs} if self._logprobs else {}
         return {**self._body, **logprobs, "message": {**self._message, **texts, **self._lists}}
+
+
+decoder = OllamaDecoder

@@ -19,11 +19,10 @@ from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of, value_at
+from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of, value_at
 
 __all__ = [
-    "choice_index", "decode", "decode_call", "decode_content", "decode_error", "decode_usage", "error_in_success",
-    "thinking_text",
+    "decode", "decode_call", "decode_content", "decode_error", "decode_usage", "error_in_success", "thinking_text",
 ]  # fmt: skip
 
 
@@ -34,7 +33,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -
         raise error_in_success(body, target)
     if choices[0].get("error") and not choices[1:]:
         raise error_in_success(choices[0], target)
-    ordered = choices if len(choices) == 1 else sorted(choices, key=choice_index)
+    ordered = choices if len(choices) == 1 else sorted(choices, key=index_of)
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
     warnings = sent.warnings
     for _, found in decoded:
@@ -47,12 +46,6 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -
         warnings,
         raw=body,
     )
-
-
-def choice_index(choice: JsonObject) -> int:
-    """Return the number of a choice, 0 if it has none."""
-    index = choice.get("index")
-    return index if isinstance(index, int) else 0
 
 
 def error_in_success(body: JsonValue, target: Target[ChatProfile]) -> LMError:

@@ -11,33 +11,25 @@ from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.openai_chat.messages import encode_message
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
-from sigwire.lm.codecs.shared.history import normalize_history
+from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choices
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
-    OutputForm,
     Place,
     Skip,
-    add_instruction,
-    choose_output,
     drop_options,
-    headers_for,
-    merge_extra_body,
     merge_objects,
     place_options,
-    repeat_warning,
-    requested_choices,
     require_feature,
     sampling_options_while_reasoning,
     set_path,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
     encode_functions,
-    name_map,
-    offered_tools,
     refuse_builtin_tools,
 )
 from sigwire.lm.codecs.shared.untrusted import objects_of
@@ -54,9 +46,8 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     profile = target.profile
-    history = normalize_history(request.messages, target.history_rules, request.options)
-    names = name_map(request.tools, history.call_names, profile.names)
-    tools = offered_tools(request, names, target)
+    ready = prepare(request, target)
+    history, names, tools = ready.history, ready.names, ready.tools
     refuse_builtin_tools(tools, target)
     has_tools = bool(tools.functions)
     modes = () if has_tools and not profile.structured_with_tools else profile.structured
@@ -76,16 +67,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
         **(_stream_fields(profile) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + form.warnings + thinking_warnings + option_warnings
-    return EncodedRequest(
-        profile.path.format(model=target.model),
-        merge_extra_body(body, request),
-        {},
-        headers_for(request, profile),
-        lost if profile.many else lost + repeat_warning(request, target),
-        names,
-        history.call_ids,
-        1 if profile.many else requested_choices(request),
-    )
+    return assemble(ready, profile.path.format(model=target.model), body, lost, repeats=not profile.many)
 
 
 def _stream_fields(profile: ChatProfile) -> JsonObject:
@@ -157,7 +139,7 @@ def _encode_reasoning(
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """Return the fields of the body, whether the model will reason, and the warnings."""
     names, facts, asked = target.profile.reasoning, target.facts, requested_reasoning(request)
-    efforts = _efforts(target)
+    efforts = facts.known_efforts(names.efforts)
     if has_tools and not facts.tools_with_reasoning:
         return _switch_off_for_tools(asked, efforts, target)
     if asked is None:
@@ -170,12 +152,6 @@ def _encode_reasoning(
     if effort == "off":
         return names.off, False, warnings
     return _reasoning_fields(names, names.effort, effort), True, warnings
-
-
-def _efforts(target: Target[ChatProfile]) -> tuple[str, ...]:
-    facts = target.facts
-    efforts = target.profile.reasoning.efforts if facts.efforts is None else facts.efforts
-    return () if facts.thinking == "none" else efforts
 
 
 def _reasoning_fields(names: ReasoningNames, path: str, value: JsonValue) -> JsonObject:

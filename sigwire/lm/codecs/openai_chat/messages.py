@@ -73,18 +73,12 @@ def encode_part(part: Part, target: Target[ChatProfile]) -> JsonObject:
     return encode_by_table(_PARTS, part, target)
 
 
-def _encode_text(part: TextPart, target: Target[ChatProfile]) -> JsonObject:
-    return {"type": "text", "text": part.text}
-
-
 def _encode_image(part: ImagePart, target: Target[ChatProfile]) -> JsonObject:
     require_media("image", target.profile.media, target)
     require_source(part, target)
     url = part.url or data_url(part.data, part.media_type or "image/png")
-    image: JsonObject = {"url": url}
-    if part.detail is not None:
-        image["detail"] = part.detail
-    return {"type": "image_url", "image_url": image}
+    detail: JsonObject = {} if part.detail is None else {"detail": part.detail}
+    return {"type": "image_url", "image_url": {"url": url, **detail}}
 
 
 def _encode_audio(part: AudioPart, target: Target[ChatProfile]) -> JsonObject:
@@ -100,23 +94,17 @@ def _encode_file(part: FilePart, target: Target[ChatProfile]) -> JsonObject:
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
     require_feature(part.data is not None, "a document by URL", target, "Download it and pass its data.")
-    file: JsonObject = {"file_data": data_url(part.data, part.media_type or "application/pdf")}
-    if part.filename is not None:
-        file["filename"] = part.filename
-    return {"type": "file", "file": file}
-
-
-def _encode_opaque(part: OpaquePart, target: Target[ChatProfile]) -> JsonObject:
-    return cast(JsonObject, part.data)
+    named: JsonObject = {} if part.filename is None else {"filename": part.filename}
+    return {"type": "file", "file": {"file_data": data_url(part.data, part.media_type or "application/pdf"), **named}}
 
 
 _PartEncoder: TypeAlias = Callable[[Any, Target[ChatProfile]], JsonObject]
 _PARTS: Mapping[type, _PartEncoder] = {
-    TextPart: _encode_text,
+    TextPart: lambda part, target: {"type": "text", "text": part.text},
     ImagePart: _encode_image,
     AudioPart: _encode_audio,
     FilePart: _encode_file,
-    OpaquePart: _encode_opaque,
+    OpaquePart: lambda part, target: part.data,
 }
 
 

@@ -7,7 +7,7 @@ with status 200, with or without a delta.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from sigwire.core.events import (
@@ -22,14 +22,14 @@ from sigwire.core.events import (
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.errors import LMError
-from sigwire.lm.codecs.openai_chat.decoding import choice_index, decode, decode_content, decode_usage, error_in_success
+from sigwire.lm.codecs.openai_chat.decoding import decode, decode_content, decode_usage, error_in_success
 from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.partial_choice import PartialChoice
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.rejected_call import recover_event
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at
+from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, string_of, value_at
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
 
@@ -38,27 +38,21 @@ FRAMING: Framing = "sse"
 D = TypeVar("D", bound=ChatProfile)
 
 
-def decoder(sent: EncodedRequest, target: Target[ChatProfile]) -> ChatDecoder[ChatProfile]:
-    """Return a decoder for one streamed reply.
+class ChatDecoder(StreamDecoder[D], Generic[D]):
+    """Chunks of one reply -> events. Raises ``LMError`` for an error in a chunk and for a reply without an end.
+
+    The finish reason, ``[DONE]`` and a chunk of usage alone each end a reply.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
     >>> from sigwire.lm.codecs.openai_chat import encode
     >>> target = Target("openai", "m", ChatProfile())
-    >>> decoding = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> decoding = ChatDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
     >>> [type(event).__name__ for event in decoding.feed({"choices": [{"index": 0, "delta": {"content": "Hi"}}]})]
     ['ResponseStart', 'TextDelta']
     >>> end = decoding.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}) + decoding.close()
     >>> [type(event).__name__ for event in end]
     ['ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
-    """
-    return ChatDecoder(sent, target)
-
-
-class ChatDecoder(StreamDecoder[D], Generic[D]):
-    """Chunks of one reply -> events. Raises ``LMError`` for an error in a chunk and for a reply without an end.
-
-    The finish reason, ``[DONE]`` and a chunk of usage alone each end a reply.
     """
 
     def __init__(self, sent: EncodedRequest, target: Target[D]) -> None:
@@ -95,7 +89,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
 
     def _text_delta(self, choices: JsonValue) -> TextDelta | None:
         only = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
-        if not isinstance(only, dict) or (partial := self._choices.get(choice_index(only))) is None:
+        if not isinstance(only, dict) or (partial := self._choices.get(index_of(only))) is None:
             return None
         return partial.text_delta(only)
 
@@ -115,7 +109,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         for choice in choices:
             if choice.get("error"):
                 raise self._failure(choice)
-            yield from self._partial_choice(choice_index(choice)).read(choice)
+            yield from self._partial_choice(index_of(choice)).read(choice)
         if isinstance(event.get("usage"), dict) or "x_groq" in event:
             self._has_usage = not choices
             yield from self._update_usage(self._usage_of(self._body))
@@ -190,3 +184,6 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         start = self._start or ResponseStart()
         joined = Response((choice,), response.usage, start.model, start.id, response.warnings, raw=response.raw)
         yield from self._end_response(joined, [ChoiceEvents(0)])
+
+
+decoder: Callable[[EncodedRequest, Target[ChatProfile]], ChatDecoder[ChatProfile]] = ChatDecoder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -15,29 +16,22 @@ from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, has_cache_mark, is_text
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
-from sigwire.lm.codecs.shared.history import normalize_history
+from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
-    OutputForm,
     Skip,
-    choose_output,
-    headers_for,
-    merge_extra_body,
     place_options,
-    repeat_warning,
-    requested_choices,
     require_feature,
     sampling_options_while_reasoning,
 )
+from sigwire.lm.codecs.shared.output import OutputForm, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
     encode_functions,
     in_order,
-    name_map,
-    offered_tools,
 )
 from sigwire.lm.codecs.shared.untrusted import object_of
 
@@ -52,9 +46,8 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
     """
     profile = target.profile
-    history = normalize_history(_without_server_results(request, target), target.history_rules, request.options)
-    names = name_map(request.tools, history.call_names, profile.names)
-    tools = offered_tools(request, names, target)
+    ready = prepare(_without_server_results(request, target), target)
+    history, names, tools = ready.history, ready.names, ready.tools
     form = choose_output(request.response_format, profile.structured, bool(tools.functions), target)
     output = _encode_output(form)
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, target)
@@ -74,24 +67,15 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
         **({"stream": True} if stream else {}),
     }
     lost = (history.warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings, option_warnings)
-    return EncodedRequest(
-        profile.path.format(model=target.model),
-        merge_extra_body(body, request),
-        {},
-        headers_for(request, profile),
-        (*itertools.chain(*lost), *repeat_warning(request, target)),
-        names,
-        history.call_ids,
-        requested_choices(request),
-        _stop_texts(request),
-    )
+    path = profile.path.format(model=target.model)
+    return assemble(ready, path, body, itertools.chain(*lost), stop=_stop_texts(request))
 
 
-def _without_server_results(request: Request, target: Target[ResponsesProfile]) -> tuple[Message, ...]:
+def _without_server_results(request: Request, target: Target[ResponsesProfile]) -> Request:
     """If the provider stores the conversation, its calls may be there: encode results without a call as items."""
     extra = request.options.get("extra_body")
     if not isinstance(extra, dict) or not (extra.get("previous_response_id") or extra.get("conversation")):
-        return request.messages
+        return request
     here = {call.id for message in request.messages for call in message.tool_calls}
 
     def as_item(part: Part) -> Part:
@@ -99,7 +83,8 @@ def _without_server_results(request: Request, target: Target[ResponsesProfile]) 
             return OpaquePart(target.profile.family, encode_result(part, target))
         return part
 
-    return tuple(Message(message.role, tuple(map(as_item, message.parts))) for message in request.messages)
+    turns = tuple(Message(message.role, tuple(map(as_item, message.parts))) for message in request.messages)
+    return replace(request, messages=turns)
 
 
 # --- options, caching, reasoning
@@ -142,8 +127,7 @@ def _encode_reasoning(
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """Return the fields of the body, whether the model will reason, and the warnings."""
     facts, asked = target.facts, requested_reasoning(request)
-    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
-    efforts = () if facts.thinking == "none" else efforts
+    efforts = facts.known_efforts(target.profile.efforts)
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.is_off and not efforts:

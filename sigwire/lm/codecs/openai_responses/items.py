@@ -115,10 +115,6 @@ def encode_part(part: Part, target: Target[ResponsesProfile]) -> JsonObject:
     return encode_by_table(_PARTS, part, target)
 
 
-def _encode_text(part: TextPart, target: Target[ResponsesProfile]) -> JsonObject:
-    return {"type": "input_text", "text": part.text}
-
-
 def _encode_image(part: ImagePart, target: Target[ResponsesProfile]) -> JsonObject:
     require_media("image", target.profile.media, target)
     image: JsonObject = {"type": "input_image", "detail": part.detail or "auto"}
@@ -144,16 +140,12 @@ def _encode_file(part: FilePart, target: Target[ResponsesProfile]) -> JsonObject
     return {"type": "input_file", "file_data": data_url(part.data, media_type), "filename": name}
 
 
-def _encode_opaque(part: OpaquePart, target: Target[ResponsesProfile]) -> JsonObject:
-    return cast(JsonObject, part.data)
-
-
 _PartEncoder: TypeAlias = Callable[[Any, Target[ResponsesProfile]], JsonObject]
 _PARTS: Mapping[type, _PartEncoder] = {
-    TextPart: _encode_text,
+    TextPart: lambda part, target: {"type": "input_text", "text": part.text},
     ImagePart: _encode_image,
     FilePart: _encode_file,
-    OpaquePart: _encode_opaque,
+    OpaquePart: lambda part, target: part.data,
 }
 
 

@@ -40,20 +40,6 @@ FRAMING: Framing = "sse"
 _CALLS = ("function_call", "custom_tool_call")
 
 
-def decoder(sent: EncodedRequest, target: Target[ResponsesProfile]) -> ResponsesDecoder:
-    """Return a decoder for one streamed reply.
-
-    >>> from sigwire.core.messages import Message
-    >>> from sigwire.core.request import Request
-    >>> from sigwire.lm.codecs.openai_responses import OPENAI, encode
-    >>> target = Target("openai", "m", OPENAI)
-    >>> decoding = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
-    >>> decoding.feed({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"})
-    [TextDelta(path='', turn=None, text='Hi', choice=0)]
-    """
-    return ResponsesDecoder(sent, target)
-
-
 @dataclass(slots=True)
 class _PartialItem:
     """An item that is not complete yet. ``call``: its index among the calls. ``source``: the type of its reasoning events."""
@@ -81,7 +67,16 @@ class _PartialItem:
 
 
 class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
-    """Events of one reply -> events. Raises ``LMError`` for a failure and for an end without the last event."""
+    """Events of one reply -> events. Raises ``LMError`` for a failure and for an end without the last event.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.openai_responses import OPENAI, encode
+    >>> target = Target("openai", "m", OPENAI)
+    >>> decoding = ResponsesDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> decoding.feed({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"})
+    [TextDelta(path='', turn=None, text='Hi', choice=0)]
+    """
 
     def __init__(self, sent: EncodedRequest, target: Target[ResponsesProfile]) -> None:
         super().__init__(sent, target)
@@ -244,3 +239,6 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
         "response.reasoning_summary_text.delta": _read_thinking,
         "response.reasoning_text.delta": _read_thinking,
     }
+
+
+decoder = ResponsesDecoder

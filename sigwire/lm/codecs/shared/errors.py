@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
-    "BALANCE_HINT", "CONTEXT_TEXTS", "EXPIRED_CODES", "KEY_HINT", "OPENAI_ERRORS", "STATUS_RULES", "ErrorBody", "ErrorRule",
-    "damaged_reply_error", "empty_reply_error", "lm_error", "read_body", "read_error_body",
+    "BALANCE_HINT", "CONTEXT_HINT", "CONTEXT_TEXTS", "EXPIRED_CODES", "KEY_HINT", "OPENAI_ERRORS", "STATUS_RULES",
+    "ErrorBody", "ErrorRule", "damaged_reply_error", "empty_reply_error", "lm_error", "read_body", "read_error_body",
 ]  # fmt: skip
 
 
@@ -107,7 +107,7 @@ CONTEXT_TEXTS: tuple[str, ...] = (
 KEY_HINT = "Check the API key and its permissions."
 _MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
 BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
-_CONTEXT_HINT = "Shorten the request or use a model with a larger context."
+CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
 # llama-server answers 500 if its model reads no images or audio; no retry can help.
 _NO_MEDIA = ErrorRule(
@@ -115,14 +115,14 @@ _NO_MEDIA = ErrorRule(
 )
 
 STATUS_RULES: tuple[ErrorRule, ...] = (
-    ErrorRule(ContextWindowExceededError, _statuses(400, 413, 422, 500), texts=CONTEXT_TEXTS, hint=_CONTEXT_HINT),
+    ErrorRule(ContextWindowExceededError, _statuses(400, 413, 422, 500), texts=CONTEXT_TEXTS, hint=CONTEXT_HINT),
     _NO_MEDIA,
     ErrorRule(LMAuthenticationError, _statuses(401, 403), hint=KEY_HINT),
     ErrorRule(LMBillingError, _statuses(402), hint="Check the account's balance and limits."),
     ErrorRule(LMUnsupportedModelError, _statuses(404), hint=_MODEL_HINT),
     ErrorRule(LMTimeoutError, _statuses(408)),
     ErrorRule(LMServerError, _statuses(409, 425)),
-    ErrorRule(ContextWindowExceededError, _statuses(413), hint=_CONTEXT_HINT),
+    ErrorRule(ContextWindowExceededError, _statuses(413), hint=CONTEXT_HINT),
     ErrorRule(LMRateLimitError, _statuses(429)),
     ErrorRule(LMTransportError, _statuses(499)),
     ErrorRule(LMInvalidRequestError, frozenset(range(400, 500))),
@@ -136,7 +136,7 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         ContextWindowExceededError,
         codes=frozenset({"context_length_exceeded", "exceed_context_size_error"}),
-        hint=_CONTEXT_HINT,
+        hint=CONTEXT_HINT,
     ),
     ErrorRule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS),
     ErrorRule(LMBillingError, codes=_OPENAI_BILLING, hint=BALANCE_HINT),

@@ -100,6 +100,10 @@ class ModelFacts:
     call_ids: CallIdRules | None = None
     default_max_tokens: int = 4096
 
+    def known_efforts(self, usual: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the efforts of the model, or the usual ones of its host; ``()`` for a model that reasons by no request."""
+        return () if self.thinking == "none" else usual if self.efforts is None else self.efforts
+
 
 @dataclass(frozen=True, slots=True)
 class Target(Generic[D]):

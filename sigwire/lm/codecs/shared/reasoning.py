@@ -67,19 +67,12 @@ def fit_effort(
         bool(able), f"reasoning effort {wanted!r}", target, "Leave the option out or use a model that has efforts."
     )
     chosen = min(able, key=lambda effort: (abs(order[effort] - order[wanted]), -order[effort]))
+    if asked.budget is None and chosen == wanted:
+        return chosen, ()
+    detail = f"does not take {wanted!r}; {chosen!r} was requested instead."
     if asked.budget is not None:
-        return chosen, (
-            target_warning(
-                "reasoning",
-                target,
-                f"takes no budget of {asked.budget} tokens; effort {chosen!r} was requested instead.",
-            ),
-        )
-    if chosen != wanted:
-        return chosen, (
-            target_warning("reasoning", target, f"does not take {wanted!r}; {chosen!r} was requested instead."),
-        )
-    return chosen, ()
+        detail = f"takes no budget of {asked.budget} tokens; effort {chosen!r} was requested instead."
+    return chosen, (target_warning("reasoning", target, detail),)
 
 
 def effort_for_budget(budget: int) -> str:
@@ -99,8 +92,5 @@ def budget_for(asked: ReasoningRequest, target: Target[WireProfile]) -> tuple[in
     budget = min(max(asked.budget, least), greatest)
     if budget == asked.budget:
         return budget, ()
-    return budget, (
-        target_warning(
-            "reasoning", target, f"takes budgets of {least} to {greatest} tokens; {budget} was requested instead."
-        ),
-    )
+    detail = f"takes budgets of {least} to {greatest} tokens; {budget} was requested instead."
+    return budget, (target_warning("reasoning", target, detail),)

@@ -1,15 +1,4 @@
-"""The tools of a request, checked: names on the wire, compiled parameters, the choice; and provider data of calls.
-
-name_map(tools, called, rules)          every tool name, mapped for the wire and back
-offered_tools(request, names, target)   the tools compiled, and the choice checked against them
-encode_functions(functions, encode)     each function in the form of the wire
-in_order(request, functions, builtin)   encoded functions and built-in tools in the order of the request
-can_force(thinks, target)               whether tool_choice can force the model to call
-refuse_builtin_tools(tools, target)     for wires without built-in tools
-search_settings(settings, fields, ...)  the settings of a web search, refused unless the wire has them
-object_arguments(call)                  arguments as an object, for wires that take no other
-provider_data(call, family)             the data of a family on a call
-"""
+"""The tools of a request, checked: names on the wire, compiled parameters, the choice; and provider data of calls."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["is_number", "object_of", "objects_of", "remove_members", "string_of", "value_at"]
+__all__ = ["index_of", "is_number", "object_of", "objects_of", "remove_members", "string_of", "value_at"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -46,6 +46,12 @@ def object_of(value: JsonValue) -> JsonObject:
     ({'a': 1}, {})
     """
     return value if isinstance(value, dict) else {}
+
+
+def index_of(data: JsonObject) -> int:
+    """Return the member ``index``, 0 without it."""
+    index = data.get("index")
+    return index if isinstance(index, int) else 0
 
 
 def remove_members(data: JsonObject, names: Collection[str]) -> JsonObject:

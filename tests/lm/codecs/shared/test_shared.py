@@ -16,6 +16,7 @@ from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Resp
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
+from sigwire.lm.codecs.shared.assembly import headers_for, merge_extra_body, repeat_warning
 from sigwire.lm.codecs.shared.choices import is_synthetic_id, join_responses, resolve_finish, usage_of
 from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
 from sigwire.lm.codecs.shared.interface import ModelFacts, Target, WireProfile
@@ -25,11 +26,8 @@ from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Place,
     Skip,
-    headers_for,
-    merge_extra_body,
     merge_objects,
     place_options,
-    repeat_warning,
     require_feature,
 )
 from sigwire.lm.codecs.shared.reasoning import (
