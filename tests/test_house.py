@@ -364,6 +364,8 @@ LATER = (
     "media/",
     "modules/agents/large_results/",
     "modules/agents/session.py",
+    "modules/agents/submit_block.py",
+    "modules/agents/time_limit.py",
     "modules/calling.py",
     "modules/cards/",
     "modules/code/",
