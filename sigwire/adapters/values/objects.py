@@ -40,6 +40,13 @@ class FieldReadings:
         self.repairs = [] if repairs is None else repairs
         self.problems = {} if problems is None else problems
 
+    def add_deviation(self, name: str | None, what: str, strict: bool) -> None:
+        """Add a problem if ``strict``, else a repair; ``None``: of the whole text."""
+        if strict:
+            self.problems[name or ""] = what
+        else:
+            self.repairs.append(Repair(name, what))
+
 
 class ObjectCodec:
     """Codec of a JSON object whose members are fields. ``read`` raises nothing: ``problems`` are by field.
