@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.adapters.values.json_text import read_json
-from sigwire.adapters.values.type_shape import Shape, enum_values, is_array, is_object
+from sigwire.adapters.values.type_shape import Shape, enum_values, is_array
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_object
 from sigwire.errors import JsonReadError
 
 __all__ = ["FittedValue", "fit"]

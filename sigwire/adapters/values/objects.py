@@ -107,7 +107,9 @@ class ObjectCodec:
         record = make("Outputs", {name: _member_type(codec.field) for name, codec in self._codecs.items()})
         config = ConfigDict(extra="allow", ser_json_bytes="base64", val_json_bytes="base64")
         adapter = TypeAdapter[dict[str, Any]](with_config(config)(record))
-        options: Any = {key: on for codec in self._codecs.values() for key, on in _read_options(codec.field).items()}
+        options: dict[str, Any] = {}
+        for codec in self._codecs.values():
+            options |= {} if codec.field.annotation is str else compile_type(codec.field).read_options
         validator, finite = finite_validator(adapter)
         validate: Callable[[str], dict[str, Any]] = partial(validator.validate_json, strict=True, **options)
         self._validate = validate if finite else partial(_validate_without_constants, validate)
@@ -208,7 +210,3 @@ def _member_type(spec: FieldSpec) -> Any:
     chosen = () if spec.info.discriminator is None else (Field(discriminator=spec.info.discriminator),)
     kind: Any = Annotated[(spec.annotation, *spec.metadata, *chosen)] if spec.metadata or chosen else spec.annotation
     return kind if spec.required else NotRequired[kind]
-
-
-def _read_options(spec: FieldSpec) -> Mapping[str, bool]:
-    return {} if spec.annotation is str else compile_type(spec).read_options

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from sigwire.adapters.values.fitting import fit
 from sigwire.adapters.values.json_text import JsonKind, read_json, unwrap_candidates
-from sigwire.adapters.values.type_shape import CompiledType, compile_type, is_array, is_object
+from sigwire.adapters.values.type_shape import CompiledType, compile_type, is_array
 from sigwire.core.json import JsonValue, dumps, loads
+from sigwire.core.narrow import is_object
 from sigwire.core.response import Repair
 from sigwire.core.set_order import sort_sets
 from sigwire.errors import InputError, JsonReadError, ValueReadError
