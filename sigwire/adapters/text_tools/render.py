@@ -44,7 +44,7 @@ def instructions(
         lead=style.lead, form=style.form(), several=style.several, empty=style.empty, results=style.results,
         call="block" if style is TAUGHT else "tool call", alone=_ALONE if alone else ""
     )  # fmt: skip
-    functions = [function if is_mapping(function := spec.get("function")) else spec for spec in specs]
+    functions = [_mapping_of(spec.get("function")) or spec for spec in specs]
     if schemas == "compact":
         return rules + "\n".join(map(tool_line, functions))
     shown = [{name: each[name] for name in ("name", "description", "parameters") if name in each} for each in functions]
