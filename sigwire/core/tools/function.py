@@ -189,7 +189,8 @@ class FunctionArguments:
         try:
             values = validate(arguments)
         except ValueError as error:  # pydantic's ValidationError is one
-            raise InputError(self._describe_errors(error)) from error
+            names = [argument.offered_as for argument in self._arguments.values()]
+            raise InputError(describe_argument_errors(error, names)) from error
         return self._spread(values) if self._by_position else BoundArguments((), values)
 
     def _spread(self, values: dict[str, Any]) -> BoundArguments:
@@ -261,9 +262,6 @@ class FunctionArguments:
                     f"pydantic model, or bind it beforehand: Tool(functools.partial(f, {argument.name}=...))."
                 )
         return ToolDefinitionError(f"The tool {self._name!r} cannot be offered: {error}")
-
-    def _describe_errors(self, error: ValueError) -> str:
-        return describe_argument_errors(error, [argument.offered_as for argument in self._arguments.values()])
 
 
 def _add_metadata(schema: dict[str, Any], argument: FunctionParameter) -> None:
@@ -424,7 +422,8 @@ def _simple_schema(hint: object) -> JsonObject | None:
     if not arguments:
         return {"type": _TYPES[hint]} if isinstance(hint, type) and hint in _TYPES else None
     if origin is typing.Literal:
-        return {"enum": [*arguments], "type": "string"} if _are_several_strings(arguments) else None
+        are_strings = len(arguments) > 1 and all(type(value) is str for value in arguments)
+        return {"enum": [*arguments], "type": "string"} if are_strings else None
     if origin is list:
         inner = _simple_schema(arguments[0])
         return inner and {"items": inner, "type": "array"}
@@ -438,7 +437,3 @@ def _simple_optional(members: tuple[TypeExpression, ...]) -> JsonObject | None:
     members = tuple(member for member in members if member is not types.NoneType)
     inner = _simple_schema(members[0]) if len(members) == 1 else None
     return inner and {"anyOf": [inner, {"type": "null"}]}
-
-
-def _are_several_strings(values: tuple[object, ...]) -> bool:
-    return len(values) > 1 and all(type(value) is str for value in values)
