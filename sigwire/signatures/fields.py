@@ -150,7 +150,7 @@ def compile_field(name: str, annotation: TypeExpression, declared: FieldInfo) ->
         annotation=info.annotation,
         direction=direction,
         role=role,
-        description=_description_of(info, name),
+        description="" if (described := str(extra_of(info)["desc"])) == f"${{{name}}}" else described,
         default=default,
         default_factory=factory,
         required=default is UNSET and factory is None and not (nullable and direction == "output"),
@@ -208,11 +208,6 @@ def _default_prefix(name: str) -> str:
     return f"{infer_prefix(name)}:"
 
 
-def _description_of(info: FieldInfo, name: str) -> str:
-    description = str(extra_of(info)["desc"])
-    return "" if description == f"${{{name}}}" else description
-
-
 _CONSTRAINTS: Mapping[str, str] = {
     "gt": "more than {}",
     "ge": "at least {}",
@@ -228,15 +223,12 @@ _CONSTRAINTS: Mapping[str, str] = {
 
 
 def _constraints_text(info: FieldInfo) -> str:
-    return ", ".join(_describe_constraints(info.metadata))
-
-
-def _describe_constraints(metadata: list[Any]) -> Iterator[str]:
-    for item in metadata:
-        for name, text in _CONSTRAINTS.items():
-            value = getattr(item, name, None)
-            if value is not None and not (name == "min_length" and value == 0):
-                yield text.format(getattr(value, "pattern", value))
+    return ", ".join(
+        text.format(getattr(value, "pattern", value))
+        for item in info.metadata
+        for name, text in _CONSTRAINTS.items()
+        if (value := getattr(item, name, None)) is not None and not (name == "min_length" and value == 0)
+    )
 
 
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
