@@ -61,8 +61,8 @@ class JsonMemberReader:
             self._expects = "nothing"
         elif member.done:
             self._member = None
-            if isinstance(member, _NameReader):
-                self._accept_name(member.text)
+            if self._expects != "value" and isinstance(member, PartialJsonParser):
+                self._accept_name(str(member.partial_value()))
             else:
                 self._expects = "separator"
         return at
@@ -78,9 +78,9 @@ class JsonMemberReader:
 
     def _read_member(self, text: str, at: int) -> int:
         if text[at] == '"':
-            self._member = _NameReader()
-        else:
-            self._expects = "nothing"
+            self._member = PartialJsonParser()
+            return at
+        self._expects = "nothing"
         return at + 1
 
     def _read_colon(self, text: str, at: int) -> int:
@@ -123,42 +123,17 @@ class _MemberReader(Protocol):
     def read(self, text: str, at: int) -> int: ...
 
 
-class _StringBase:
-    __slots__ = ("_string",)
+class _StringReader:
+    __slots__ = ("_events", "_field", "_string")
     failed = False
 
-    def __init__(self) -> None:
-        self._string = PartialString()
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
+        self._string, self._field, self._events = PartialString(), codec.field.name, events
+        events.started_texts.add(self._field)
 
     @property
     def done(self) -> bool:
         return self._string.closed
-
-
-class _NameReader(_StringBase):
-    __slots__ = ("_chunks",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._chunks: list[str] = []
-
-    def read(self, text: str, at: int) -> int:
-        chunk, at = self._string.read(text, at)
-        self._chunks.append(chunk)
-        return at
-
-    @property
-    def text(self) -> str:
-        return "".join(self._chunks)
-
-
-class _StringReader(_StringBase):
-    __slots__ = ("_events", "_field")
-
-    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
-        super().__init__()
-        self._field, self._events = codec.field.name, events
-        events.started_texts.add(self._field)
 
     def read(self, text: str, at: int) -> int:
         chunk, at = self._string.read(text, at)
