@@ -50,16 +50,16 @@ class FieldSpec:
     name: str
     annotation: TypeExpression = field(hash=False)
     direction: Direction
-    role: Role
-    description: str
-    default: FieldValue = field(hash=False)
-    default_factory: Callable[[], object] | None
-    required: bool
-    nullable: bool
-    constraints: str
-    prefix: str
-    metadata: tuple[object, ...] = field(hash=False, repr=False)
-    _info: FieldInfo | None = field(compare=False, repr=False)
+    role: Role = "value"
+    description: str = ""
+    default: FieldValue = field(default=UNSET, hash=False)
+    default_factory: Callable[[], object] | None = None
+    required: bool = True
+    nullable: bool = False
+    constraints: str = ""
+    prefix: str = ""
+    metadata: tuple[object, ...] = field(default=(), hash=False, repr=False)
+    _info: FieldInfo | None = field(default=None, compare=False, repr=False)
     _adapter: TypeAdapter[Any] | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
@@ -174,21 +174,7 @@ def compile_bare(name: str, annotation: TypeExpression, direction: Direction) ->
     """
     if not any(annotation is kind for kind in _PLAIN):
         return compile_field(name, annotation, declare(direction))
-    return FieldSpec(
-        name=name,
-        annotation=annotation,
-        direction=direction,
-        role="value",
-        description="",
-        default=UNSET,
-        default_factory=None,
-        required=True,
-        nullable=False,
-        constraints="",
-        prefix=_default_prefix(name),
-        metadata=(),
-        _info=None,
-    )
+    return FieldSpec(name, annotation, direction, prefix=_default_prefix(name))
 
 
 def _completed_info(info: FieldInfo, name: str, direction: Direction) -> FieldInfo:
