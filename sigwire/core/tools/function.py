@@ -430,10 +430,7 @@ def _simple_schema(hint: object) -> JsonObject | None:
     if origin is dict and arguments[0] is str:
         inner = _simple_schema(arguments[1])
         return inner and {"additionalProperties": inner, "type": "object"}
-    return _simple_optional(arguments) if origin in (typing.Union, types.UnionType) else None
-
-
-def _simple_optional(members: tuple[TypeExpression, ...]) -> JsonObject | None:
-    members = tuple(member for member in members if member is not types.NoneType)
-    inner = _simple_schema(members[0]) if len(members) == 1 else None
+    members = [member for member in arguments if member is not types.NoneType]
+    is_optional = origin in (typing.Union, types.UnionType) and len(members) == 1
+    inner = _simple_schema(members[0]) if is_optional else None
     return inner and {"anyOf": [inner, {"type": "null"}]}
