@@ -22,6 +22,12 @@ from sigwire.errors import ValueReadError
 __all__ = ["JsonMemberReader"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+# By state: the expected character, and the state after it.
+_MARKS: Mapping[str, tuple[str, str]] = {
+    "object": ("{", "first"),
+    "colon": (":", "value"),
+    "separator": (",", "member"),
+}
 
 
 class JsonMemberReader:
@@ -72,8 +78,9 @@ class JsonMemberReader:
         stray_first = self._expects == "first" and name not in self._names
         self._name, self._expects = name, "nothing" if stray_first else "colon"
 
-    def _read_object_start(self, text: str, at: int) -> int:
-        self._expects = "first" if text[at] == "{" else "nothing"
+    def _read_mark(self, text: str, at: int) -> int:
+        mark, following = _MARKS[self._expects]
+        self._expects = following if text[at] == mark else "nothing"
         return at + 1
 
     def _read_member(self, text: str, at: int) -> int:
@@ -81,14 +88,6 @@ class JsonMemberReader:
             self._member = PartialJsonParser()
             return at
         self._expects = "nothing"
-        return at + 1
-
-    def _read_colon(self, text: str, at: int) -> int:
-        self._expects = "value" if text[at] == ":" else "nothing"
-        return at + 1
-
-    def _read_separator(self, text: str, at: int) -> int:
-        self._expects = "member" if text[at] == "," else "nothing"
         return at + 1
 
     def _read_value(self, text: str, at: int) -> int:
@@ -106,8 +105,7 @@ class JsonMemberReader:
         return at
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        "object": _read_object_start, "first": _read_member, "member": _read_member, "colon": _read_colon,
-        "value": _read_value, "separator": _read_separator
+        **dict.fromkeys(_MARKS, _read_mark), "first": _read_member, "member": _read_member, "value": _read_value,
     }  # fmt: skip
 
 
