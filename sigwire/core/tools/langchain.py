@@ -1,7 +1,5 @@
 """Tools of LangChain (``langchain_definition``). Its package is imported only for one of its tools.
 
-The schema is kept whole, and arguments are validated before the tool is called. ``ToolException`` becomes ``ToolFailed``.
-
 The one surprise: a LangChain tool may have arguments that are hidden from the model. They are removed from the schema,
 refused if a model passes them, and taken from ``injected``.
 """
