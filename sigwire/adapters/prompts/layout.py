@@ -26,9 +26,8 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["ABSENT", "INPUT_HEADERS", "Layout", "VisibleFields"]
+__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields"]
 
-ABSENT = "the field is missing"
 INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."
 
 
@@ -158,14 +157,8 @@ class Layout(ABC):
         unescape = self.escaper.unescape
         for name, codec in self.outputs:
             text = texts.get(name)
-            if text is None and codec.field.required:
-                reading.problems[name] = ABSENT
-                continue
-            if text is None:
-                reading.values[name] = codec.field.default_value() if codec.field.has_default else None
-                continue
             try:
-                value = codec.read(unescape(text), strict=strict)
+                value = codec.load_member({}) if text is None else codec.read(unescape(text), strict=strict)
             except ValueReadError as fault:
                 reading.problems[name] = str(fault)
             else:

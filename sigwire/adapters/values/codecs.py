@@ -41,9 +41,9 @@ from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Code, Reasoning
 
-__all__ = ["FieldCodec", "Form", "ReadValue", "ValueReadError"]
+__all__ = ["ABSENT", "FieldCodec", "Form", "ReadValue", "ValueReadError"]
 
-
+ABSENT = "the field is missing"
 Form: TypeAlias = Literal["json", "mixed", "text", "whole"]
 
 
@@ -95,6 +95,16 @@ class FieldCodec:
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         """Return the value of JSON from ``dump`` or from a model."""
         return ReadValue(value)
+
+    def load_member(
+        self, members: Mapping[str, JsonValue], *, strict: bool = False, missing: str = ABSENT
+    ) -> ReadValue:
+        """Return the field's value in an object. A field that may be missing has its default, else ``None``."""
+        if self.field.name in members:
+            return self.load(members[self.field.name], strict=strict)
+        if self.field.required:
+            raise ValueReadError(missing)
+        return ReadValue(self.field.default_value() if self.field.has_default else None)
 
     def parts(self, value: object) -> tuple[str | Part, ...]:
         """Return the texts and media of an input, in order."""

@@ -7,14 +7,14 @@ the value of an only field without its object, and duplicate keys.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypeAlias, cast
 
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.json_text import read_json, unwrap_candidates
 from sigwire.adapters.values.type_shape import compile_type, finite_validator
-from sigwire.adapters.values.typed_json import ReadValue, has_constants, shorten_repr
+from sigwire.adapters.values.typed_json import has_constants, shorten_repr
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError, ValueReadError
@@ -96,7 +96,7 @@ class ObjectCodec:
         if not found or not found.keys() <= self._codecs.keys():
             return None
         return FieldReadings(
-            {name: found[name] if name in found else _default_of(c) for name, c in self._codecs.items()}
+            {name: found[name] if name in found else c.load_member({}).value for name, c in self._codecs.items()}
         )
 
     def _compile(self) -> Callable[[str], dict[str, Any]]:
@@ -126,7 +126,7 @@ class ObjectCodec:
         made = [*repairs, *found]
         for name, codec in self._codecs.items():
             try:
-                read = _read_member(codec, members, strict)
+                read = codec.load_member(members, strict=strict)
             except ValueReadError as fault:
                 problems[name] = str(fault)
             else:
@@ -189,19 +189,6 @@ def _validate_without_constants(validate: Callable[[str], dict[str, Any]], text:
     if has_constants(text):
         raise ValueError("the text may hold NaN")
     return validate(text)
-
-
-def _read_member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> ReadValue:
-    name = codec.field.name
-    if name in members:
-        return codec.load(members[name], strict=strict)
-    if codec.field.required:
-        raise ValueReadError("the field is missing")
-    return ReadValue(_default_of(codec))
-
-
-def _default_of(codec: FieldCodec) -> Any:
-    return codec.field.default_value() if codec.field.has_default else None
 
 
 def _member_type(spec: FieldSpec) -> Any:
