@@ -131,10 +131,7 @@ class ChatLayout(Layout):
         what = (
             "the section is repeated; only the first is used" if known else f"{name!r} is not an output field; ignored"
         )
-        if strict:
-            reading.problems[name] = what
-        else:
-            reading.repairs.append(Repair(name if known else None, what))
+        reading.add_deviation(name if known or strict else None, what, strict)
 
     def _add_unread_calls(self, strict: bool, reading: FieldReadings) -> None:
         """Valid calls were taken out of the text before: text that is left in their section is no call."""
@@ -146,10 +143,7 @@ class ChatLayout(Layout):
             reading.repairs.append(Repair(name, "no tool call could be read in the section; it was left out"))
 
     def _add_outside(self, where: str, strict: bool, reading: FieldReadings) -> None:
-        if strict:
-            reading.problems[""] = f"unexpected text {where}"
-        else:
-            reading.repairs.append(Repair(None, f"text {where} was left out"))
+        reading.add_deviation(None, f"unexpected text {where}" if strict else f"text {where} was left out", strict)
 
     def _read_without_headers(self, text: str, strict: bool) -> FieldReadings:
         """Read an answer without headers: the outputs are missing, unless the answer is a JSON object with the outputs."""

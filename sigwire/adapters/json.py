@@ -85,12 +85,9 @@ class JSONLayout(Layout):
     def format_instructions(self) -> str:
         form = INPUT_HEADERS
         if self.outputs:
-            form += " Reply with only a JSON object of this form:\n\n" + self._object_text()
+            members = [f'"{s.name}": <{brief_type_text(s, _MAX_TYPE) or s.name}>' for s in self.visible.outputs]
+            form += f" Reply with only a JSON object of this form:\n\n{{{', '.join(members)}}}"
         return "\n\n".join([*self.describe_fields(), form])
-
-    def _object_text(self) -> str:
-        members = [f'"{s.name}": <{brief_type_text(s, _MAX_TYPE) or s.name}>' for s in self.visible.outputs]
-        return "{" + ", ".join(members) + "}"
 
     def format_reminder(self) -> str:
         if not self.outputs:

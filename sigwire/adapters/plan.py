@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sigwire.adapters.finish import (
     check_finish_reason,
@@ -27,10 +27,11 @@ from sigwire.adapters.options import AdapterOptions, ToolsMode, check_tool_choic
 from sigwire.adapters.prompts.demos import EXAMPLE, EXAMPLES_NOTE, DemoWriter, examples_note
 from sigwire.adapters.prompts.excerpts import shorten_answer
 from sigwire.adapters.prompts.history import HistoryWriter
-from sigwire.adapters.prompts.layout import ABSENT, Layout
+from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, ToolPromptWriter
 from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.adapters.text_tools.styles import style_named
+from sigwire.adapters.values.codecs import ABSENT
 from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.adapters.values.objects import FieldReadings
 from sigwire.core.capabilities import Capabilities
@@ -114,7 +115,8 @@ class Plan:
         self.written = setup.written
         self._reasoning = tuple(field for field in spec.outputs if field.role == "reasoning")
         self.thinking = self._reasoning if setup.written is not layout else ()
-        self.thoughts = () if adapter.strict else _thought_tags(layout)
+        tags = [(opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs]
+        self.thoughts: tuple[tuple[str, str], ...] = () if adapter.strict else tuple(tags)
         self._reads_calls = layout.visible.calls
         self._calls_alone: CallsAlone = _calls_alone(adapter, tools_mode)
         self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
@@ -230,7 +232,7 @@ class Plan:
         found = read_calls(
             choice.text,
             catalog,
-            thinking=_thinking_state(bool(choice.reasoning)),
+            thinking="over" if choice.reasoning else "unknown",
             whole_message=self._calls_alone,
             truncated=choice.finish_reason == "length",
             taken=taken,
@@ -273,7 +275,7 @@ class Plan:
 
         return TextReader(
             self._tool_prompts.catalog_of(offered),
-            thinking=_thinking_state(thought),
+            thinking="over" if thought else "unknown",
             whole_message=self._calls_alone,
             taken=taken,
         )
@@ -359,7 +361,10 @@ class Plan:
             reading.repairs.append(Repair(None, "the answer was cut off by the token limit after its calls"))
         elif choice.text.strip() and self.layout.outputs:
             reading = self._with_thought(self.written.read(choice.text, False), choice.reasoning or "")
-            reading.repairs += _problem_repairs(reading)
+            problems = [(name, problem) for name, problem in reading.problems.items() if problem != ABSENT]
+            reading.repairs += [
+                Repair(name or None, f"left out beside the tool calls: {what}") for name, what in problems
+            ]
         missing = [codec.field for name, codec in self.layout.outputs if name not in reading.values]
         reading.values.update({field.name: field.default_value() for field in missing if field.has_default})
         return reading
@@ -429,17 +434,8 @@ def is_tool_trace(part: Part) -> bool:
     return isinstance(kind, str) and ("tool" in kind or kind.endswith("_call"))
 
 
-def _problem_repairs(reading: FieldReadings) -> list[Repair]:
-    problems = [(name, problem) for name, problem in reading.problems.items() if problem != ABSENT]
-    return [Repair(name or None, f"left out beside the tool calls: {problem}") for name, problem in problems]
-
-
 def _name_of(field: FieldSpec | None) -> str | None:
     return field.name if field else None
-
-
-def _thought_tags(layout: Layout) -> tuple[tuple[str, str], ...]:
-    return tuple((opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs)
 
 
 def _without_tags(thought: str, tags: Iterable[tuple[str, str]]) -> str:
@@ -453,10 +449,6 @@ def _calls_alone(options: AdapterOptions, tools_mode: ToolsMode | None) -> Calls
     if options.calls_alone is not None:
         return options.calls_alone
     return "families" if tools_mode == "native" else "fences"
-
-
-def _thinking_state(thought: bool) -> Literal["unknown", "over"]:
-    return "over" if thought else "unknown"
 
 
 def _is_readable(choice: Choice) -> bool:

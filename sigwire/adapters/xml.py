@@ -114,10 +114,10 @@ class XMLLayout(Layout):
             name = opener[1]
             value, position = self._value(text, name, opener.end(), last_closings[name], strict, reading)
             if name in texts:
-                self._odd(name, "the tag is repeated; only the first is used", strict, reading)
+                reading.add_deviation(name, "the tag is repeated; only the first is used", strict)
             texts.setdefault(name, value)
         if (outside + text[position:]).strip() and texts:
-            self._odd(None, "text outside the tags is ignored", strict, reading)
+            reading.add_deviation(None, "text outside the tags is ignored", strict)
         self.read_values(texts, strict, reading)
         return reading if strict else self._retry_as_tags(texts, reading)
 
@@ -129,20 +129,14 @@ class XMLLayout(Layout):
         following = self._opener.search(text, start) if self._opener else None
         limit = following.start() if following else len(text)
         if last_closing < start:
-            self._odd(name, f"the closing tag {tag} is missing", strict, reading)
+            reading.add_deviation(name, f"the closing tag {tag} is missing", strict)
             return text[start:limit], limit
         end = text.find(tag, start)
         last = text.rfind(tag, end, limit)
         if last > end:
-            self._odd(name, f"{tag} is also inside the value; the last one closes it", strict, reading)
+            reading.add_deviation(name, f"{tag} is also inside the value; the last one closes it", strict)
             end = last
         return text[start:end], end + len(tag)
-
-    def _odd(self, name: str | None, what: str, strict: bool, reading: FieldReadings) -> None:
-        if strict:
-            reading.problems[name or ""] = what
-        else:
-            reading.repairs.append(Repair(name, what))
 
     def _retry_as_tags(self, texts: Mapping[str, str], reading: FieldReadings) -> FieldReadings:
         """Read values with problems as nested tags."""

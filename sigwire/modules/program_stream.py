@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
-from types import TracebackType
+from types import coroutine
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.response import Response
@@ -155,9 +155,7 @@ class ProgramStream(_Stream[T], Iterator["ProgramEvent"]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -187,9 +185,7 @@ class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()
 
 
@@ -212,26 +208,19 @@ async def _await_in(context: Context, awaitable: Awaitable[T]) -> T:
         waiting = context.run(next, steps)
     except StopIteration as stop:  # nothing suspended, as for nearly every event
         return cast(T, stop.value)
-    return await _InContext(context, steps, waiting)
+    return await _await_rest(context, steps, waiting)
 
 
-class _InContext(Generic[T]):
-    """The rest of an awaitable that suspended."""
-
-    __slots__ = ("_context", "_steps", "_waiting")
-
-    def __init__(self, context: Context, steps: Generator[object, object, T], waiting: object) -> None:
-        self._context, self._steps, self._waiting = context, steps, waiting
-
-    def __await__(self) -> Generator[object, object, T]:
-        run, steps, waiting = self._context.run, self._steps, self._waiting
-        try:
-            while True:
-                try:
-                    sent = yield waiting
-                except BaseException as error:
-                    waiting = run(steps.throw, error)
-                else:
-                    waiting = run(steps.send, sent)
-        except StopIteration as stop:
-            return cast(T, stop.value)
+@coroutine
+def _await_rest(context: Context, steps: Generator[object, object, T], waiting: object) -> Generator[object, object, T]:
+    """Await the rest of an awaitable that suspended."""
+    try:
+        while True:
+            try:
+                sent = yield waiting
+            except BaseException as error:
+                waiting = context.run(steps.throw, error)
+            else:
+                waiting = context.run(steps.send, sent)
+    except StopIteration as stop:
+        return cast(T, stop.value)

@@ -50,16 +50,16 @@ class FieldSpec:
     name: str
     annotation: TypeExpression = field(hash=False)
     direction: Direction
-    role: Role
-    description: str
-    default: FieldValue = field(hash=False)
-    default_factory: Callable[[], object] | None
-    required: bool
-    nullable: bool
-    constraints: str
-    prefix: str
-    metadata: tuple[object, ...] = field(hash=False, repr=False)
-    _info: FieldInfo | None = field(compare=False, repr=False)
+    role: Role = "value"
+    description: str = ""
+    default: FieldValue = field(default=UNSET, hash=False)
+    default_factory: Callable[[], object] | None = None
+    required: bool = True
+    nullable: bool = False
+    constraints: str = ""
+    prefix: str = ""
+    metadata: tuple[object, ...] = field(default=(), hash=False, repr=False)
+    _info: FieldInfo | None = field(default=None, compare=False, repr=False)
     _adapter: TypeAdapter[Any] | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
@@ -150,7 +150,7 @@ def compile_field(name: str, annotation: TypeExpression, declared: FieldInfo) ->
         annotation=info.annotation,
         direction=direction,
         role=role,
-        description=_description_of(info, name),
+        description="" if (described := str(extra_of(info)["desc"])) == f"${{{name}}}" else described,
         default=default,
         default_factory=factory,
         required=default is UNSET and factory is None and not (nullable and direction == "output"),
@@ -174,21 +174,7 @@ def compile_bare(name: str, annotation: TypeExpression, direction: Direction) ->
     """
     if not any(annotation is kind for kind in _PLAIN):
         return compile_field(name, annotation, declare(direction))
-    return FieldSpec(
-        name=name,
-        annotation=annotation,
-        direction=direction,
-        role="value",
-        description="",
-        default=UNSET,
-        default_factory=None,
-        required=True,
-        nullable=False,
-        constraints="",
-        prefix=_default_prefix(name),
-        metadata=(),
-        _info=None,
-    )
+    return FieldSpec(name, annotation, direction, prefix=_default_prefix(name))
 
 
 def _completed_info(info: FieldInfo, name: str, direction: Direction) -> FieldInfo:
@@ -208,11 +194,6 @@ def _default_prefix(name: str) -> str:
     return f"{infer_prefix(name)}:"
 
 
-def _description_of(info: FieldInfo, name: str) -> str:
-    description = str(extra_of(info)["desc"])
-    return "" if description == f"${{{name}}}" else description
-
-
 _CONSTRAINTS: Mapping[str, str] = {
     "gt": "more than {}",
     "ge": "at least {}",
@@ -228,15 +209,12 @@ _CONSTRAINTS: Mapping[str, str] = {
 
 
 def _constraints_text(info: FieldInfo) -> str:
-    return ", ".join(_describe_constraints(info.metadata))
-
-
-def _describe_constraints(metadata: list[Any]) -> Iterator[str]:
-    for item in metadata:
-        for name, text in _CONSTRAINTS.items():
-            value = getattr(item, name, None)
-            if value is not None and not (name == "min_length" and value == 0):
-                yield text.format(getattr(value, "pattern", value))
+    return ", ".join(
+        text.format(getattr(value, "pattern", value))
+        for item in info.metadata
+        for name, text in _CONSTRAINTS.items()
+        if (value := getattr(item, name, None)) is not None and not (name == "min_length" and value == 0)
+    )
 
 
 _LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")

@@ -181,7 +181,8 @@ class _Parser:
         kind = self._scope.resolve_type(self._dotted_name(), self._failing_at(start))
         if not self._skip("["):
             return self._fail(f"{start.text} needs [...] after it.", start.at) if kind in _INCOMPLETE else kind
-        arguments = self._constants() if _is_literal(kind) else self._types(kind)
+        is_literal = kind is typing.Literal or getattr(kind, "_name", None) == "Literal"
+        arguments = self._constants() if is_literal else self._types(kind)
         return self._apply(kind, arguments, start.at)
 
     def _dotted_name(self) -> list[str]:
@@ -253,10 +254,6 @@ _CONSTANTS: Names = {"True": True, "False": False, "None": None}
 _INCOMPLETE = (typing.Optional, typing.Union, typing.Literal, typing.Annotated, typing.ClassVar, typing.Final)
 
 
-def _is_literal(kind: TypeExpression) -> bool:
-    return kind is typing.Literal or getattr(kind, "_name", None) == "Literal"
-
-
 # --- names ---------------------------------------------------------------------------------------
 
 _BUILTINS = "int str float bool list tuple dict set frozenset complex bytes bytearray object type".split()
@@ -297,7 +294,8 @@ class TypeScope:
             return type(None)
         if _is_type(found):
             return found
-        return fail(f"{'.'.join(path)!r} is {_describe_value(found)}, not a type.")
+        kind = "a module" if isinstance(found, types.ModuleType) else f"of type {type(found).__name__}"
+        return fail(f"{'.'.join(path)!r} is {kind}, not a type.")
 
     def resolve(self, path: list[str], fail: Callable[[str], NoReturn]) -> Any:
         """Return the value of a dotted name."""
@@ -356,10 +354,6 @@ def _is_type(value: object) -> bool:
         "types",
         "typing_extensions",
     )
-
-
-def _describe_value(value: object) -> str:
-    return "a module" if isinstance(value, types.ModuleType) else f"of type {type(value).__name__}"
 
 
 def _qualified_name(kind: TypeExpression) -> str:

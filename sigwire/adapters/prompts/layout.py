@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from itertools import groupby
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
 from sigwire.adapters.values.codecs import FieldCodec
@@ -25,9 +26,8 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["ABSENT", "INPUT_HEADERS", "Layout", "VisibleFields"]
+__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields"]
 
-ABSENT = "the field is missing"
 INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."
 
 
@@ -157,11 +157,8 @@ class Layout(ABC):
         unescape = self.escaper.unescape
         for name, codec in self.outputs:
             text = texts.get(name)
-            if text is None:
-                self.missing_fields(name, reading)
-                continue
             try:
-                value = codec.read(unescape(text), strict=strict)
+                value = codec.load_member({}) if text is None else codec.read(unescape(text), strict=strict)
             except ValueReadError as fault:
                 reading.problems[name] = str(fault)
             else:
@@ -169,14 +166,6 @@ class Layout(ABC):
                 if value.repairs:
                     reading.repairs.extend(value.repairs)
         return reading
-
-    def missing_fields(self, name: str, reading: FieldReadings) -> None:
-        """Set a missing output to its default, or list it in the problems."""
-        spec = self.codecs[name].field
-        if spec.required:
-            reading.problems[name] = ABSENT
-        else:
-            reading.values[name] = spec.default_value() if spec.has_default else None
 
 
 def _one_line(text: str | None) -> str:
@@ -186,15 +175,9 @@ def _one_line(text: str | None) -> str:
 def _merge_texts(mixed: Iterable[str | Part]) -> tuple[Part, ...]:
     """Return parts with adjacent texts merged; media keep their place."""
     parts: list[Part] = []
-    text = ""
-    for part in mixed:
-        if isinstance(part, str):
-            text += part
-            continue
-        if text:
+    for is_text, group in groupby(mixed, lambda part: isinstance(part, str)):
+        if not is_text:
+            parts += cast("Iterable[Part]", group)
+        elif text := "".join(cast("Iterable[str]", group)):
             parts.append(TextPart(text))
-        parts.append(part)
-        text = ""
-    if text:
-        parts.append(TextPart(text))
     return tuple(parts)

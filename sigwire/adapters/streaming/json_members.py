@@ -22,6 +22,12 @@ from sigwire.errors import ValueReadError
 __all__ = ["JsonMemberReader"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+# By state: the expected character, and the state after it.
+_MARKS: Mapping[str, tuple[str, str]] = {
+    "object": ("{", "first"),
+    "colon": (":", "value"),
+    "separator": (",", "member"),
+}
 
 
 class JsonMemberReader:
@@ -61,8 +67,8 @@ class JsonMemberReader:
             self._expects = "nothing"
         elif member.done:
             self._member = None
-            if isinstance(member, _NameReader):
-                self._accept_name(member.text)
+            if self._expects != "value" and isinstance(member, PartialJsonParser):
+                self._accept_name(str(member.partial_value()))
             else:
                 self._expects = "separator"
         return at
@@ -72,23 +78,16 @@ class JsonMemberReader:
         stray_first = self._expects == "first" and name not in self._names
         self._name, self._expects = name, "nothing" if stray_first else "colon"
 
-    def _read_object_start(self, text: str, at: int) -> int:
-        self._expects = "first" if text[at] == "{" else "nothing"
+    def _read_mark(self, text: str, at: int) -> int:
+        mark, following = _MARKS[self._expects]
+        self._expects = following if text[at] == mark else "nothing"
         return at + 1
 
     def _read_member(self, text: str, at: int) -> int:
         if text[at] == '"':
-            self._member = _NameReader()
-        else:
-            self._expects = "nothing"
-        return at + 1
-
-    def _read_colon(self, text: str, at: int) -> int:
-        self._expects = "value" if text[at] == ":" else "nothing"
-        return at + 1
-
-    def _read_separator(self, text: str, at: int) -> int:
-        self._expects = "member" if text[at] == "," else "nothing"
+            self._member = PartialJsonParser()
+            return at
+        self._expects = "nothing"
         return at + 1
 
     def _read_value(self, text: str, at: int) -> int:
@@ -106,8 +105,7 @@ class JsonMemberReader:
         return at
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        "object": _read_object_start, "first": _read_member, "member": _read_member, "colon": _read_colon,
-        "value": _read_value, "separator": _read_separator
+        **dict.fromkeys(_MARKS, _read_mark), "first": _read_member, "member": _read_member, "value": _read_value,
     }  # fmt: skip
 
 
@@ -123,42 +121,17 @@ class _MemberReader(Protocol):
     def read(self, text: str, at: int) -> int: ...
 
 
-class _StringBase:
-    __slots__ = ("_string",)
+class _StringReader:
+    __slots__ = ("_events", "_field", "_string")
     failed = False
 
-    def __init__(self) -> None:
-        self._string = PartialString()
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
+        self._string, self._field, self._events = PartialString(), codec.field.name, events
+        events.started_texts.add(self._field)
 
     @property
     def done(self) -> bool:
         return self._string.closed
-
-
-class _NameReader(_StringBase):
-    __slots__ = ("_chunks",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._chunks: list[str] = []
-
-    def read(self, text: str, at: int) -> int:
-        chunk, at = self._string.read(text, at)
-        self._chunks.append(chunk)
-        return at
-
-    @property
-    def text(self) -> str:
-        return "".join(self._chunks)
-
-
-class _StringReader(_StringBase):
-    __slots__ = ("_events", "_field")
-
-    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
-        super().__init__()
-        self._field, self._events = codec.field.name, events
-        events.started_texts.add(self._field)
 
     def read(self, text: str, at: int) -> int:
         chunk, at = self._string.read(text, at)

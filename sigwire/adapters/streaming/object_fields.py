@@ -92,10 +92,13 @@ class JsonFieldReader:
             self._start(self._head + text)
 
     def close(self) -> None:
-        if self._partials is not None and self._partials.complete and self._is_alone():
+        whole = "".join(self._chunks)
+        text = whole.strip()
+        is_alone = text[:1] in _KINDS and text[-1:] in "]}"
+        if self._partials is not None and self._partials.complete and is_alone:
             self._events.end(self._codec.field.name)
         else:
-            emit_text(self._codec, "".join(self._chunks), self._events)
+            emit_text(self._codec, whole, self._events)
 
     def _start(self, text: str) -> None:
         start = _START.match(text)
@@ -108,10 +111,6 @@ class JsonFieldReader:
             self._head = text
         else:
             self._is_whole = True
-
-    def _is_alone(self) -> bool:
-        text = "".join(self._chunks).strip()
-        return text[:1] in _KINDS and text[-1:] in "]}"
 
 
 _MAX_HEAD = 200

@@ -83,7 +83,7 @@ def read_payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
         extra = yield from _skip_extra_brackets(cursor)
         read = _with_items(_read(cursor.text[span.start : span.end]), cursor, span)
         return _with_note(read, "a bracket too many was dropped") if extra else read
-    if not span.truncated and closers.finder and (yield from _has_closer(cursor, closers)):
+    if not span.truncated and closers.finder and (yield from cursor.peek_any(closers.literals)) is not None:
         text = cursor.text[span.start : span.end].rstrip().rstrip(",")
         return _with_note(_with_items(_read(text + span.missing), cursor, span), "a missing bracket was added")
     error = TRUNCATED if span.truncated else f"This is not JSON (character {span.end - span.start})"
@@ -103,10 +103,6 @@ def _skip_extra_brackets(cursor: Cursor) -> Wait[bool]:
         yield from cursor.skip_space()
     cursor.position = start
     return found
-
-
-def _has_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[bool]:
-    return (yield from cursor.peek_any(closers.literals)) is not None
 
 
 def _read(text: str) -> JsonPayload:
@@ -135,15 +131,10 @@ def _with_items(read: JsonPayload, cursor: Cursor, span: BracketSpan) -> JsonPay
     members = [(start, end) for start, end in span.members if end <= cursor.position]
     items = [_read(cursor.text[start:end].strip()) for start, end in members]
     start = members[-1][1] if members else span.start + 1
-    rest = _without_commas(cursor.text[start : span.end - 1 if span.complete else cursor.position])
-    if rest:
+    if rest := cursor.text[start : span.end - 1 if span.complete else cursor.position].strip().strip(",").strip():
         items.append(JsonPayload(rest, error=read.error))
     notes = () if rest or span.complete else ("the closing bracket of a list was missing",)
     return JsonPayload(read.raw, error=read.error, items=tuple(items), notes=(*read.notes, *notes))
-
-
-def _without_commas(text: str) -> str:
-    return text.strip().strip(",").strip()
 
 
 def calls_in(read: JsonPayload, catalog: ToolCatalog) -> tuple[ToolCall, ...]:

@@ -106,12 +106,11 @@ class TextReader:
         return self._collect(events)
 
     def _collect(self, events: list[TextEvent]) -> list[TextEvent]:
-        numbered = [self._with_id(event) if isinstance(event, ToolCallEnd) else event for event in events]
-        self._collected += numbered
-        return numbered
-
-    def _with_id(self, event: ToolCallEnd) -> ToolCallEnd:
-        return replace(event, call=with_call_id(event.call, self._ids.unique(event.call.id)))
+        for at, event in enumerate(events):
+            if isinstance(event, ToolCallEnd):
+                events[at] = replace(event, call=with_call_id(event.call, self._ids.unique(event.call.id)))
+        self._collected += events
+        return events
 
     @property
     def scan(self) -> ScanResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle, write_json
@@ -40,21 +40,15 @@ def instructions(
     >>> instructions([spec]).splitlines()[-1]
     '{"name": "ping", "description": "Say hello.", "parameters": {}}'
     """
-    write = tool_line if schemas == "compact" else _full_line
     rules = _RULES.format(
         lead=style.lead, form=style.form(), several=style.several, empty=style.empty, results=style.results,
         call="block" if style is TAUGHT else "tool call", alone=_ALONE if alone else ""
     )  # fmt: skip
-    return rules + "\n".join(write(_function_of(spec)) for spec in specs)
-
-
-def _function_of(spec: JsonObject) -> Mapping[str, Any]:
-    function = spec.get("function")
-    return function if is_mapping(function) else spec
-
-
-def _full_line(function: Mapping[str, Any]) -> str:
-    return write_json({key: function[key] for key in ("name", "description", "parameters") if key in function})
+    functions = [_mapping_of(spec.get("function")) or spec for spec in specs]
+    if schemas == "compact":
+        return rules + "\n".join(map(tool_line, functions))
+    shown = [{name: each[name] for name in ("name", "description", "parameters") if name in each} for each in functions]
+    return rules + "\n".join(map(write_json, shown))
 
 
 def tool_line(function: Mapping[str, Any]) -> str:
@@ -72,13 +66,10 @@ def tool_line(function: Mapping[str, Any]) -> str:
         arguments.append("...")
     description = _one_line(function.get("description") or "")
     head = f"{function['name']}({', '.join(arguments)}){': ' + description if description else ''}"
-    return head + "".join(_described_parameters(parameters))
-
-
-def _described_parameters(parameters: Mapping[str, Any]) -> Iterator[str]:
     for name, schema in _mapping_of(parameters.get("properties")).items():
         if is_mapping(schema) and schema.get("description"):
-            yield f"\n  {name}: {_one_line(schema['description'])}"
+            head += f"\n  {name}: {_one_line(schema['description'])}"
+    return head
 
 
 def _members_of(

@@ -78,11 +78,9 @@ def _object_between(before: str, after: str) -> _WriteCall:
     return lambda name, arguments: f"{before}{_write_object(name, arguments)}{after}"
 
 
-def _list_between(before: str, after: str = "") -> Callable[[Sequence[ToolCall]], str]:
-    """Return a writer of all calls of a turn as one JSON list."""
-    return lambda calls: (
-        f"{before}[{', '.join(_write_object(call.name, _arguments_of(call)) for call in calls)}]{after}"
-    )
+def _list_between(before: str, write: _WriteCall = _write_object) -> Callable[[Sequence[ToolCall]], str]:
+    """Return a writer of all calls of a turn as one list."""
+    return lambda calls: f"{before}[{', '.join(write(call.name, _arguments_of(call)) for call in calls)}]"
 
 
 _KEY = re.compile(r"[\w.\-]+")
@@ -155,14 +153,6 @@ def _write_literal(value: object) -> str:
     return str(value) if value is None or isinstance(value, bool) else write_json(value)
 
 
-def _write_python_list(calls: Sequence[ToolCall]) -> str:
-    return f"[{', '.join(_write_python_call(call.name, _arguments_of(call)) for call in calls)}]"
-
-
-def _write_tool_code(calls: Sequence[ToolCall]) -> str:
-    return "\n".join(["```tool_code", *(_write_python_call(call.name, _arguments_of(call)) for call in calls), "```"])
-
-
 _RESPONSE = _result_between("<tool_response>\n", "\n</tool_response>")
 _RESPONSES = "<tool_response> blocks"
 _PLAIN_RESULTS = "JSON objects with the tool's name"
@@ -189,8 +179,9 @@ STYLES: Mapping[str, CallStyle] = {
         CallStyle("anthropic_legacy", _calls_between("<function_calls>", "</function_calls>"),
               _result_between("<function_results>\n", "\n</function_results>"), "<function_results> blocks",
               several="For several calls, write several invoke elements.", empty=_NO_TAGS, dialects=("minimax",)),
-        CallStyle("gemma", _write_tool_code, _result_between("```tool_output\n", "\n```"), "tool_output blocks",
-              empty=_NO_BRACKETS, several=f"{_LINES} {_PYTHON}"),
+        CallStyle("gemma", _calls_between("```tool_code", "```", _write_python_call),
+              _result_between("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
+              several=f"{_LINES} {_PYTHON}"),
         CallStyle("glm45", _each_call(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
         CallStyle("granite", _list_between("<|tool_call|>"), _RESPONSE, _RESPONSES, several=_LIST),
         CallStyle("hermes", _each_call(_object_between("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
@@ -203,7 +194,7 @@ STYLES: Mapping[str, CallStyle] = {
         CallStyle("mistral", _list_between("[TOOL_CALLS] "), _result_between("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"),
               "[TOOL_RESULTS]", several=_LIST, dialects=("mistral_old", "mistral_v11")),
         CallStyle("phi4", _list_between("functools"), _write_result, _PLAIN_RESULTS, several=_LIST),
-        CallStyle("pythonic", _write_python_list, _write_result, _PLAIN_RESULTS, empty=_NO_BRACKETS,
+        CallStyle("pythonic", _list_between("", _write_python_call), _write_result, _PLAIN_RESULTS, empty=_NO_BRACKETS,
               several=f"Write all calls in one list. {_PYTHON} Write nothing after it."),
         CallStyle("qwen3_coder", _each_call(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
         CallStyle("step3", _calls_between("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,

@@ -41,9 +41,9 @@ from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Code, Reasoning
 
-__all__ = ["FieldCodec", "Form", "ReadValue", "ValueReadError"]
+__all__ = ["ABSENT", "FieldCodec", "Form", "ReadValue", "ValueReadError"]
 
-
+ABSENT = "the field is missing"
 Form: TypeAlias = Literal["json", "mixed", "text", "whole"]
 
 
@@ -62,7 +62,7 @@ class FieldCodec:
     ReadValue(value=['a', 'b'], repairs=(Repair(field='tags', what='single quotes (2 times)'),))
     """
 
-    __slots__ = ("field",)
+    __slots__ = ("_nullable", "field", "typed")
     has_media = False
     form: ClassVar[Form] = "whole"
     """The meaning of a prefix of the text: bare text, JSON, either; "whole": none before the text is complete."""
@@ -95,6 +95,16 @@ class FieldCodec:
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         """Return the value of JSON from ``dump`` or from a model."""
         return ReadValue(value)
+
+    def load_member(
+        self, members: Mapping[str, JsonValue], *, strict: bool = False, missing: str = ABSENT
+    ) -> ReadValue:
+        """Return the field's value in an object. A field that may be missing has its default, else ``None``."""
+        if self.field.name in members:
+            return self.load(members[self.field.name], strict=strict)
+        if self.field.required:
+            raise ValueReadError(missing)
+        return ReadValue(self.field.default_value() if self.field.has_default else None)
 
     def parts(self, value: object) -> tuple[str | Part, ...]:
         """Return the texts and media of an input, in order."""
@@ -130,7 +140,7 @@ def _codec_for(field: FieldSpec) -> type[FieldCodec]:
 class _TextCodec(FieldCodec):
     """A bare string. Subclasses convert values to strings and back."""
 
-    __slots__ = ("_nullable",)
+    __slots__ = ()
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
@@ -278,19 +288,34 @@ def _outside_fences(text: str, code: str) -> bool:
     return not (fence and rest in (f"{code}\n{fence}", f"{code}{fence}"))
 
 
-class _TextValueCodec(_TextCodec):
-    """Types whose JSON is a string: dates, enums, UUIDs and the like."""
+class _TypedCodec(FieldCodec):
+    """Types whose JSON pydantic reads and writes."""
 
-    __slots__ = ("typed",)
+    __slots__ = ()
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
         self.typed = TypedJson(field)
-        self._nullable = self.typed.compiled.shape.nullable
 
     @property
     def is_unambiguous(self) -> bool:
         return self.typed.is_unambiguous
+
+    def dump(self, value: object) -> JsonValue:
+        return self.typed.dump(value)
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
+        return self.typed.load(value, strict)
+
+
+class _TextValueCodec(_TypedCodec, _TextCodec):
+    """Types whose JSON is a string: dates, enums, UUIDs and the like."""
+
+    __slots__ = ()
+
+    def __init__(self, field: FieldSpec) -> None:
+        super().__init__(field)
+        self._nullable = self.typed.compiled.shape.nullable
 
     def _text(self, value: object) -> str:
         text = self.typed.to_json(value)
@@ -313,12 +338,6 @@ class _TextValueCodec(_TextCodec):
             return ReadValue(made, self.typed.repairs([*filter(None, [change]), *changes]))
         raise ValueReadError(problem)
 
-    def dump(self, value: object) -> JsonValue:
-        return self.typed.dump(value)
-
-    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
-        return self.typed.load(value, strict)
-
 
 def _unquote_candidates(text: str) -> Iterator[tuple[str, str]]:
     """Yield the text and the text inside its quotes, each with its repair; JSON quotes need none."""
@@ -334,31 +353,11 @@ def _unquote_candidates(text: str) -> Iterator[tuple[str, str]]:
             yield text[len(mark) : -len(mark)].strip(), "quotes around the value were taken off"
 
 
-class _TypedCodec(FieldCodec):
-    """Types whose JSON pydantic reads and writes."""
-
-    __slots__ = ("typed",)
-
-    def __init__(self, field: FieldSpec) -> None:
-        super().__init__(field)
-        self.typed = TypedJson(field)
-
-    def dump(self, value: object) -> JsonValue:
-        return self.typed.dump(value)
-
-    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
-        return self.typed.load(value, strict)
-
-
 class _JsonCodec(_TypedCodec):
     """Types whose JSON is never a string."""
 
     __slots__ = ()
     form: ClassVar[Form] = "json"
-
-    @property
-    def is_unambiguous(self) -> bool:
-        return self.typed.is_unambiguous
 
     def render(self, value: object) -> str:
         return self.typed.to_json(value)

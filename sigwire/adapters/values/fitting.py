@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.adapters.values.json_text import read_json
-from sigwire.adapters.values.type_shape import Shape, enum_values, is_array, is_object
+from sigwire.adapters.values.type_shape import Shape, enum_values, is_array
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_object
 from sigwire.errors import JsonReadError
 
 __all__ = ["FittedValue", "fit"]
@@ -77,8 +78,8 @@ class _Fitter:
         if isinstance(value, float) and value.is_integer():
             self._add_change(path, f"{value!r} was read as a whole number")
             return int(value)
-        number = _read_integer(value) if isinstance(value, str) else None
-        return self._as_number(value, number, path)
+        match = _WHOLE.fullmatch(value.strip()) if isinstance(value, str) else None
+        return self._as_number(value, int(match[1].replace(",", "")) if match else None, path)
 
     def _number(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         if type(value) in (int, float):
@@ -191,11 +192,6 @@ class _Fitter:
 _BOOLEANS: Mapping[str | int, bool] = {"true": True, "yes": True, 1: True, "false": False, "no": False, 0: False}
 _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d{1,4000}))(?:\.0+)?", re.ASCII)
-
-
-def _read_integer(text: str) -> int | None:
-    match = _WHOLE.fullmatch(text.strip())
-    return int(match[1].replace(",", "")) if match else None
 
 
 def _matches(value: object, choices: list[JsonValue], spellings: list[str]) -> list[JsonValue]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, cast
 
 from sigwire.adapters.values.typed_json import untyped_json
@@ -21,11 +22,9 @@ def json_with_media(value: object) -> list[str | Part]:
     ['{"page":1,"scan":', ImagePart(...), '}']
     """
     merged: list[str | Part] = []
-    for part in _parts(value):
-        if isinstance(part, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += part
-        else:
-            merged.append(part)
+    for is_text, group in groupby(_parts(value), lambda part: isinstance(part, str)):
+        parts = list(group)
+        merged += ["".join(cast("list[str]", parts))] if is_text else parts
     return merged
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
-from sigwire.adapters.values.type_shape import Shape, is_array, is_object
+from sigwire.adapters.values.type_shape import Shape, is_array
 from sigwire.core.json import JsonValue
+from sigwire.core.narrow import is_object
 
 __all__ = ["read_tags", "with_lists"]
 
@@ -56,17 +57,14 @@ def _with_lists(shape: Shape, schema: object, value: JsonValue, depth: int) -> J
     node = _only_member(shape, schema)
     if depth > _MAX_DEPTH:  # lists of themselves
         return value
-    if node.get("type") == "array" and not _is_json_list(value):
+    is_json = isinstance(value, str) and value.lstrip().startswith("[")
+    if node.get("type") == "array" and not is_json:
         items = node.get("items")
         return [_with_lists(shape, items, item, depth + 1) for item in _items_of(value, shape.resolve(items))]
     if not is_object(value):
         return value
     known, rest = node.get("properties", {}), node.get("additionalProperties")
     return {name: _with_lists(shape, known.get(name, rest), inner, depth + 1) for name, inner in value.items()}
-
-
-def _is_json_list(value: JsonValue) -> bool:
-    return isinstance(value, str) and value.lstrip().startswith("[")
 
 
 def _only_member(shape: Shape, schema: object) -> dict[str, Any]:

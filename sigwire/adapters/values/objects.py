@@ -7,14 +7,14 @@ the value of an only field without its object, and duplicate keys.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypeAlias, cast
 
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.json_text import read_json, unwrap_candidates
 from sigwire.adapters.values.type_shape import compile_type, finite_validator
-from sigwire.adapters.values.typed_json import ReadValue, has_constants, shorten_repr
+from sigwire.adapters.values.typed_json import has_constants, shorten_repr
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError, ValueReadError
@@ -39,6 +39,13 @@ class FieldReadings:
         self.values = {} if values is None else values
         self.repairs = [] if repairs is None else repairs
         self.problems = {} if problems is None else problems
+
+    def add_deviation(self, name: str | None, what: str, strict: bool) -> None:
+        """Add a problem if ``strict``, else a repair; ``None``: of the whole text."""
+        if strict:
+            self.problems[name or ""] = what
+        else:
+            self.repairs.append(Repair(name, what))
 
 
 class ObjectCodec:
@@ -89,7 +96,7 @@ class ObjectCodec:
         if not found or not found.keys() <= self._codecs.keys():
             return None
         return FieldReadings(
-            {name: found[name] if name in found else _default_of(c) for name, c in self._codecs.items()}
+            {name: found[name] if name in found else c.load_member({}).value for name, c in self._codecs.items()}
         )
 
     def _compile(self) -> Callable[[str], dict[str, Any]]:
@@ -100,7 +107,9 @@ class ObjectCodec:
         record = make("Outputs", {name: _member_type(codec.field) for name, codec in self._codecs.items()})
         config = ConfigDict(extra="allow", ser_json_bytes="base64", val_json_bytes="base64")
         adapter = TypeAdapter[dict[str, Any]](with_config(config)(record))
-        options: Any = {key: on for codec in self._codecs.values() for key, on in _read_options(codec.field).items()}
+        options: dict[str, Any] = {}
+        for codec in self._codecs.values():
+            options |= {} if codec.field.annotation is str else compile_type(codec.field).read_options
         validator, finite = finite_validator(adapter)
         validate: Callable[[str], dict[str, Any]] = partial(validator.validate_json, strict=True, **options)
         self._validate = validate if finite else partial(_validate_without_constants, validate)
@@ -117,7 +126,7 @@ class ObjectCodec:
         made = [*repairs, *found]
         for name, codec in self._codecs.items():
             try:
-                read = _read_member(codec, members, strict)
+                read = codec.load_member(members, strict=strict)
             except ValueReadError as fault:
                 problems[name] = str(fault)
             else:
@@ -182,26 +191,9 @@ def _validate_without_constants(validate: Callable[[str], dict[str, Any]], text:
     return validate(text)
 
 
-def _read_member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> ReadValue:
-    name = codec.field.name
-    if name in members:
-        return codec.load(members[name], strict=strict)
-    if codec.field.required:
-        raise ValueReadError("the field is missing")
-    return ReadValue(_default_of(codec))
-
-
-def _default_of(codec: FieldCodec) -> Any:
-    return codec.field.default_value() if codec.field.has_default else None
-
-
 def _member_type(spec: FieldSpec) -> Any:
     from pydantic import Field
 
     chosen = () if spec.info.discriminator is None else (Field(discriminator=spec.info.discriminator),)
     kind: Any = Annotated[(spec.annotation, *spec.metadata, *chosen)] if spec.metadata or chosen else spec.annotation
     return kind if spec.required else NotRequired[kind]
-
-
-def _read_options(spec: FieldSpec) -> Mapping[str, bool]:
-    return {} if spec.annotation is str else compile_type(spec).read_options

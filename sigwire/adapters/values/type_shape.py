@@ -13,6 +13,7 @@ from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_object
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, File, Image
@@ -21,15 +22,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
-__all__ = ["CompiledType", "Shape", "Texts", "compile_type", "enum_values", "finite_validator", "is_array", "is_object"]
+__all__ = ["CompiledType", "Shape", "Texts", "compile_type", "enum_values", "finite_validator", "is_array"]
 
 Texts: TypeAlias = Literal["always", "never", "maybe"]
 """Whether the JSON of a type's values is a string."""
-
-
-def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Return True if a JSON value is an object."""
-    return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeGuard[Sequence[Any]]:
@@ -167,7 +163,8 @@ def finite_validator(adapter: TypeAdapter[Any] | _Scalar) -> tuple[SchemaValidat
     if not core.has("float"):
         return validator, True
     try:
-        return SchemaValidator(_change_nodes(adapter.core_schema, "float", _refuse_nan), _use_prebuilt=False), True
+        schema = _change_nodes(adapter.core_schema, "float", lambda node: {**node, "allow_inf_nan": False})
+        return SchemaValidator(schema, _use_prebuilt=False), True
     except (SchemaError, TypeError):
         return validator, False
 
@@ -305,13 +302,10 @@ def _is_ambiguous(node: Mapping[str, Any]) -> bool:
     """Return True if two members of a union may fit one JSON value. Of scalars, only one fits exactly."""
     if node.get("type") != "union" or node.get("mode") == "left_to_right":
         return False
-    kinds = [_KIND_OF_NODE.get(_schema_of(choice).get("type", ""), "unknown") for choice in node["choices"]]
+    schemas = [choice[0] if is_array(choice) else choice for choice in node["choices"]]
+    kinds = [_KIND_OF_NODE.get(schema.get("type", ""), "unknown") for schema in schemas]
     shared = [kind for kind in ("object", "array", "literal") if kinds.count(kind) > 1]
     return bool(shared) or ("unknown" in kinds and len(kinds) > 1)
-
-
-def _schema_of(choice: Any) -> Any:
-    return choice[0] if is_array(choice) else choice
 
 
 def _nodes(schema: object) -> Iterator[Mapping[str, Any]]:
@@ -337,10 +331,6 @@ def _change_nodes(schema: Any, kind: str, change: Callable[[JsonObject], JsonObj
         items = [_change_nodes(item, kind, change) for item in schema]
         return tuple(items) if isinstance(schema, tuple) else items
     return schema
-
-
-def _refuse_nan(node: JsonObject) -> JsonObject:
-    return {**node, "allow_inf_nan": False}
 
 
 def _reverse_choices(node: dict[str, Any]) -> dict[str, Any]:

@@ -13,13 +13,15 @@ Both styles are made from the JSON Schema of ``type_shape``, with its aliases, e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sigwire.adapters.values.type_shape import Shape, compile_type, enum_values, is_array, is_object
+from sigwire.adapters.values.type_shape import Shape, compile_type, enum_values, is_array
 from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.narrow import is_object
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.fields import FieldSpec
 
@@ -154,7 +156,9 @@ class _TypeWriter:
         self._named = [*self._named, *self._large_and_shared()]
 
     def _large_and_shared(self) -> list[str]:
-        shared = [name for name, count in _count_uses(self._shape).items() if count > 1 and name not in self._named]
+        schemas = (self._shape.schema, *self._shape.definitions.values())
+        uses = Counter(name for schema in schemas for name in _references(schema))
+        shared = [name for name, count in uses.items() if count > 1 and name not in self._named]
         return [name for name in shared if len(self._text(self._shape.definitions[name])) > _MAX_REPEATED]
 
     def write(self) -> str:
@@ -191,9 +195,6 @@ class _TypeWriter:
         write = self._WRITERS.get(kind if isinstance(kind, str) else "")
         return write(self, schema) if write else "any"
 
-    def _string(self, schema: JsonObject) -> str:
-        return _FORMATS.get(str(schema.get("format")), "string")
-
     def _array(self, schema: JsonObject) -> str:
         first: Any = schema.get("prefixItems")
         if first is None:
@@ -217,7 +218,8 @@ class _TypeWriter:
         line = "{ " + ", ".join(text for text, _ in members) + " }"
         if len(line) <= _MAX_LINE and "\n" not in line and not any(comment for _, comment in members):
             return line
-        return "{\n" + "\n".join(_indent(f"{text},{comment}") for text, comment in members) + "\n}"
+        lines = [f"  {text},{comment}".replace("\n", "\n  ") for text, comment in members]
+        return "\n".join(["{", *lines, "}"])
 
     def _map(self, schema: JsonObject) -> str:
         values = schema.get("additionalProperties", {})
@@ -234,14 +236,11 @@ class _TypeWriter:
         return f"{shown}{'' if required else '?'}: {self._text(schema)}{suffix}"
 
     def _description(self, schema: object) -> str:
-        own = _comment(schema)
-        return own or ("" if self._is_named(schema) else _comment(self._shape.resolve(schema)))
-
-    def _is_named(self, schema: object) -> bool:
-        return is_object(schema) and _key_of(schema.get("$ref", "")) in self._named
+        is_named = is_object(schema) and _key_of(schema.get("$ref", "")) in self._named
+        return _comment(schema) or ("" if is_named else _comment(self._shape.resolve(schema)))
 
     _WRITERS: ClassVar[Mapping[str, _Write]] = {
-        "string": _string,
+        "string": lambda writer, schema: _FORMATS.get(str(schema.get("format")), "string"),
         "integer": lambda writer, schema: "int",
         "number": lambda writer, schema: "float",
         "boolean": lambda writer, schema: "bool",
@@ -310,10 +309,6 @@ def _comment(schema: object) -> str:
     return f"  // {' '.join(str(text).split())}" if text else ""
 
 
-def _indent(text: str) -> str:
-    return "  " + text.replace("\n", "\n  ")
-
-
 def _references(schema: object) -> Iterator[str]:
     if is_object(schema):
         if isinstance(schema.get("$ref"), str):
@@ -324,14 +319,6 @@ def _references(schema: object) -> Iterator[str]:
     elif is_array(schema):
         for item in schema:
             yield from _references(item)
-
-
-def _count_uses(shape: Shape) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for schema in (shape.schema, *shape.definitions.values()):
-        for name in _references(schema):
-            counts[name] = counts.get(name, 0) + 1
-    return counts
 
 
 def _recursive_names(shape: Shape) -> list[str]:

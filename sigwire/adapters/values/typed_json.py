@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from sigwire.adapters.values.fitting import fit
 from sigwire.adapters.values.json_text import JsonKind, read_json, unwrap_candidates
-from sigwire.adapters.values.type_shape import CompiledType, compile_type, is_array, is_object
+from sigwire.adapters.values.type_shape import CompiledType, compile_type, is_array
 from sigwire.core.json import JsonValue, dumps, loads
+from sigwire.core.narrow import is_object
 from sigwire.core.response import Repair
 from sigwire.core.set_order import sort_sets
 from sigwire.errors import InputError, JsonReadError, ValueReadError
@@ -210,7 +211,8 @@ class TypedJson:
                 value, by_alias=self.compiled.by_alias, warnings=False, fallback=str_of
             ).decode()
         except ValueError:
-            text = _write_slowly(partial(self._to_plain, value), self.field.name)
+            options: dict[str, Any] = {"by_alias": self.compiled.by_alias, "warnings": False, "fallback": str_of}
+            text = _write_slowly(partial(self._writer.to_python, value, mode="json", **options), self.field.name)
         if self.compiled.has_sets:
             text = _with_sorted_sets(value, text)
         if self.compiled.has_floats and ("null" in text or has_constants(text)):
@@ -220,10 +222,6 @@ class TypedJson:
     def dump(self, value: object) -> JsonValue:
         """Return plain JSON of a value."""
         return cast(JsonValue, loads(self.to_json(value)))
-
-    def _to_plain(self, value: object) -> object:
-        by_alias = self.compiled.by_alias
-        return self._writer.to_python(value, mode="json", by_alias=by_alias, warnings=False, fallback=str_of)
 
 
 def str_of(value: object) -> str:

@@ -94,7 +94,8 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
         return {}, None
     if _is_json_object(arguments):
         return _checked_object(arguments)
-    found = "an object with keys that are not strings" if isinstance(arguments, Mapping) else _json_type(arguments)
+    known = _JSON_TYPES.get(type(arguments), f"a {type(arguments).__name__}")
+    found = "an object with keys that are not strings" if isinstance(arguments, Mapping) else known
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
 
 
@@ -127,10 +128,6 @@ def _is_finite(value: object) -> bool:
 _JSON_TYPES: Mapping[type, str] = {
     bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
 }  # fmt: skip
-
-
-def _json_type(value: object) -> str:
-    return _JSON_TYPES.get(type(value), f"a {type(value).__name__}")
 
 
 def _text_of(value: object) -> str:
@@ -249,10 +246,7 @@ def _as_call(call: object) -> ToolCall:
         return call
     if not isinstance(call, Mapping):
         raise InputError(f"A tool call is an object with a name, not {type(call).__name__}.")
-    return _call_from_dict(cast("Mapping[str, Any]", call))
-
-
-def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
+    data = cast("Mapping[str, Any]", call)
     if data.get("type") == ToolCall.kind:
         return ToolCall.from_json(data)
     body = data.get("function") if isinstance(data.get("function"), Mapping) else data

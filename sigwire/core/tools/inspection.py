@@ -112,7 +112,9 @@ def _hints_one_by_one(
 ) -> dict[str, TypeExpression]:
     """Resolve hints with local names. Names that the function closes over are resolvable; other parameters must be known."""
     annotations: dict[str, TypeExpression] = dict(getattr(function, "__annotations__", {}))
-    local = {**_closure_variables(function), **(_type_parameters(function) or {})}
+    is_function = isinstance(function, types.FunctionType)
+    closure: Mapping[str, Any] = inspect.getclosurevars(function).nonlocals if is_function else {}
+    local = {**closure, **(_type_parameters(function) or {})}
     hints: dict[str, TypeExpression] = {}
     for parameter, hint in annotations.items():
         if parameter in known or parameter == "return":
@@ -125,10 +127,6 @@ def _hints_one_by_one(
                 f"({unknown}). Define the type at module level."
             ) from error
     return hints
-
-
-def _closure_variables(function: object) -> dict[str, Any]:
-    return dict(inspect.getclosurevars(function).nonlocals) if isinstance(function, types.FunctionType) else {}
 
 
 def _resolve_hints(

@@ -1,7 +1,5 @@
 """Tools of LangChain (``langchain_definition``). Its package is imported only for one of its tools.
 
-The schema is kept whole, and arguments are validated before the tool is called. ``ToolException`` becomes ``ToolFailed``.
-
 The one surprise: a LangChain tool may have arguments that are hidden from the model. They are removed from the schema,
 refused if a model passes them, and taken from ``injected``.
 """
@@ -29,7 +27,7 @@ __all__ = ["langchain_definition"]
 
 def langchain_definition(tool: Any, *, injected: FieldValues | None = None) -> dict[str, Any]:
     """Return the keyword arguments of ``Tool`` for a LangChain tool. See ``Tool.from_langchain``."""
-    if not _is_langchain(tool):
+    if not any(cls.__module__.startswith("langchain_core.tools") for cls in type(tool).__mro__):
         raise ToolDefinitionError(
             f"Tool.from_langchain needs a LangChain tool (a BaseTool, or a function under @tool), not {describe_kind(tool)}. "
             "For a Python function, use Tool(function)."
@@ -42,11 +40,6 @@ def langchain_definition(tool: Any, *, injected: FieldValues | None = None) -> d
         "handler": call.acall if call.is_async else call.call,
         "metadata": _langchain_metadata(tool),
     }
-
-
-def _is_langchain(thing: object) -> bool:
-    """Return True for a tool object of LangChain. Imports nothing."""
-    return any(cls.__module__.startswith("langchain_core.tools") for cls in type(thing).__mro__)
 
 
 def _langchain_metadata(tool: object) -> JsonObject:
@@ -77,7 +70,7 @@ class _LangChainArguments:
     @cached_property  # LangChain makes a new model at each access
     def _described(self) -> tuple[JsonObject, Any]:
         """The schema, and the pydantic model (version 2) of the arguments; ``None`` if there is only a schema."""
-        if _has_plain_schema(self._tool):
+        if is_object(self._tool.args_schema):
             return cast("JsonObject", self._tool.args_schema), None
         if _takes_one_text(self._tool):
             return {"type": "object", "properties": dict(self._tool.args), "required": list(self._tool.args)}, None
@@ -113,7 +106,7 @@ class _LangChainArguments:
 def _hidden(tool: Any) -> frozenset[str]:
     """Return the names of injected arguments."""
     by_signature: frozenset[str] = frozenset(getattr(tool, "_injected_args_keys", ()))
-    if _has_plain_schema(tool) or _takes_one_text(tool):
+    if is_object(tool.args_schema) or _takes_one_text(tool):
         return by_signature
     hidden: set[str] = _fields_of(tool.get_input_schema()).keys() - _fields_of(tool.tool_call_schema).keys()
     return by_signature | hidden
@@ -123,10 +116,6 @@ def _fields_of(model: object) -> dict[str, Any]:
     """Return the fields of a pydantic model of version 1 or 2; none for other objects."""
     name = "model_fields" if hasattr(model, "model_fields") else "__fields__"
     return dict(getattr(model, name, {}))
-
-
-def _has_plain_schema(tool: Any) -> bool:
-    return isinstance(tool.args_schema, dict)
 
 
 def _takes_one_text(tool: Any) -> bool:
@@ -222,16 +211,12 @@ def _langchain() -> Any:
 def _langchain_value(answer: Any) -> object:
     """Return the result of a tool, or the content of a message with media as parts. Raises ``ToolFailed`` for errors."""
     is_message = getattr(answer, "type", None) == "tool" and hasattr(answer, "status")
-    content = _langchain_content(answer.content if is_message else answer)
+    content: object = answer.content if is_message else answer
+    if _has_blocks(content):
+        content = unwrap_single([b if isinstance(b, str) else _LANGCHAIN_BLOCKS[b["type"]](b) for b in content])
     if is_message and answer.status == "error":
         raise ToolFailed(content if isinstance(content, str) else dumps(answer.content))
     return content
-
-
-def _langchain_content(content: object) -> object:
-    if not _has_blocks(content):
-        return content
-    return unwrap_single([b if isinstance(b, str) else _LANGCHAIN_BLOCKS[b["type"]](b) for b in content])
 
 
 def _has_blocks(content: object) -> TypeGuard[list[Any]]:

@@ -1,8 +1,6 @@
 """Tools of an MCP server (``mcp_definition``). No package of MCP is imported.
 
-MCP's objects are read as the JSON of the protocol, so every version of its SDK works. The schema is kept whole, and arguments
-are validated before the session is called. A result with ``isError`` raises ``ToolFailed``, so the model reads the error.
-
+MCP's objects are read as the JSON of the protocol, so every version of its SDK works.
 The one surprise: an MCP session belongs to one event loop and is called there from every thread and loop (``OwnerLoop``).
 """
 

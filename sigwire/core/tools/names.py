@@ -13,6 +13,7 @@ one wire name; the map does not depend on the order of names. Names that would c
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -147,10 +148,8 @@ def _hashed_names(name: str, rules: NameRules) -> Iterator[str]:
     """Yield wire names for a name without end, each with another salt, so that one of them is unused."""
     import hashlib  # slow to import, and few names collide
 
-    salt = 0
-    while True:
+    for salt in itertools.count():
         salted = f"{salt or ''}{name}".encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(salted).hexdigest()[:_HASH_LENGTH]
         room = rules.max_length - len(rules.replacement) - _HASH_LENGTH
         yield f"{rules.candidate(name)[:room]}{rules.replacement}{digest}"
-        salt += 1

@@ -124,12 +124,13 @@ class Tool(ChecksKeywords, HasCard):
         metadata: JsonObject | None = None,
         tunable: bool = True,
     ) -> None:
-        from sigwire.core.tools.inspection import is_async_function  # lazy: a program without tools must not load it
+        from sigwire.core.tools.inspection import function_name, is_async_function  # lazy: only tools need them
 
         handler = handler if function is None else function
         read = _function_arguments(handler, name) if parameters is None and config is None else None
         arguments = parameters if _describes_arguments(parameters) else read
-        name = _handler_name(handler) if name is None else name
+        if name is None:
+            name = "" if handler is None else function_name(handler)
         description = _handler_description(handler, read) if description is None else description
         _check_tool(name, handler, None if arguments else parameters)
         check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output, max_calls=max_calls)
@@ -393,12 +394,6 @@ class Tool(ChecksKeywords, HasCard):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
         object.__setattr__(self, "_views", {})
-
-
-def _handler_name(handler: UserFunction | None) -> str:
-    from sigwire.core.tools.inspection import function_name
-
-    return "" if handler is None else function_name(handler)
 
 
 def _handler_description(handler: UserFunction | None, arguments: FunctionArguments | None) -> str:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, count, takewhile
 
 from sigwire.adapters.json import output_schema
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.core.json import JsonObject
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ValueReadError
@@ -61,20 +60,12 @@ class Submit:
         problems: list[str] = []
         for name, codec in self.codecs.items():
             try:
-                outputs[name] = self._output(codec, call.arguments)
+                outputs[name] = codec.load_member(call.arguments, missing="missing").value
             except ValueReadError as error:
                 problems.append(f"{name}: {error}")
         unknown = [name for name in call.arguments if name not in self.codecs]
         problems += [f"{name[:60]}: not an output field" for name in unknown[:_MOST_UNKNOWN]]
         return self._rejection(problems) if problems else Submission(outputs)
-
-    def _output(self, codec: FieldCodec, arguments: JsonObject) -> object:
-        field = codec.field
-        if field.name in arguments:
-            return codec.load(arguments[field.name]).value
-        if field.required:
-            raise ValueReadError("missing")
-        return field.default_value() if field.has_default else None
 
     def _rejection(self, problems: list[str]) -> Submission:
         names = ", ".join(self.codecs)
@@ -84,8 +75,4 @@ class Submit:
 
 
 def _candidates() -> Iterator[str]:
-    yield from _NAMES
-    number = 2
-    while True:
-        yield f"{_NAMES[-1]}_{number}"
-        number += 1
+    return chain(_NAMES, (f"{_NAMES[-1]}_{number}" for number in count(2)))

@@ -10,17 +10,14 @@ be none (a thought, a quotation), an ``AskStart`` without a request starts the o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 
 from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.streaming.json_members import JsonMemberReader
 from sigwire.adapters.streaming.text_before_outputs import LeadingTextReader
 from sigwire.adapters.streaming.text_fields import emit_value
-from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.events import (
     AskStart,
     FieldDelta,
@@ -32,8 +29,8 @@ from sigwire.core.events import (
     ToolCallStart,
 )
 from sigwire.core.record import FieldValues
-from sigwire.core.tools.calls import ToolCall
 from sigwire.modules.agents.submit import Submit
+from sigwire.modules.agents.submit_block import SubmitBlockReader
 from sigwire.modules.program_stream import EventPath, EventReader
 
 __all__ = ["SubmitStream"]
@@ -60,7 +57,7 @@ class SubmitStream:
         """Return a reader with the events of ``reader`` and those of the outputs in the arguments."""
         self._events = FieldEvents(*self._event_path)
         restart = AskStart(self._model, path=self._event_path.path, turn=self._event_path.turn)
-        text, block = LeadingTextReader(self._layout), _BlockReader(self._style, self._submit.name)
+        text, block = LeadingTextReader(self._layout), SubmitBlockReader(self._style, self._submit.name)
         self._reader = _SubmitReader(reader, self._submit, self._events, text, block, restart)
         return self._reader
 
@@ -90,7 +87,7 @@ class _SubmitReader:
         submit: Submit,
         events: FieldEvents,
         text: LeadingTextReader,
-        block: _BlockReader,
+        block: SubmitBlockReader,
         restart: AskStart,
     ) -> None:
         self._reader, self._submit, self._events, self.text = reader, submit, events, text
@@ -174,49 +171,3 @@ def _values_in(events: Iterable[ProgramEvent]) -> dict[str, object]:
         elif isinstance(event, FieldPartial):
             values[event.field] = event.value
     return values
-
-
-_MAX_HEAD = 200
-
-
-class _BlockReader:
-    """Finds the arguments of ``submit`` in a text that arrives in chunks. Thinking in tags hides them.
-
-    The call has the form that the prompt teaches, if its arguments are a JSON object, or the fenced form.
-    """
-
-    __slots__ = ("_found", "_head", "_held", "_marks", "is_done")
-
-    def __init__(self, style: str, name: str) -> None:
-        self._head, self._marks = _head_of_call(style, name)
-        self._held = ""
-        self._found = self.is_done = False
-
-    def feed(self, text: str) -> str:
-        """Return the argument text in this chunk."""
-        if self.is_done:
-            return ""
-        if self._found:
-            return text
-        self._held += text
-        if (head := self._head.search(self._held)) is not None:
-            self._found = True
-            return self._held[head.end() :]
-        found = [at for mark in self._marks if (at := self._held.find(mark)) >= 0]
-        self.is_done = "<think" in self._held or (bool(found) and len(self._held) - min(found) > _MAX_HEAD)
-        if not found:
-            self._held = self._held[-max(map(len, self._marks)) - 1 :]
-        return ""
-
-
-@cache
-def _head_of_call(style: str, name: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """Return a pattern of the text before the arguments of a call at the start of a line, and the marks it begins with."""
-    written = [style_named(each).calls([ToolCall("", name, {"": 0})]) for each in (style, "fenced")]
-    heads = [before for before, arguments, _ in (text.partition('{""') for text in written) if arguments]
-    flexible = (
-        "".join(r"\s*" if c.isspace() else re.escape(c) + r"\s*" * (c in "{[:,") for c in head) for head in heads
-    )
-    return re.compile(rf"(?:\A|\n)[ \t]*(?:{'|'.join(flexible)})"), tuple(
-        h.partition("{")[0].strip() or "{" for h in heads
-    )

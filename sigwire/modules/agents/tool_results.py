@@ -192,7 +192,8 @@ def describe_exception(name: str, error: BaseException, handler: object) -> tupl
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     code: CodeType | None = getattr(handler, "__code__", None)
     last = frames[-1] if code is None else (code.co_filename, code.co_firstlineno)
-    path, line = next((each for each in reversed(frames) if _is_users(each[0])), last)
+    of_user = [each for each in frames if not each[0].startswith(_LIBRARIES) and "site-packages" not in each[0]]
+    path, line = of_user[-1] if of_user else last
     try:
         shown = _masked(repr(error))[:_LONGEST_MESSAGE]
     except Exception:  # a user's __repr__ may raise
@@ -210,10 +211,6 @@ def log_exception(name: str, error: BaseException, file: str, line: int) -> None
 
 def _masked(text: str) -> str:
     return SECRET_TEXT.sub(lambda found: f"{found[1] or ''}***", text[:_LONGEST_LINE])
-
-
-def _is_users(path: str) -> bool:
-    return not path.startswith(_LIBRARIES) and "site-packages" not in path
 
 
 _LIBRARIES = ("<frozen ", dirname(os.__file__) + os.sep, dirname(dirname(dirname(__file__))) + os.sep)

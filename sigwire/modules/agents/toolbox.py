@@ -16,16 +16,13 @@ order. Async handlers are awaited. An awaited toolbox runs blocking handlers in 
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
-import threading
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import CancelledError
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, NoReturn, TypeAlias, TypeGuard, TypeVar, cast, get_args
+from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import MediaPart
@@ -34,7 +31,7 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool, check_limits
-from sigwire.effects.cancellation import CoroutineOf, merge_partial
+from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
@@ -45,6 +42,7 @@ from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.running_call import CurrentCall
+from sigwire.modules.agents.time_limit import ToolTimeout, await_within, call_within, capture_outcome
 from sigwire.modules.agents.tool_results import describe_exception, encode, log_exception, short_message
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.where import locate
@@ -217,10 +215,6 @@ def _tool_run(
     return ToolRun(call, result, shown, seconds, box.warn(call.name, tool, exception) if exception else None)
 
 
-class _ToolTimeout(Exception):
-    """A tool exceeded its time limit."""
-
-
 class _KnownRun:
     """The effect of a call that is not run: it is invalid and its result an error, or its run is recorded."""
 
@@ -313,7 +307,7 @@ class _ToolRunEffect:
         if self.tool.is_async:
             return block_on(self._run_awaited(started))
         seconds, call = self._remaining_seconds(started), partial(self._call_handler, started)
-        value, done = call() if seconds is None else _call_with_timeout(seconds, call)
+        value, done = call() if seconds is None else call_within(seconds, call)
         if done is None:
             return block_on(self._in_limit(self._await_value(value, started), started))
         return value, done
@@ -326,12 +320,12 @@ class _ToolRunEffect:
 
     async def _run_in_thread(self, started: float) -> _Outcome:
         # A thread cannot be stopped: after a timeout the handler continues and its value is dropped.
-        value, done = (await to_thread(_capture_outcome, partial(self._call_handler, started)))()
+        value, done = (await to_thread(capture_outcome, partial(self._call_handler, started)))()
         return (value, done) if done is not None else await self._await_value(value, started)
 
     async def _in_limit(self, running: CoroutineOf[T], started: float) -> T:
         seconds = self._remaining_seconds(started)
-        return await (running if seconds is None else _await_with_timeout(seconds, running))
+        return await (running if seconds is None else await_within(seconds, running))
 
     def _call_handler(self, started: float) -> tuple[Any, ToolRun | None]:
         """Call the handler and convert its value in its thread: large values take time, generators run the tool's code."""
@@ -371,7 +365,7 @@ class _ToolRunEffect:
             return self._error_run(message, perf_counter() - started, error)
 
     def _failed_run(self, error: Exception, seconds: float) -> ToolRun:
-        if isinstance(error, _ToolTimeout):
+        if isinstance(error, ToolTimeout):
             own = self._timeout
             limit = "before the deadline" if own is None or seconds < own else f"within {own:g} seconds"
             return self._error_run(f"The tool did not finish {limit}.", seconds)
@@ -394,80 +388,8 @@ class _ToolRunEffect:
 
 
 _Outcome: TypeAlias = "tuple[object, ToolRun]"
-_CLEANUP_SECONDS = 0.1  # the run goes on after this time, even if a cancelled tool has not ended
 _NEVER_AWAITED = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
 def _is_awaitable(value: object) -> TypeGuard[Awaitable[object]]:
     return type(value) not in _NEVER_AWAITED and inspect.isawaitable(value)
-
-
-def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Call for at most ``seconds``, in a thread of its own: a pool may have no free thread."""
-    outcome: list[Callable[[], T]] = []
-
-    def work() -> None:
-        try:
-            outcome.append(_capture_outcome(call))
-        except BaseException as error:
-            outcome.append(_raiser(error))
-
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-tool", daemon=True)
-    thread.start()
-    thread.join(max(seconds, 0.0))
-    if not outcome:
-        raise _ToolTimeout
-    return outcome[0]()
-
-
-async def _await_with_timeout(seconds: float, running: CoroutineOf[T]) -> T:
-    """Await for at most ``seconds``, in a task of its own: code that catches its cancellation must not outlive its limit."""
-    task = asyncio.ensure_future(_await_outcome(running))
-    try:
-        await asyncio.wait([task], timeout=max(seconds, 0))
-        if task.done():
-            return task.result()()
-        await _cancel(task)
-    except asyncio.CancelledError as error:
-        merge_partial(error, await _cancel(task))
-        raise
-    raise _ToolTimeout
-
-
-async def _await_outcome(running: CoroutineOf[T]) -> Callable[[], T]:
-    """Await and return a function that returns the value. An interrupt is converted: a task would stop its loop."""
-    try:
-        value = await running
-    except (KeyboardInterrupt, SystemExit) as error:
-        return _raiser(error)
-    return lambda: value
-
-
-async def _cancel(task: asyncio.Task[Any]) -> BaseException | None:
-    """Cancel a task, wait a moment for its cleanup, and return its exception. A task that goes on is dropped."""
-    task.cancel()
-    try:
-        await asyncio.wait([task], timeout=_CLEANUP_SECONDS)
-    finally:
-        if not task.done():
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # not a logged error
-            asyncio._unregister_task(task)  # asyncio.run would wait for the task (Python docs, "Extending asyncio")
-    return task.exception() if task.done() and not task.cancelled() else None
-
-
-def _capture_outcome(call: Callable[[], T]) -> Callable[[], T]:
-    """Call and return a function that returns the value. ``StopIteration`` is converted: a future cannot raise it."""
-    try:
-        value = call()
-    except StopIteration as error:
-        converted = RuntimeError("the tool raised StopIteration")
-        converted.__cause__ = error
-        return _raiser(converted)
-    return lambda: value
-
-
-def _raiser(error: BaseException) -> Callable[[], NoReturn]:
-    def raise_error() -> NoReturn:
-        raise error
-
-    return raise_error

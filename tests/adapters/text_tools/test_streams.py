@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.adapters.text_tools import ScanResult, TextReader, ToolCatalog, dialects, read_calls
-from sigwire.adapters.text_tools.scan.compiled import ECHOES
+from sigwire.adapters.text_tools.scan.marks import ECHOES
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 
 TOOLS: dict[str, Any] = {"ping": {"properties": {"a": {"type": "string"}, "n": {"type": "integer"}}}, "add": {}}

@@ -12,7 +12,7 @@ from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.text_tools import TextReader, read_calls
 from sigwire.adapters.text_tools.registry import current_scanner
-from sigwire.adapters.text_tools.scan.compiled import ECHOES
+from sigwire.adapters.text_tools.scan.marks import ECHOES
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import ToolCallDelta, ToolCallEnd, ToolCallStart

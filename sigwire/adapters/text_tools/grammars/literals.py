@@ -108,12 +108,11 @@ class _LiteralParser:
         read = self._CONTAINERS.get(next_character)
         if read is not None:
             return self._parse_nested(read)
+        prefix = _RAW.match(self.text, self.position)
+        self.position += prefix is not None
         mark = next((mark for mark in _STRINGS if self.text.startswith(mark, self.position)), None)
         if mark is not None:
-            return self._string(mark)
-        if match := _RAW.match(self.text, self.position):
-            self.position += 1
-            return self._string(self._quote(), raw=match[0] in "rR")
+            return self._string(mark, raw=prefix is not None and prefix[0] in "rR")
         return self._number() if next_character in "+-.0123456789" and next_character else self._word()
 
     def keyword(self) -> str:
@@ -136,9 +135,6 @@ class _LiteralParser:
         value = read(self)
         self._depth -= 1
         return value
-
-    def _list(self) -> list[Any]:
-        return self._items("]")
 
     def _tuple(self) -> Any:
         start = self.position
@@ -177,9 +173,6 @@ class _LiteralParser:
         if not self.accept(",") and self.next_character() != closing:
             raise self.make_error(f"',' or '{closing}' is missing")
 
-    def _quote(self) -> str:
-        return next(mark for mark in _STRINGS if self.text.startswith(mark, self.position))
-
     def _string(self, mark: str, raw: bool = False) -> str:
         start = self.position + len(mark)
         end = self._string_end(mark, start)
@@ -191,13 +184,8 @@ class _LiteralParser:
         return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
     def _string_end(self, mark: str, start: int) -> int:
-        pattern = _BODIES.get(mark)
-        if pattern is None:
-            return self._checked_end(self.text.find(mark, start))
-        match = pattern.match(self.text, start)
-        return self._checked_end(match.end() if match else -1, mark)
-
-    def _checked_end(self, end: int, mark: str = "") -> int:
+        body = _BODIES[mark].match(self.text, start) if mark in _BODIES else None
+        end = self.text.find(mark, start) if body is None else body.end()
         if end < 0 or not self.text.startswith(mark, end):
             raise self.make_error("a string is not closed")
         return end
@@ -233,7 +221,9 @@ class _LiteralParser:
     def make_error(self, what: str) -> LiteralError:
         return LiteralError(f"{what} (character {self.position})")
 
-    _CONTAINERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"[": _list, "(": _tuple, "{": _dict}
+    _CONTAINERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
+        "[": lambda parser: parser._items("]"), "(": _tuple, "{": _dict,
+    }  # fmt: skip
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_literal
+from sigwire.adapters.text_tools.grammars.literals import read_literal
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonValue, loads
 from sigwire.core.narrow import is_mapping, is_sequence
-from sigwire.errors import JsonReadError
 
 __all__ = ["read_value"]
 
@@ -30,9 +29,9 @@ def read_value(text: str, schema: object, root: object = None) -> JsonValue:
     types = frozenset(_types_of(schema, root, 0))
     if not types - {"string"}:
         return text
-    for read in (_parse_json, _parse_literal, _parse_lenient_json):
+    for read in (loads, read_literal, _read_lenient_json):
         try:
-            value = read(text.strip())
+            value: JsonValue = read(text.strip())
         except ValueError:
             continue
         if any(_CHECKS[type_](value) for type_ in types if type_ in _CHECKS):
@@ -40,25 +39,10 @@ def read_value(text: str, schema: object, root: object = None) -> JsonValue:
     return text
 
 
-def _parse_json(text: str) -> JsonValue:
-    value: JsonValue = loads(text)
-    return value
-
-
-def _parse_literal(text: str) -> JsonValue:
-    try:
-        return read_literal(text)
-    except LiteralError as error:
-        raise ValueError from error
-
-
-def _parse_lenient_json(text: str) -> JsonValue:
+def _read_lenient_json(text: str) -> JsonValue:
     if not text.startswith(("{", "[")):
         raise ValueError
-    try:
-        return read_json(text)[0]
-    except JsonReadError as error:
-        raise ValueError from error
+    return read_json(text)[0]
 
 
 def _is_integer(value: object) -> bool:

@@ -69,15 +69,11 @@ def _call_of(name: str, inside: str, catalog: ToolCatalog) -> ToolCall | None:
     return ToolCall("", declared, arguments) if declared else unknown_call(name, arguments, catalog)
 
 
-def _tool_names(catalog: ToolCatalog) -> tuple[str, ...]:
-    return tuple(sorted(catalog.tools, key=len, reverse=True))
-
-
 def _read_name(cursor: Cursor, catalog: ToolCatalog) -> Wait[str | None]:
     """Pass a name that a parenthesis follows. The cursor stays before the parenthesis."""
     start = cursor.position
     yield from cursor.accept_any(_PREFIXES)
-    name = yield from cursor.accept_any(_tool_names(catalog))
+    name = yield from cursor.accept_any(tuple(catalog.tools))
     if name is not None:
         yield from cursor.accept(".call")
         yield from cursor.skip_space()

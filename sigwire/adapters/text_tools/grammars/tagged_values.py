@@ -273,29 +273,20 @@ def _typed_value(text: str, match: re.Match[str], partial: _PartialCallBlock) ->
 
 def _read_legacy(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """Read ``<invoke> <tool_name>NAME</tool_name> <parameters> <KEY>VALUE</KEY> </parameters> </invoke>``, repeated."""
-    yield from cursor.skip_space()
-    if opener != "<invoke>" and not (yield from cursor.accept("<invoke>")):
-        return None
-    yield from cursor.skip_space()
-    if not (yield from cursor.accept("<tool_name>")):
-        return None
-    calls = [(yield from _read_legacy_call(cursor, catalog))]
+    calls: list[ToolCall] = []
     while True:
         start = cursor.position
         yield from cursor.skip_space()
-        if (yield from cursor.accept("</function_calls>")):
+        if calls and (yield from cursor.accept("</function_calls>")):
             return CallBlock(tuple(calls))
-        if not (yield from _accept_invoke(cursor)):
+        is_call = (not calls and opener == "<invoke>") or (yield from cursor.accept("<invoke>"))
+        if is_call:
+            yield from cursor.skip_space()
+            is_call = yield from cursor.accept("<tool_name>")
+        if not is_call:
             cursor.position = start
-            return CallBlock(tuple(calls))
+            return CallBlock(tuple(calls)) if calls else None
         calls.append((yield from _read_legacy_call(cursor, catalog)))
-
-
-def _accept_invoke(cursor: Cursor) -> Wait[bool]:
-    if not (yield from cursor.accept("<invoke>")):
-        return False
-    yield from cursor.skip_space()
-    return (yield from cursor.accept("<tool_name>"))
 
 
 def _read_legacy_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[ToolCall]:

@@ -7,46 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from sigwire.adapters.text_tools.grammar import END_TOKENS, Grammar, ToolCatalog
-from sigwire.adapters.text_tools.markers import OUTPUTS
+from sigwire.adapters.text_tools.scan.marks import CLOSERS, ECHOES, THOUGHTS
 
-__all__ = ["CLOSERS", "ECHOES", "NO_FIELDS", "THOUGHTS", "CompiledGrammars"]
+__all__ = ["NO_FIELDS", "CompiledGrammars"]
 
-THOUGHTS: Mapping[str, str] = {
-    "<think>": "</think>",
-    "<thinking>": "</thinking>",
-    "<seed:think>": "</seed:think>",
-    "[THINK]": "[/THINK]",
-    "<|START_THINKING|>": "<|END_THINKING|>",
-    "<|channel>thought": "<channel|>",
-}
-"""The tags that open thinking blocks, and the closing tag of each."""
-
-_TAGS = "function_response function_result function_results observation results tool_output tool_outputs tool_response"
-_LLAMA_3 = ("<|eot_id|>", "<|eom_id|>", "<|start_header_id|>assistant<|end_header_id|>")
-_LLAMA_4 = ("<|eot|>", "<|eom|>", "<|header_start|>assistant<|header_end|>")
-ECHOES: Mapping[str, tuple[str, ...]] = {
-    **{f"<{tag}>": (f"</{tag}>",) for tag in f"{_TAGS} tool_responses tool_result tool_results TOOL_RESPONSE".split()},
-    **{opener: (opener.replace("begin", "end"),) for opener in OUTPUTS},
-    **{f"<|start_header_id|>{role}<|end_header_id|>": _LLAMA_3 for role in ("ipython", "tool")},
-    **{f"<|header_start|>{role}<|header_end|>": _LLAMA_4 for role in ("ipython", "tool")},
-    **{f"<|im_start|>{role}": ("<|im_end|>", "<|im_start|>assistant") for role in ("environment", "tool")},
-    "<|im_system|>tool": ("<|im_end|>", "<|im_assistant|>"),
-    "<|start_of_role|>tool": ("<|end_of_text|>", "<|start_of_role|>assistant"),
-    "<|START_TOOL_RESULT|>": ("<|END_TOOL_RESULT|>",),
-    "<|observation|>": ("<|assistant|>", "<|user|>"),
-    "<|start|>functions.": ("<|end|>", "<|start|>assistant"),
-    "<|bom|><|tool|>": ("<|eom|>",),
-    "<|tool_response|>": ("<|end|>", "<|assistant|>", "<|/tool_response|>"),
-    "<|tool_response>": ("<tool_response|>",),
-    "<|tool_response_start|>": ("<|tool_response_end|>",),
-    "<start_function_response>": ("<end_function_response>",),
-    "<seed:bos>tool": ("<seed:eos>",),
-    "[TOOL_RESULTS]": ("[/TOOL_RESULTS]",),
-    "]~b]tool": ("[e~[", "]~b]ai"),
-}
-"""Marks that open a tool's result, which the model repeats or invents, and the marks that end it. None starts another."""
-
-CLOSERS = frozenset(THOUGHTS.values())
 NO_FIELDS: Mapping[str, str] = {}
 _MAX_PATTERNS = 64
 
@@ -67,11 +31,11 @@ class CompiledGrammars:
         self.stops = _flatten(grammar.stops for grammar in grammars)
         self.echoes, self.quotations = _quotations(grammars, fields)
         self.closers = _flatten(grammar.closers for grammar in grammars)
-        self.own_line = _line_literals(grammars)
+        self.own_line = tuple(literal for each in grammars if each.own_line for literal in (*each.openers, *each.stops))
         self.own_by_first = _group_by_first(self.own_line)
         inline = _inline_literals(grammars).union(self.closers, self.quotations, *self.quotations.values())
         self.tokens = tuple(sorted(inline, key=len, reverse=True))
-        self.prefixes = _proper_prefixes(self.tokens)
+        self.prefixes = frozenset(token[:end] for token in self.tokens for end in range(1, len(token)))
         self.first_characters = "".join(sorted(_group_by_first(self.tokens)))
         self.width = max(map(len, self.tokens))
         self.token = re.compile(_alternatives(self.tokens))
@@ -111,18 +75,10 @@ def _flatten(groups: Iterable[tuple[str, ...]]) -> frozenset[str]:
     return frozenset(literal for group in groups for literal in group)
 
 
-def _line_literals(grammars: Iterable[Grammar]) -> tuple[str, ...]:
-    return tuple(literal for grammar in grammars if grammar.own_line for literal in (*grammar.openers, *grammar.stops))
-
-
 def _inline_literals(grammars: Iterable[Grammar]) -> frozenset[str]:
     anywhere = [grammar for grammar in grammars if not grammar.own_line]
     openers = {opener for grammar in anywhere for opener in grammar.openers if not grammar.weak or len(opener) > 1}
     return frozenset(openers.union(THOUGHTS, CLOSERS, END_TOKENS))
-
-
-def _proper_prefixes(literals: Iterable[str]) -> frozenset[str]:
-    return frozenset(literal[:end] for literal in literals for end in range(1, len(literal)))
 
 
 def _group_by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ...]]:

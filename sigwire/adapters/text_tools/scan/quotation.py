@@ -196,13 +196,10 @@ class QuoteFilter:
         start = cursor.position
         line = yield from cursor.run(_FENCE_CHARACTERS)
         here = yield from cursor.peek()
-        if is_closing(line, marks) and (here in ("", "\n") or (yield from self._is_end_token_next())):
+        if is_closing(line, marks) and (here in ("", "\n") or (yield from cursor.peek_any(END_LITERALS))):
             return True
         cursor.position = start
         return False
-
-    def _is_end_token_next(self) -> Wait[bool]:
-        return (yield from self.cursor.peek_any(END_LITERALS)) is not None
 
 
 def is_closing(line: str, marks: str) -> bool:

@@ -22,7 +22,8 @@ from dataclasses import dataclass, replace
 from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait, run_complete
 from sigwire.adapters.text_tools.grammar import END_TOKENS, UNCLEAR, CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.scan.brackets import JSON, skip_value
-from sigwire.adapters.text_tools.scan.compiled import CLOSERS, THOUGHTS, CompiledGrammars
+from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
+from sigwire.adapters.text_tools.scan.marks import CLOSERS, THOUGHTS
 from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone, PendingCalls
 from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, MARKS, QuoteFilter, ThinkingState
 
