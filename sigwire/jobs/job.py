@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -138,7 +139,8 @@ class Job(ChecksKeywords):
         data = self.to_json()
         versions: JsonObject = {} if self.allow_versions else _versions(_paths_in(data))
         place = None if journal is None else str(journal.absolute())
-        return json.dumps({**data, "journal": place, "coordinator": coordinator, "versions": versions})
+        run: JsonObject = {"journal": place, "coordinator": coordinator, "versions": versions, "driver": os.getpid()}
+        return json.dumps({**data, **run})
 
 
 def _versions(paths: Iterator[str]) -> JsonObject:

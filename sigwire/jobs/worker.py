@@ -28,6 +28,7 @@ from sigwire.effects.steps import Steps, arun
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.jobs.errors import error_text
 from sigwire.jobs.journal import RowAttempt, key_of, read_block
+from sigwire.jobs.orphan import DriverWatch
 from sigwire.jobs.paths import digests_of, load_path
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
@@ -57,7 +58,8 @@ def run_chunk(job_text: str, chunk_text: str) -> str:
         worker = _worker_of(job_text)
     except Exception as error:  # code of the user is imported
         return json.dumps({"records": [], "refused": _refusal(error)})
-    with worker.permits():
+    with _watch, worker.permits():
+        _watch.start(worker.driver)
         return json.dumps(block_on(worker.run(chunk)))
 
 
@@ -76,6 +78,7 @@ class _Worker:
         make = cast("Callable[..., RowSteps]", load_path(str(job["runner"])))
         self._runner = make(program, metrics, job["options"])
         self._concurrency = cast(int, job["concurrency"])
+        self.driver = job.get("driver")
         self._journal = None if job["journal"] is None else Path(str(job["journal"]))
         self._coordinator = cast("str | None", job["coordinator"])
         if self._coordinator is not None:
@@ -112,7 +115,7 @@ class _Worker:
 
     async def _one(self, row: JsonObject, attempt: RowAttempt, records: list[JsonObject], answer: JsonObject) -> None:
         async with _slots(self._concurrency):
-            if "refused" in answer or _is_orphan():
+            if "refused" in answer or _watch.is_orphan:
                 return
             attempt.start(row)
             try:
@@ -129,15 +132,10 @@ def _refusal(error: Exception) -> JsonObject:
     return {"kind": kind, "message": error_text(error)}
 
 
-def _is_orphan() -> bool:
-    """Return True if the driver's process was the parent of this one, and is gone: no record would reach it."""
-    parent = sys.modules["multiprocessing"].parent_process() if "multiprocessing" in sys.modules else None
-    return parent is not None and not parent.is_alive()
-
-
 # --- one of each for a process -----------------------------------------------------------------------
 
 _lock = threading.Lock()
+_watch = DriverWatch()
 _workers: OrderedDict[str, _Worker] = OrderedDict()
 _semaphores: dict[int, asyncio.Semaphore] = {}
 
@@ -161,8 +159,8 @@ def _slots(concurrency: int) -> asyncio.Semaphore:
 
 def _forget() -> None:
     """Forget what belongs to the loop and the threads of the parent of a fork."""
-    global _lock
-    _lock = threading.Lock()
+    global _lock, _watch
+    _lock, _watch = threading.Lock(), DriverWatch()
     _workers.clear()
     _semaphores.clear()
 
