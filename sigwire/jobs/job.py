@@ -64,6 +64,10 @@ class Job(ChecksKeywords):
         for role, path in (("the program", self.program), ("the key", self.key)):
             if isinstance(path, str):
                 check_path(path, role)
+        if not isinstance(self.program, str | dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise ConfigurationError(
+                f"program is 'module:name' or the JSON of one, not {self.program!r:.80} (making a job). Write Job.of(program)."
+            )
         if self.lm is not None and not isinstance(self.lm, BaseLM | str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(
                 f"lm is a model of sigwire, 'provider/model' or 'module:function', not {self.lm!r:.80} (making a job)."

@@ -40,6 +40,21 @@ from sigwire.settings import context
 __all__ = ["RowSteps", "run_chunk"]
 
 _KEPT_JOBS = 64
+_JOB = {
+    "program",
+    "state",
+    "lm",
+    "adapter",
+    "metrics",
+    "settings",
+    "concurrency",
+    "key",
+    "options",
+    "runner",
+    "versions",
+}
+_ROW = {"id", "index", "repeat", "inputs", "labels"}
+_FORM = "job_text is that of Job.text(); chunk_text is {'block': name, 'rows': [row, ...]}."
 
 
 class RowSteps(Protocol):
@@ -53,9 +68,9 @@ def run_chunk(job_text: str, chunk_text: str) -> str:
 
     ``job_text`` is that of ``Job.text``. Called again with the same texts, it makes no second call for a finished row.
     """
-    chunk: JsonObject = json.loads(chunk_text)
     try:
         worker = _worker_of(job_text)
+        chunk = _chunk_of(chunk_text)
     except Exception as error:  # code of the user is imported
         return json.dumps({"records": [], "refused": _refusal(error)})
     with _watch, worker.permits():
@@ -127,6 +142,26 @@ class _Worker:
             records.append(record)
 
 
+def _chunk_of(text: str) -> JsonObject:
+    chunk = _parsed(text, "chunk_text", {"block", "rows"})
+    rows = chunk["rows"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() >= _ROW for row in rows):
+        raise ConfigurationError(
+            f"Each row of chunk_text is an object with {', '.join(sorted(_ROW))} (running a chunk)."
+        )
+    return chunk
+
+
+def _parsed(text: str, name: str, keys: set[str]) -> JsonObject:
+    try:
+        data: JsonValue = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{name} is no JSON (running a chunk): {error}. {_FORM}") from error
+    if not isinstance(data, dict) or not data.keys() >= keys:
+        raise ConfigurationError(f"{name} is no object with {', '.join(sorted(keys))} (running a chunk). {_FORM}")
+    return data
+
+
 def _refusal(error: Exception) -> JsonObject:
     kind = "budget" if isinstance(error, BudgetSpent) else "versions" if isinstance(error, _OtherVersions) else "job"
     return {"kind": kind, "message": error_text(error)}
@@ -146,7 +181,7 @@ def _worker_of(job_text: str) -> _Worker:
     with _lock:
         worker = _workers.get(digest)
         if worker is None:
-            worker = _workers[digest] = _Worker(json.loads(job_text))
+            worker = _workers[digest] = _Worker(_parsed(job_text, "job_text", _JOB))
             if len(_workers) > _KEPT_JOBS:
                 _workers.popitem(last=False)
         return worker

@@ -396,10 +396,46 @@ def test_program_in_place_of_a_job_is_refused(out: Path) -> None:
         map_rows(Predict("question -> answer"), [], out, executor=InlineExecutor())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rows", ["rows.jsonl", {"question": "2+2?"}], ids=["text", "mapping"])
+@pytest.mark.parametrize("rows", ["rows.jsonl", {"question": "2+2?"}, None], ids=["text", "mapping", "none"])
 def test_rows_that_are_one_value_are_refused(out: Path, rows: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"rows is an iterable .* load_examples\(path\)"):
         map_rows(SHOUT, rows, out, executor=InlineExecutor())
+
+
+@pytest.mark.parametrize("broken", ["{", "[]", "{}", '{"block": "b", "rows": [{"id": "1"}]}'])
+def test_broken_text_is_a_refusal_of_run_chunk(broken: str) -> None:
+    for name, texts in (("job_text", (broken, "{}")), ("chunk_text", (SHOUT.text(), broken))):
+        refused = json.loads(run_chunk(*texts))["refused"]
+        assert refused["kind"] == "job"
+        assert refused["message"].startswith("ConfigurationError: ")
+        assert f"{name} is" in refused["message"] or "of chunk_text" in refused["message"]
+
+
+def test_folder_is_refused_as_the_file_of_records(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no file that can be written"):
+        map_rows(SHOUT, [], tmp_path, executor=InlineExecutor())
+
+
+def test_file_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match="no file that can be written"):
+        map_rows(SHOUT, [], tmp_path / "file" / "out.jsonl", executor=InlineExecutor())
+
+
+def test_folder_of_the_records_is_made(tmp_path: Path) -> None:
+    assert map_rows(SHOUT, [], tmp_path / "new" / "out.jsonl", executor=InlineExecutor()).status == "complete"
+
+
+def test_file_of_rows_is_refused_as_the_file_of_records(out: Path) -> None:
+    out.write_text('{"question": "a"}\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="other lines than records"):
+        map_rows(SHOUT, [], out, executor=InlineExecutor())
+    assert out.read_text(encoding="utf-8") == '{"question": "a"}\n'
+
+
+def test_program_that_is_nothing_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"Job\.of"):
+        Job(program=None)  # type: ignore[arg-type]
 
 
 def test_row_that_is_no_mapping_is_refused_by_its_number(out: Path) -> None:

@@ -197,9 +197,9 @@ def _check_given(job: object, rows: object) -> None:
         raise ConfigurationError(
             f"map_rows takes a Job, not {type(job).__name__} (starting it). Write Job.of(program)."
         )
-    if isinstance(rows, str) or is_mapping(rows):
+    if isinstance(rows, str) or is_mapping(rows) or not isinstance(rows, Iterable):
         raise ConfigurationError(
-            "rows is an iterable of Examples or mappings, not a text or a mapping (starting map_rows). Rows of a file: "
+            f"rows is an iterable of Examples or mappings, not {rows!r:.80} (starting map_rows). Rows of a file: "
             "load_examples(path)."
         )
 
@@ -255,6 +255,10 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
     try:
         rows, file.rows = file.rows, []
         kept = finished_records(rows, header, out, resume=True)
+        if rows and kept is None:
+            raise ConfigurationError(
+                f"{out} has other lines than records (opening it for map_rows). Pass another path as out."
+            )
         if kept is None:
             file.append(header)
         yield _FileSink(file, result, kept or {})
