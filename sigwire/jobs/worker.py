@@ -40,25 +40,13 @@ from sigwire.settings import context
 __all__ = ["RowSteps", "run_chunk"]
 
 _KEPT_JOBS = 64
-_JOB = {
-    "program",
-    "state",
-    "lm",
-    "adapter",
-    "metrics",
-    "settings",
-    "concurrency",
-    "key",
-    "options",
-    "runner",
-    "versions",
-}
+_JOB = {*"program state lm adapter metrics settings concurrency key rows options runner journal".split(), "versions"}
 _ROW = {"id", "index", "repeat", "inputs", "labels"}
 _FORM = "job_text is that of Job.text(); chunk_text is {'block': name, 'rows': [row, ...]}."
 
 
 class RowSteps(Protocol):
-    """The runner of rows that a job names: called with program, metrics and options, it has the steps of a row."""
+    """The runner of rows that a job names: called with program, metrics, options and the function that reads a row."""
 
     def steps(self, row: JsonObject) -> Steps[JsonObject]: ...
 
@@ -91,11 +79,12 @@ class _Worker:
             **{name: made for name, made in (("lm", _lm_of(job)), ("adapter", _adapter_of(job["adapter"]))) if made},
         }
         make = cast("Callable[..., RowSteps]", load_path(str(job["runner"])))
-        self._runner = make(program, metrics, job["options"])
+        read = None if job["rows"] is None else load_path(str(job["rows"]))
+        self._runner = make(program, metrics, job["options"], read)
         self._concurrency = cast(int, job["concurrency"])
         self.driver = job.get("driver")
         self._journal = None if job["journal"] is None else Path(str(job["journal"]))
-        self._coordinator = cast("str | None", job["coordinator"])
+        self._coordinator = cast("str | None", job.get("coordinator"))
         if self._coordinator is not None:
             self._settings["budget"] = (
                 None  # of the driver's process, in a thread of it: the coordinator charges that budget

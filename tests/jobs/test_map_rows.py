@@ -127,6 +127,52 @@ def test_two_rows_of_one_id_are_refused(out: Path) -> None:
         map_rows(SHOUT, [{"id": "a", "question": "1"}, {"id": "a", "question": "2"}], out, executor=InlineExecutor())
 
 
+PRIVATE = Job(program="tests.jobs.app:shout", metric="tests.jobs.app:shouted", rows="tests.jobs.app:read_row")
+
+
+def test_rows_that_workers_read_reach_the_driver_as_outputs_only(out: Path) -> None:
+    executor = InlineExecutor()
+    result = map_rows(PRIVATE, ["a", "b"], out, executor=executor, repeat=2)
+    sent = [row for chunk in executor.submitted for row in chunk["rows"]]
+    assert [(row["id"], row["repeat"], row["inputs"], row["labels"]) for row in sent[:2]] == [
+        ("a", 1, {}, {}),
+        ("a", 2, {}, {}),
+    ]
+    assert (result.rows, result.failures) == (4, {})
+    for record in load_records(out).records:
+        assert (record.inputs, record.labels, record.outputs, record.score) == (
+            {},
+            {},
+            {"answer": "PRIVATE NUMBER 7"},
+            1.0,
+        )
+    assert "private" not in texts_below(out.parent)
+
+
+def test_numbers_are_ids_of_rows(out: Path) -> None:
+    assert map_rows(PRIVATE, range(3), out, executor=InlineExecutor()).rows == 3
+    assert [record.id for record in load_records(out).records] == ["0", "1", "2"]
+
+
+def test_row_that_cannot_be_read_is_a_record_and_read_again(out: Path) -> None:
+    names = ["a", f"late{out.parent / 'mark'}", "nothing"]
+    first = map_rows(PRIVATE, names, out, executor=InlineExecutor())
+    assert (first.rows, first.failures) == (3, {"OSError": 1, "InputError": 1})
+    again = map_rows(PRIVATE, names, out, executor=InlineExecutor())
+    assert (again.rows, again.kept, again.failures) == (3, 1, {"InputError": 1})
+
+
+def test_storage_that_no_row_can_use_ends_the_run(out: Path) -> None:
+    with pytest.raises(JobRefused, match="no storage is configured"):
+        map_rows(PRIVATE, ["misfit", "a"], out, executor=InlineExecutor())
+
+
+@pytest.mark.parametrize(("rows", "text"), [([{"question": "a"}], "is no id"), (["a", "a"], "the id 'a'")])
+def test_rows_that_are_no_ids_are_refused(out: Path, rows: Any, text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        map_rows(PRIVATE, rows, out, executor=InlineExecutor())
+
+
 # --- losses ----------------------------------------------------------------------------------------
 
 
