@@ -69,11 +69,19 @@ def leave_batch(provider: FakeProvider, store: Path, monkeypatch: pytest.MonkeyP
 def test_batch_polls_until_no_batch_runs_and_keeps_the_results(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with FakeProvider("Hello", batches=BatchPlan(seconds=0.2)) as provider:
+    now, waits = [1_000.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
+
+    with FakeProvider("Hello", batches=BatchPlan(seconds=100, clock=lambda: now[0])) as provider:
         leave_batch(provider, store, monkeypatch)
         assert main(["batch", MODEL, str(store), "--json"]) == 0
         assert [(each["state"], each["lines"]) for each in json.loads(capsys.readouterr().out)] == [("running", 1)]
-        assert main(["batch", MODEL, str(store), "--wait", "--every", "0.02"]) == 0
+        monkeypatch.setattr(time, "sleep", sleep)
+        assert main(["batch", MODEL, str(store), "--wait"]) == 0
+        assert waits == [60, 60]
         head, row = capsys.readouterr().out.splitlines()
         assert (head.split()[:2], row.split()[:2], row.split()[-1]) == (["state", "lines"], ["ended", "1"], "batch_1")
         assert BatchLM(LM(MODEL, cache=False), store, quiet=0)("Hi") == ["Hello"]
