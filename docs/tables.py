@@ -15,7 +15,6 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +25,7 @@ from llms import nav, summary
 import sigwire
 import sigwire.dspy
 import sigwire.testing
-from sigwire.commands.parser import VERBS
+from sigwire.commands.parser import VERBS, command_of
 from sigwire.dspy.missing import INSTEAD
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.registry import PROVIDERS
@@ -259,7 +258,7 @@ def missing() -> str:
 def arguments_of(verb: str) -> str:
     """Return the table of the arguments of a verb of the command line."""
     made = argparse.ArgumentParser()
-    import_module(f"sigwire.commands.{verb}").add(made)
+    command_of(verb).add(made)
     rows = [(action, (action.help or "") % vars(action)) for action in made._actions[1:]]  # pyright: ignore[reportPrivateUsage]
     return table(("argument", "meaning"), ([f"`{written_argument(action)}`", text] for action, text in rows))
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from sigwire.core.lazy import version
 
-__all__ = ["VERBS", "parse", "parser"]
+__all__ = ["VERBS", "command_of", "parse", "parser"]
 
 VERBS = (
-    "eval", "view", "export", "preview", "check", "optimize", "models", "doctor", "fake_provider", "completion",
+    "eval", "view", "export", "preview", "check", "optimize", "models", "doctor", "coordinator", "batch", "fake_provider",
+    "completion",
 )  # fmt: skip
 """The files of the verbs, in the order of ``--help``."""
+_FOLDERS = {"coordinator": "scale.", "batch": "scale."}
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -31,6 +33,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def command_of(verb: str) -> Any:
+    """Return the file of a verb."""
+    return import_module(f"sigwire.commands.{_FOLDERS.get(verb, '')}{verb}")
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs.
 
@@ -45,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=f"sigwire {version()}")
     verbs = made.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name in VERBS:
-        command: Any = import_module(f"sigwire.commands.{name}")
+        command = command_of(name)
         verb = verbs.add_parser(name.replace("_", "-"), help=command.HELP, description=command.__doc__)
         command.add(verb)
         verb.set_defaults(run=command.run)

@@ -103,9 +103,14 @@ class RecordFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self.path} is no file that can be written (opening records): {error.strerror}. Pass another path."
+            ) from error
         try:
             _lock_file(self._descriptor, self.path)
             content = self.path.read_bytes()
@@ -119,8 +124,18 @@ class RecordFile:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> list[JsonObject]:
-        """Return the rows of a file without opening it for writing; a torn last line is dropped."""
-        return _parse(Path(path).read_bytes(), Path(path))[0]
+        """Return the rows of a file without opening it for writing; a torn last line is dropped.
+
+        Raises ``ConfigurationError`` if there is no such file.
+        """
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise ConfigurationError(
+                f"{os.fspath(path)!r} is no file that can be read (reading records in {Path.cwd()}): {error.strerror}. Pass "
+                "the path of a log, absolute or from this folder."
+            ) from error
+        return _parse(content, Path(path))[0]
 
     def append(self, row: Mapping[str, JsonValue]) -> None:
         """Write one row. Does nothing after ``close``: a late thread of an interrupted run may call it."""

@@ -6,7 +6,7 @@
 job      Job: what a worker needs, as JSON          paths    names of importable objects
 worker   run_chunk                                  engine   the executor and its futures
 driver   Driver: chunks, losses, quarantine         journal  files of rows that started, and of their records
-errors   JobRefused
+errors   JobRefused                                 orphan   the end of a worker whose driver was killed
 coordinator  Coordinator: an HTTP server that gives permits within limits    lease_book  its permits, without a network
 permits  the worker's side of a coordinator         ray_executor  RayExecutor
 

@@ -108,9 +108,9 @@ class _LeaseServer(ThreadingHTTPServer):
 
     def __init__(self, place: tuple[str, int], book: LeaseBook, path: str) -> None:
         self.address_family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
-        super().__init__(place, _LeaseHandler)
         self.book, self.path = book, path
         self._connections: set[socket.socket] = set()
+        super().__init__(place, _LeaseHandler)  # closes itself if the port is in use
 
     def server_bind(self) -> None:
         """Bind without a look-up of the host's name, which may take seconds."""

@@ -162,8 +162,7 @@ class Driver:
     def _settle(self, ended: EndedChunk) -> Steps[None]:
         chunk, answer = ended.chunk, ended.answer
         if ended.is_cancelled:
-            if self.status == "complete":
-                self._end("engine-lost", "The engine cancelled the chunks, as when its scheduler ends.")
+            self._end("engine-lost", "The engine cancelled the chunks, as when its scheduler ends.")
         elif answer is None:
             yield from self._lose(ended)
         else:
@@ -178,7 +177,8 @@ class Driver:
         missing = self._missing(chunk)
         if refused is not None:
             self._end("budget" if refused["kind"] == "budget" else "refused", str(refused["message"]))
-        elif missing and not self._is_idle("a worker returned a chunk without its records"):
+        elif missing:
+            self._count_idle("a worker returned a chunk without its records")
             self._waiting[chunk.level].append(replace(chunk, rows=missing))
 
     def _lose(self, ended: EndedChunk) -> Steps[None]:
@@ -188,8 +188,8 @@ class Driver:
         missing = self._missing(chunk)
         if state.started:
             self._idle = 0
-        elif self._is_idle(ended.error):
-            return
+        else:
+            self._count_idle(ended.error)
         began = {key_of(row) for row in missing} if self._is_blind() else {*state.started}
         if sound := tuple(row for row in missing if key_of(row) not in began):
             self._waiting[chunk.level].append(replace(chunk, rows=sound))
@@ -197,12 +197,11 @@ class Driver:
             if key_of(row) in began:
                 yield from self._suspect(chunk, row)
 
-    def _is_idle(self, error: str) -> bool:
-        """Count a chunk that brought nothing; return True, and end the run, after too many of them in a row."""
+    def _count_idle(self, error: str) -> None:
+        """Count a chunk that brought nothing, and end the run after too many of them in a row."""
         self._idle += 1
         if self._idle > _IDLE_ROUNDS * self._submissions.in_flight:
             self._end("engine-lost", f"Workers end before their first row. {_HINT} The last: {error}")
-        return self.status != "complete"
 
     def _is_blind(self) -> bool:
         """Return True if workers write their journals to a folder that is not this one."""
@@ -211,7 +210,6 @@ class Driver:
     def _suspect(self, chunk: Chunk, row: JsonObject) -> Steps[None]:
         """Send a row that was under way again, alone; after the last round give it up."""
         if chunk.level == 2:
-            self._done.add(key_of(row))
             yield from self._sink.give_up(row)
         else:
             # A block of its own: its journal has the starts of this level only.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -40,6 +41,8 @@ class Job(ChecksKeywords):
     a list of these. ``settings``: of ``configure``, by name; ``adapter``: an adapter, or ``"module:function"`` that makes one.
     ``concurrency``: rows at once in each process. ``key``: ``"module:function"``, called in the worker for the API key;
     without it the worker reads its environment. ``allow_versions``: run with other versions of sigwire, Python or the files.
+    ``rows``: ``"module:function"``, called in a thread of the worker with the id of a row for its Example or mapping of inputs.
+    ``map_rows`` then takes ids: no input or label leaves the worker, and records have only ids and outputs.
 
     Raises ``ConfigurationError`` for what a worker cannot import, such as functions of ``__main__``.
 
@@ -57,12 +60,17 @@ class Job(ChecksKeywords):
     concurrency: int = 64
     key: str | None = None
     allow_versions: bool = False
+    rows: str | None = None
     options: JsonObject = field(default_factory=dict[str, JsonValue], repr=False)
 
     def __post_init__(self) -> None:
-        for role, path in (("the program", self.program), ("the key", self.key)):
+        for role, path in (("the program", self.program), ("the key", self.key), ("the function", self.rows)):
             if isinstance(path, str):
                 check_path(path, role)
+        if not isinstance(self.program, str | dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
+            raise ConfigurationError(
+                f"program is 'module:name' or the JSON of one, not {self.program!r:.80} (making a job). Write Job.of(program)."
+            )
         if self.lm is not None and not isinstance(self.lm, BaseLM | str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(
                 f"lm is a model of sigwire, 'provider/model' or 'module:function', not {self.lm!r:.80} (making a job)."
@@ -87,6 +95,7 @@ class Job(ChecksKeywords):
         concurrency: int = 64,
         key: str | None = None,
         allow_versions: bool = False,
+        rows: str | None = None,
     ) -> Self:
         """Return the job of a program as it is now, with the model, adapter and settings of this context.
 
@@ -111,6 +120,7 @@ class Job(ChecksKeywords):
             concurrency=concurrency,
             key=key,
             allow_versions=allow_versions,
+            rows=rows,
         )
 
     def to_json(self) -> JsonObject:
@@ -127,6 +137,7 @@ class Job(ChecksKeywords):
             "settings": {**self.settings},
             "concurrency": self.concurrency,
             "key": self.key,
+            "rows": self.rows,
             "options": self.options,
         }
         for role, path in (("the metric", each) for each in cast("list[str]", data["metrics"])):
@@ -138,7 +149,8 @@ class Job(ChecksKeywords):
         data = self.to_json()
         versions: JsonObject = {} if self.allow_versions else _versions(_paths_in(data))
         place = None if journal is None else str(journal.absolute())
-        return json.dumps({**data, "journal": place, "coordinator": coordinator, "versions": versions})
+        run: JsonObject = {"journal": place, "coordinator": coordinator, "versions": versions, "driver": os.getpid()}
+        return json.dumps({**data, **run})
 
 
 def _versions(paths: Iterator[str]) -> JsonObject:
@@ -150,7 +162,7 @@ def _paths_in(data: JsonValue) -> Iterator[str]:
     if isinstance(data, dict):
         listed: JsonObject = cast(JsonObject, data.get("names") or {})
         program, metrics = data.get("program"), data.get("metrics")
-        yield from (path for path in listed.values() if isinstance(path, str))
+        yield from (path for path in (*listed.values(), data.get("rows")) if isinstance(path, str))
         yield from (path for path in cast("list[str]", metrics or []))
         if isinstance(program, str):
             yield program

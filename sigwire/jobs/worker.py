@@ -28,6 +28,7 @@ from sigwire.effects.steps import Steps, arun
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.jobs.errors import error_text
 from sigwire.jobs.journal import RowAttempt, key_of, read_block
+from sigwire.jobs.orphan import DriverWatch
 from sigwire.jobs.paths import digests_of, load_path
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
@@ -39,10 +40,13 @@ from sigwire.settings import context
 __all__ = ["RowSteps", "run_chunk"]
 
 _KEPT_JOBS = 64
+_JOB = {*"program state lm adapter metrics settings concurrency key rows options runner journal".split(), "versions"}
+_ROW = {"id", "index", "repeat", "inputs", "labels"}
+_FORM = "job_text is that of Job.text(); chunk_text is {'block': name, 'rows': [row, ...]}."
 
 
 class RowSteps(Protocol):
-    """The runner of rows that a job names: called with program, metrics and options, it has the steps of a row."""
+    """The runner of rows that a job names: called with program, metrics, options and the function that reads a row."""
 
     def steps(self, row: JsonObject) -> Steps[JsonObject]: ...
 
@@ -52,12 +56,13 @@ def run_chunk(job_text: str, chunk_text: str) -> str:
 
     ``job_text`` is that of ``Job.text``. Called again with the same texts, it makes no second call for a finished row.
     """
-    chunk: JsonObject = json.loads(chunk_text)
     try:
         worker = _worker_of(job_text)
+        chunk = _chunk_of(chunk_text)
     except Exception as error:  # code of the user is imported
         return json.dumps({"records": [], "refused": _refusal(error)})
-    with worker.permits():
+    with _watch, worker.permits():
+        _watch.start(worker.driver)
         return json.dumps(block_on(worker.run(chunk)))
 
 
@@ -74,10 +79,12 @@ class _Worker:
             **{name: made for name, made in (("lm", _lm_of(job)), ("adapter", _adapter_of(job["adapter"]))) if made},
         }
         make = cast("Callable[..., RowSteps]", load_path(str(job["runner"])))
-        self._runner = make(program, metrics, job["options"])
+        read = None if job["rows"] is None else load_path(str(job["rows"]))
+        self._runner = make(program, metrics, job["options"], read)
         self._concurrency = cast(int, job["concurrency"])
+        self.driver = job.get("driver")
         self._journal = None if job["journal"] is None else Path(str(job["journal"]))
-        self._coordinator = cast("str | None", job["coordinator"])
+        self._coordinator = cast("str | None", job.get("coordinator"))
         if self._coordinator is not None:
             self._settings["budget"] = (
                 None  # of the driver's process, in a thread of it: the coordinator charges that budget
@@ -112,7 +119,7 @@ class _Worker:
 
     async def _one(self, row: JsonObject, attempt: RowAttempt, records: list[JsonObject], answer: JsonObject) -> None:
         async with _slots(self._concurrency):
-            if "refused" in answer or _is_orphan():
+            if "refused" in answer or _watch.is_orphan:
                 return
             attempt.start(row)
             try:
@@ -124,20 +131,35 @@ class _Worker:
             records.append(record)
 
 
+def _chunk_of(text: str) -> JsonObject:
+    chunk = _parsed(text, "chunk_text", {"block", "rows"})
+    rows = chunk["rows"]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() >= _ROW for row in rows):
+        raise ConfigurationError(
+            f"Each row of chunk_text is an object with {', '.join(sorted(_ROW))} (running a chunk)."
+        )
+    return chunk
+
+
+def _parsed(text: str, name: str, keys: set[str]) -> JsonObject:
+    try:
+        data: JsonValue = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{name} is no JSON (running a chunk): {error}. {_FORM}") from error
+    if not isinstance(data, dict) or not data.keys() >= keys:
+        raise ConfigurationError(f"{name} is no object with {', '.join(sorted(keys))} (running a chunk). {_FORM}")
+    return data
+
+
 def _refusal(error: Exception) -> JsonObject:
     kind = "budget" if isinstance(error, BudgetSpent) else "versions" if isinstance(error, _OtherVersions) else "job"
     return {"kind": kind, "message": error_text(error)}
 
 
-def _is_orphan() -> bool:
-    """Return True if the driver's process was the parent of this one, and is gone: no record would reach it."""
-    parent = sys.modules["multiprocessing"].parent_process() if "multiprocessing" in sys.modules else None
-    return parent is not None and not parent.is_alive()
-
-
 # --- one of each for a process -----------------------------------------------------------------------
 
 _lock = threading.Lock()
+_watch = DriverWatch()
 _workers: OrderedDict[str, _Worker] = OrderedDict()
 _semaphores: dict[int, asyncio.Semaphore] = {}
 
@@ -148,7 +170,7 @@ def _worker_of(job_text: str) -> _Worker:
     with _lock:
         worker = _workers.get(digest)
         if worker is None:
-            worker = _workers[digest] = _Worker(json.loads(job_text))
+            worker = _workers[digest] = _Worker(_parsed(job_text, "job_text", _JOB))
             if len(_workers) > _KEPT_JOBS:
                 _workers.popitem(last=False)
         return worker
@@ -161,8 +183,8 @@ def _slots(concurrency: int) -> asyncio.Semaphore:
 
 def _forget() -> None:
     """Forget what belongs to the loop and the threads of the parent of a fork."""
-    global _lock
-    _lock = threading.Lock()
+    global _lock, _watch
+    _lock, _watch = threading.Lock(), DriverWatch()
     _workers.clear()
     _semaphores.clear()
 

@@ -8,7 +8,7 @@ import re
 
 from sigwire.errors import InputError
 
-__all__ = ["checked_base64", "data_uri", "shorten", "split_data_uri"]
+__all__ = ["checked_base64", "data_uri", "kind_of", "shorten", "split_data_uri"]
 
 _DATA_URI = re.compile(r"data:(?P<type>[^;,]*)(?P<parameters>(?:;[^;,]*)*),(?P<data>.*)", re.DOTALL)
 
@@ -40,6 +40,12 @@ def split_data_uri(uri: str) -> tuple[str, str]:
     if match is None or ";base64" not in match["parameters"].lower():
         raise InputError(f"{shorten(uri)!r} is not a base64 data URI such as data:image/png;base64,iVBORw...")
     return match["type"] or "application/octet-stream", match["data"]
+
+
+def kind_of(value: object) -> str:
+    """Return the type of a value that is no medium, for an error text."""
+    name = type(value).__name__
+    return "a coroutine: await sigwire.fetch(url), and pass its content" if name == "coroutine" else name
 
 
 def shorten(text: str) -> str:

@@ -222,6 +222,12 @@ def test_changed_label_of_an_id_runs_the_example_again(tmp_path: Path) -> None:
     assert len(asked.lm.requests) == 6
 
 
+@pytest.mark.parametrize("name", ["", "none.jsonl"])
+def test_folder_and_missing_file_are_refused_as_records(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"no file that can be read \(reading records"):
+        load_records(tmp_path / name)
+
+
 def test_second_writer_of_a_file_is_refused(tmp_path: Path) -> None:
     first = RecordFile(tmp_path / "log.jsonl")
     with pytest.raises(ConfigurationError, match="open in another evaluation"):

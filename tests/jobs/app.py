@@ -6,9 +6,12 @@ import os
 import signal
 from pathlib import Path
 
-from sigwire import Example, Module, Predict, Prediction
+from sigwire import ConfigurationError, Example, Module, Predict, Prediction
 
-__all__ = ["CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "shout"]
+__all__ = [
+    "CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "read_row", "shout",
+    "shouted",
+]  # fmt: skip
 
 CANARY = "canary-key-of-the-worker"
 
@@ -56,6 +59,11 @@ def shout(question: str) -> Prediction:
     return Prediction(answer=question.upper())
 
 
+def shouted(example: Example, prediction: Prediction) -> bool:
+    """Compare the answer of ``shout`` with the question, if the example has its label."""
+    return bool(example.answer == "0" and prediction.answer == example.question.upper())
+
+
 def exact(example: Example, prediction: Prediction) -> bool:
     """Compare answers."""
     return bool(example.answer == prediction.answer)
@@ -64,6 +72,18 @@ def exact(example: Example, prediction: Prediction) -> bool:
 def faulty(example: Example, prediction: Prediction) -> bool:
     """Fail as a metric with a bug does."""
     raise KeyError("weight")
+
+
+def read_row(name: str) -> Example:
+    """Read a row from the storage of the worker."""
+    if name.startswith("late") and not (mark := Path(name[4:])).exists():
+        mark.touch()
+        raise OSError(f"no storage for {name}")
+    if name == "nothing":
+        return None  # type: ignore[return-value]
+    if name == "misfit":
+        raise ConfigurationError("no storage is configured")
+    return Example(question="private number 7", answer="0").with_inputs("question")
 
 
 def double(n: int) -> int:

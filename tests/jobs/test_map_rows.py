@@ -127,6 +127,52 @@ def test_two_rows_of_one_id_are_refused(out: Path) -> None:
         map_rows(SHOUT, [{"id": "a", "question": "1"}, {"id": "a", "question": "2"}], out, executor=InlineExecutor())
 
 
+PRIVATE = Job(program="tests.jobs.app:shout", metric="tests.jobs.app:shouted", rows="tests.jobs.app:read_row")
+
+
+def test_rows_that_workers_read_reach_the_driver_as_outputs_only(out: Path) -> None:
+    executor = InlineExecutor()
+    result = map_rows(PRIVATE, ["a", "b"], out, executor=executor, repeat=2)
+    sent = [row for chunk in executor.submitted for row in chunk["rows"]]
+    assert [(row["id"], row["repeat"], row["inputs"], row["labels"]) for row in sent[:2]] == [
+        ("a", 1, {}, {}),
+        ("a", 2, {}, {}),
+    ]
+    assert (result.rows, result.failures) == (4, {})
+    for record in load_records(out).records:
+        assert (record.inputs, record.labels, record.outputs, record.score) == (
+            {},
+            {},
+            {"answer": "PRIVATE NUMBER 7"},
+            1.0,
+        )
+    assert "private" not in texts_below(out.parent)
+
+
+def test_numbers_are_ids_of_rows(out: Path) -> None:
+    assert map_rows(PRIVATE, range(3), out, executor=InlineExecutor()).rows == 3
+    assert [record.id for record in load_records(out).records] == ["0", "1", "2"]
+
+
+def test_row_that_cannot_be_read_is_a_record_and_read_again(out: Path) -> None:
+    names = ["a", f"late{out.parent / 'mark'}", "nothing"]
+    first = map_rows(PRIVATE, names, out, executor=InlineExecutor())
+    assert (first.rows, first.failures) == (3, {"OSError": 1, "InputError": 1})
+    again = map_rows(PRIVATE, names, out, executor=InlineExecutor())
+    assert (again.rows, again.kept, again.failures) == (3, 1, {"InputError": 1})
+
+
+def test_storage_that_no_row_can_use_ends_the_run(out: Path) -> None:
+    with pytest.raises(JobRefused, match="no storage is configured"):
+        map_rows(PRIVATE, ["misfit", "a"], out, executor=InlineExecutor())
+
+
+@pytest.mark.parametrize(("rows", "text"), [([{"question": "a"}], "is no id"), (["a", "a"], "the id 'a'")])
+def test_rows_that_are_no_ids_are_refused(out: Path, rows: Any, text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        map_rows(PRIVATE, rows, out, executor=InlineExecutor())
+
+
 # --- losses ----------------------------------------------------------------------------------------
 
 
@@ -396,10 +442,46 @@ def test_program_in_place_of_a_job_is_refused(out: Path) -> None:
         map_rows(Predict("question -> answer"), [], out, executor=InlineExecutor())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rows", ["rows.jsonl", {"question": "2+2?"}], ids=["text", "mapping"])
+@pytest.mark.parametrize("rows", ["rows.jsonl", {"question": "2+2?"}, None], ids=["text", "mapping", "none"])
 def test_rows_that_are_one_value_are_refused(out: Path, rows: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"rows is an iterable .* load_examples\(path\)"):
         map_rows(SHOUT, rows, out, executor=InlineExecutor())
+
+
+@pytest.mark.parametrize("broken", ["{", "[]", "{}", '{"block": "b", "rows": [{"id": "1"}]}'])
+def test_broken_text_is_a_refusal_of_run_chunk(broken: str) -> None:
+    for name, texts in (("job_text", (broken, "{}")), ("chunk_text", (SHOUT.text(), broken))):
+        refused = json.loads(run_chunk(*texts))["refused"]
+        assert refused["kind"] == "job"
+        assert refused["message"].startswith("ConfigurationError: ")
+        assert f"{name} is" in refused["message"] or "of chunk_text" in refused["message"]
+
+
+def test_folder_is_refused_as_the_file_of_records(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no file that can be written"):
+        map_rows(SHOUT, [], tmp_path, executor=InlineExecutor())
+
+
+def test_file_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match="no file that can be written"):
+        map_rows(SHOUT, [], tmp_path / "file" / "out.jsonl", executor=InlineExecutor())
+
+
+def test_folder_of_the_records_is_made(tmp_path: Path) -> None:
+    assert map_rows(SHOUT, [], tmp_path / "new" / "out.jsonl", executor=InlineExecutor()).status == "complete"
+
+
+def test_file_of_rows_is_refused_as_the_file_of_records(out: Path) -> None:
+    out.write_text('{"question": "a"}\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="other lines than records"):
+        map_rows(SHOUT, [], out, executor=InlineExecutor())
+    assert out.read_text(encoding="utf-8") == '{"question": "a"}\n'
+
+
+def test_program_that_is_nothing_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"Job\.of"):
+        Job(program=None)  # type: ignore[arg-type]
 
 
 def test_row_that_is_no_mapping_is_refused_by_its_number(out: Path) -> None:

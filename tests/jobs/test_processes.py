@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,16 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_killed_driver_goes_on_when_it_is_started_again(provider: FakeProvider, tmp_path: Path) -> None:
+def has_processes(group: int) -> bool:
+    with suppress(ProcessLookupError):
+        os.killpg(group, 0)
+        return True
+    return False
+
+
+def test_killed_driver_ends_its_workers_and_goes_on_when_it_is_started_again(
+    provider: FakeProvider, tmp_path: Path
+) -> None:
     out, script = tmp_path / "out.jsonl", tmp_path / "driver.py"
     script.write_text(DRIVER)
     command = [sys.executable, str(script), provider.url("openai"), str(out)]
@@ -109,9 +119,11 @@ def test_killed_driver_goes_on_when_it_is_started_again(provider: FakeProvider, 
         wait_for(lambda: len(provider.requests) > 40)
         killed.kill()
         killed.wait()
+        wait_for(lambda: not has_processes(killed.pid))
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     finally:
-        os.killpg(killed.pid, signal.SIGKILL)  # the workers of the killed driver
+        with suppress(ProcessLookupError):
+            os.killpg(killed.pid, signal.SIGKILL)
     assert done.stdout.split()[:2] == ["complete", "100"], done.stderr
     assert int(done.stdout.split()[2]) > 0
     assert [record.index for record in load_records(out).records] == [*range(100)]

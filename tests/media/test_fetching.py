@@ -319,3 +319,11 @@ async def test_cancelled_fetch_raises_the_cancellation(serve: Serve, names: list
 def test_unknown_option_of_a_policy_is_refused() -> None:
     with pytest.raises(sigwire.ConfigurationError, match="seconds"):
         FetchPolicy(second=1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("make", [Image, Audio], ids=["image", "audio"])
+def test_fetch_that_is_not_awaited_is_refused_as_media(make: Any) -> None:
+    waiting = fetch("https://site.example/a.png")
+    with pytest.raises(sigwire.InputError, match=r"not a coroutine: await sigwire\.fetch"):
+        make(waiting)
+    waiting.close()

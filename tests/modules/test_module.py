@@ -23,6 +23,7 @@ from sigwire.lm.fake import FakeLM
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
+from sigwire.modules.programs.files import load_program
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.observe.usage import track_usage
 from sigwire.settings import context
@@ -663,6 +664,15 @@ def test_save_raises_state_error_when_a_demo_has_no_json_form(tmp_path: Path, ba
 def test_save_names_missing_directory(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no directory '.*nowhere' to save 'p\.json' in"):
         Pair().save(tmp_path / "nowhere" / "p.json")
+
+
+@pytest.mark.parametrize("error", [StateError, FileNotFoundError])
+def test_load_names_missing_file_and_folder(tmp_path: Path, error: type[Exception]) -> None:
+    (tmp_path / "folder.json").mkdir()
+    for name in ("nothing.json", "folder.json"):
+        for load in (Pair().load, load_program):
+            with pytest.raises(error, match=rf"{name}': (No such file|Is a dir).* \(loading it in "):
+                load(tmp_path / name)
 
 
 def test_save_works_from_many_threads_to_one_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@
 #    source ~/.local/share/bash_completion/sigwire
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_sigwire_subparsers=(eval view export preview check optimize models doctor fake-provider completion)
+_shtab_sigwire_subparsers=(eval view export preview check optimize models doctor coordinator batch fake-provider completion)
 
 _shtab_sigwire_eval_option_strings=(-h --help --lm --load --metric --inputs --repeat --limit --threads --budget --log --resume --baseline --fail-under --json)
 _shtab_sigwire_view_option_strings=(-h --help --out --common --markdown --open)
@@ -16,6 +16,8 @@ _shtab_sigwire_check_option_strings=(-h --help --lm --load --json)
 _shtab_sigwire_optimize_option_strings=(-h --help --lm --load --optimizer --metric --inputs --valset --testset --budget --prompt-lm --threads --set --journal --resume --out --report --yes --json)
 _shtab_sigwire_models_option_strings=(-h --help --json)
 _shtab_sigwire_doctor_option_strings=(-h --help --ping --json)
+_shtab_sigwire_coordinator_option_strings=(-h --help --rate --calls --budget --host --port --address)
+_shtab_sigwire_batch_option_strings=(-h --help --wait --every --cancel --json)
 _shtab_sigwire_fake_provider_option_strings=(-h --help --host --port --lm --answer --key)
 _shtab_sigwire_completion_option_strings=(-h --help)
 _shtab_sigwire_option_strings=(-h --help --version)
@@ -40,7 +42,7 @@ _shtab_sigwire_optimize___report_COMPGEN=_shtab_compgen_files
 
 _shtab_sigwire_export___to_choices=(inspect csv html)
 _shtab_sigwire_completion_pos_0_choices=(bash zsh fish powershell)
-_shtab_sigwire_pos_0_choices=(eval view export preview check optimize models doctor fake-provider completion)
+_shtab_sigwire_pos_0_choices=(eval view export preview check optimize models doctor coordinator batch fake-provider completion)
 
 _shtab_sigwire_eval__h_nargs=0
 _shtab_sigwire_eval___help_nargs=0
@@ -73,6 +75,13 @@ _shtab_sigwire_models___json_nargs=0
 _shtab_sigwire_doctor__h_nargs=0
 _shtab_sigwire_doctor___help_nargs=0
 _shtab_sigwire_doctor___json_nargs=0
+_shtab_sigwire_coordinator__h_nargs=0
+_shtab_sigwire_coordinator___help_nargs=0
+_shtab_sigwire_batch__h_nargs=0
+_shtab_sigwire_batch___help_nargs=0
+_shtab_sigwire_batch___wait_nargs=0
+_shtab_sigwire_batch___cancel_nargs=0
+_shtab_sigwire_batch___json_nargs=0
 _shtab_sigwire_fake_provider__h_nargs=0
 _shtab_sigwire_fake_provider___help_nargs=0
 _shtab_sigwire_completion__h_nargs=0

@@ -51,8 +51,8 @@ function _shtab_sigwire_using
   test "$_shtab_sigwire_cmdpath" = "$argv"
 end
 
-set -g _shtab_sigwire_commands eval view export preview check optimize models doctor fake-provider completion
-set -g _shtab_sigwire_opts_with_value --answer --baseline --budget --fail-under --host --inputs --journal --key --limit --lm --load --log --metric --optimizer --out --ping --port --prompt-lm --repeat --report --set --testset --threads --to --valset
+set -g _shtab_sigwire_commands eval view export preview check optimize models doctor coordinator batch fake-provider completion
+set -g _shtab_sigwire_opts_with_value --address --answer --baseline --budget --calls --every --fail-under --host --inputs --journal --key --limit --lm --load --log --metric --optimizer --out --ping --port --prompt-lm --rate --repeat --report --set --testset --threads --to --valset
 
 complete -c sigwire -e
 complete -c sigwire -f
@@ -125,6 +125,20 @@ complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 
 complete -c sigwire -n '_shtab_sigwire_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c sigwire -n '_shtab_sigwire_using doctor' -l ping -x -d 'ask this model one short question, which may cost money'
 complete -c sigwire -n '_shtab_sigwire_using doctor' -l json -d 'print JSON on stdout instead of text'
+complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a coordinator -d 'Serve the limits of a run to the workers of all machines, until it is interrupted. The first line is the URL for map_rows(coordinator=...). It has a token: treat it as a secret.'
+complete -c sigwire -n '_shtab_sigwire_using coordinator' -s h -l help -d 'show this help message and exit'
+complete -c sigwire -n '_shtab_sigwire_using coordinator' -l rate -x -d 'requests a second'
+complete -c sigwire -n '_shtab_sigwire_using coordinator' -l calls -x -d 'requests in all'
+complete -c sigwire -n '_shtab_sigwire_using coordinator' -l budget -x -d 'money in all'
+complete -c sigwire -n '_shtab_sigwire_using coordinator' -l host -x -d 'address to listen on (default: 127.0.0.1)'
+complete -c sigwire -n '_shtab_sigwire_using coordinator' -l port -x -d 'port (default: a free one)'
+complete -c sigwire -n '_shtab_sigwire_using coordinator' -l address -x -d 'the name of this machine for workers (default: --host)'
+complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a batch -d 'Poll the provider'"'"'s batches of a store, keep the results of those that ended, and list all. The program that asked need not run: the next run of it reads the results from the store.'
+complete -c sigwire -n '_shtab_sigwire_using batch' -s h -l help -d 'show this help message and exit'
+complete -c sigwire -n '_shtab_sigwire_using batch' -l wait -d 'poll until no batch runs'
+complete -c sigwire -n '_shtab_sigwire_using batch' -l every -x -d 'between polls (default: 60)'
+complete -c sigwire -n '_shtab_sigwire_using batch' -l cancel -d 'cancel the batches that run'
+complete -c sigwire -n '_shtab_sigwire_using batch' -l json -d 'print JSON on stdout instead of text'
 complete -c sigwire -n '_shtab_sigwire_using; and test $_shtab_sigwire_npos -eq 0' -a fake-provider -d 'Run a fake provider on the loopback interface, for every wire, until it is interrupted.'
 complete -c sigwire -n '_shtab_sigwire_using fake-provider' -s h -l help -d 'show this help message and exit'
 complete -c sigwire -n '_shtab_sigwire_using fake-provider' -l host -x -d 'address to listen on (default: 127.0.0.1)'

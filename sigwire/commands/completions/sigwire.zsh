@@ -11,8 +11,10 @@
 
 _shtab_sigwire_commands() {
   local _commands=(
+    batch:'Poll the provider'"'"'s batches of a store, keep the results of those that ended, and list all. The program that asked need not run: the next run of it reads the results from the store.'
     check:'List what a model does not take of a program: options, schemas, tools, demos. Nothing is sent, and no key is needed. The exit status is 1 if there is an error or a warning.'
     completion:'Print the completions of a shell. Nothing of sigwire runs when a key is pressed. bash: eval "$(sigwire completion bash)" in ~/.bashrc. zsh: write it to _sigwire in a folder of $fpath. fish: write it to ~/.config/fish/completions/sigwire.fish. PowerShell: add it to $PROFILE.'
+    coordinator:'Serve the limits of a run to the workers of all machines, until it is interrupted. The first line is the URL for map_rows(coordinator=...). It has a token: treat it as a secret.'
     doctor:'Print facts for a bug report: versions, extras, names of keys, proxies, cache. No secret is printed. Without --ping no connection is opened.'
     eval:'Run a program on each example of a file, and score its answers. The exit status is 1 if the mean is below --fail-under, or if the program is shown to be worse than the baseline.'
     export:'Write the records of an evaluation in another format: a log for Inspect, CSV, or the HTML report.'
@@ -33,6 +35,19 @@ _shtab_sigwire_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_sigwire_defaults_added=0
 
+_shtab_sigwire_batch_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--wait[poll until no batch runs]"
+  "--every[between polls (default\: 60)]:SECONDS:"
+  "--cancel[cancel the batches that run]"
+  "--json[print JSON on stdout instead of text]"
+  ":the model of the store, such as openai\/gpt-5-mini:"
+  ":the file of a BatchLM, such as out.jsonl.batch:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_sigwire_batch_defaults_added=0
+
 _shtab_sigwire_check_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--lm[the model of all predictors, such as offline\/lexical]:MODEL:"
@@ -51,6 +66,19 @@ _shtab_sigwire_completion_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_sigwire_completion_defaults_added=0
+
+_shtab_sigwire_coordinator_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--rate[requests a second]:N:"
+  "--calls[requests in all]:N:"
+  "--budget[money in all]:DOLLARS:"
+  "--host[address to listen on (default\: 127.0.0.1)]:host:"
+  "--port[port (default\: a free one)]:port:"
+  "--address[the name of this machine for workers (default\: --host)]:NAME:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_sigwire_coordinator_defaults_added=0
 
 _shtab_sigwire_doctor_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -184,8 +212,10 @@ _shtab_sigwire() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_sigwire-$line[1]:"
       case $line[1] in
+        batch) _arguments -C -s $_shtab_sigwire_batch_options ;;
         check) _arguments -C -s $_shtab_sigwire_check_options ;;
         completion) _arguments -C -s $_shtab_sigwire_completion_options ;;
+        coordinator) _arguments -C -s $_shtab_sigwire_coordinator_options ;;
         doctor) _arguments -C -s $_shtab_sigwire_doctor_options ;;
         eval) _arguments -C -s $_shtab_sigwire_eval_options ;;
         export) _arguments -C -s $_shtab_sigwire_export_options ;;

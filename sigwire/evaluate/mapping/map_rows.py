@@ -20,7 +20,7 @@ from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.failures import Failure
-from sigwire.evaluate.mapping.rows import record_of, row_of
+from sigwire.evaluate.mapping.rows import as_example, record_of, row_of
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
 from sigwire.jobs.driver import Driver, DriverStatus, chunks_of
 from sigwire.jobs.errors import JobRefused
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["MapResult", "amap_rows", "lost_record", "map_rows"]
 
 _TWO_DAYS = 172_800.0  # a batch takes a day at most, and its expired lines another
-RowsLike = Iterable[Example | Mapping[str, object]]
+RowsLike = Iterable[Example | Mapping[str, object]] | Iterable[str] | Iterable[int]
 
 
 @dataclass(slots=True)
@@ -90,9 +90,10 @@ def map_rows(
 ) -> MapResult:
     """Run a job on each row on the processes of an executor; append the records of ``Evaluate`` to the file ``out``.
 
-    ``rows``: Examples, or mappings of inputs; drawn as they are needed. ``executor``: any PEP 3148 executor, or a function
-    that makes one, so that a broken process pool is replaced; "provider-batch": the rows run in this process, their requests
-    travel in batches of the provider, and ``<out>.batch`` is the store (``BatchLM``). ``chunk``: rows sent together.
+    ``rows``: Examples, or mappings of inputs, drawn as they are needed; ids of rows, if the job has ``rows``. ``executor``: any
+    PEP 3148 executor, or a function that makes one, so that a broken process pool is replaced; "provider-batch": the rows run
+    in this process, their requests in batches of the provider; the store of ``BatchLM`` is ``<out>.batch``. ``chunk``: rows
+    sent together.
     ``in_flight``: chunks that are out, by default two for each process of a pool, else 64. ``rate``: requests a second,
     ``calls`` and ``budget``: limits over all workers, kept by a coordinator on this machine; ``coordinator``: the URL of one
     that runs already, with its own limits. ``repeat``: runs for each row. ``stall``: seconds in which no chunk comes back and
@@ -158,7 +159,7 @@ def _steps(
     with coordinated(*limits) as coordinator, _open(job, out, repeat) as sink:
         sink.recover(journal)
         known = sink.known
-        pending = (row for row in _drawn(rows, repeat) if key_of(row) not in known)
+        pending = (row for row in _drawn(rows, repeat, job.rows is not None) if key_of(row) not in known)
         chunks = chunks_of(job.text(journal=journal, coordinator=coordinator), pending, chunk)
         driver = Driver(chunks, Submissions(executor, in_flight, stall), sink, journal, known)
         result = sink.result
@@ -174,13 +175,14 @@ def _steps(
     return result
 
 
-def _drawn(rows: RowsLike, repeat: int) -> Iterator[JsonObject]:
-    """Yield the rows with ids as in ``Evaluate``: the field ``id``, else a digest of the content. Repeats follow each other."""
+def _drawn(rows: RowsLike, repeat: int, has_ids: bool) -> Iterator[JsonObject]:
+    """Yield the rows with ids as in ``Evaluate``: the field ``id``, else a digest of the content. Repeats follow each other.
+
+    ``has_ids``: rows are ids, which the workers read.
+    """
     seen = Counter[str]()
     for index, given in enumerate(rows):
-        if not isinstance(given, Example | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
-            raise InputError(f"Row {index} is no Example and no mapping but {type(given).__name__} (drawing rows).")
-        example = given if isinstance(given, Example) else Example(given).with_inputs(*given)
+        example = Example(id=_id(given, index)).with_inputs() if has_ids else as_example(given, f"Row {index}")
         has_id = "id" in example
         own = str(example["id"]) if has_id else content_digest(example)[:10]
         seen[own] += 1
@@ -188,8 +190,17 @@ def _drawn(rows: RowsLike, repeat: int) -> Iterator[JsonObject]:
             if has_id:
                 raise InputError(f"Two rows have the id {own!r} (drawing row {index}). Records need ids of their own.")
             own = f"{own}-{seen[own]}"
+        sent = Example().with_inputs() if has_ids else example
         for number in range(1, repeat + 1):
-            yield row_of(example, own, index, number)
+            yield row_of(sent, own, index, number)
+
+
+def _id(given: object, index: int) -> str | int:
+    if not isinstance(given, str | int):
+        raise InputError(
+            f"Row {index} is no id (drawing rows), but {type(given).__name__}. Job(rows=...) takes a text or a number a row."
+        )
+    return given
 
 
 def _check_given(job: object, rows: object) -> None:
@@ -197,9 +208,9 @@ def _check_given(job: object, rows: object) -> None:
         raise ConfigurationError(
             f"map_rows takes a Job, not {type(job).__name__} (starting it). Write Job.of(program)."
         )
-    if isinstance(rows, str) or is_mapping(rows):
+    if isinstance(rows, str) or is_mapping(rows) or not isinstance(rows, Iterable):
         raise ConfigurationError(
-            "rows is an iterable of Examples or mappings, not a text or a mapping (starting map_rows). Rows of a file: "
+            f"rows is an iterable of Examples or mappings, not {rows!r:.80} (starting map_rows). Rows of a file: "
             "load_examples(path)."
         )
 
@@ -255,6 +266,10 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
     try:
         rows, file.rows = file.rows, []
         kept = finished_records(rows, header, out, resume=True)
+        if rows and kept is None:
+            raise ConfigurationError(
+                f"{out} has other lines than records (opening it for map_rows). Pass another path as out."
+            )
         if kept is None:
             file.append(header)
         yield _FileSink(file, result, kept or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -17,7 +18,17 @@ from sigwire.modules.module import Module
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureMeta
 
-__all__ = ["example_of", "record_of", "row_of"]
+__all__ = ["as_example", "example_of", "record_of", "row_of"]
+
+
+def as_example(given: object, name: str) -> Example:
+    """Return the example of a value that a user gave: itself, or one whose inputs are all fields of a mapping."""
+    if not isinstance(given, Example | Mapping):
+        raise InputError(f"{name} is no Example and no mapping but {type(given).__name__} (drawing rows).")
+    if isinstance(given, Example):
+        return given
+    fields = cast("Mapping[str, object]", given)
+    return Example(fields).with_inputs(*fields)
 
 
 def row_of(example: Example, own: str, index: int, repeat: int) -> JsonObject:

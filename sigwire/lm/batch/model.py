@@ -67,7 +67,7 @@ class BatchLM(ChecksKeywords, LM):
     def __init__(
         self,
         lm: LM | str,
-        store: str | Path,
+        store: str | Path | None = None,
         *,
         size: int = 10_000,
         quiet: float = 2.0,
@@ -83,6 +83,10 @@ class BatchLM(ChecksKeywords, LM):
         if not isinstance(source, LM) or source._overrides:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(
                 f"A BatchLM is made of an LM without forward or __call__ of its own, not {type(lm).__name__} (making it)."
+            )
+        if store is None:
+            raise ConfigurationError(
+                "A BatchLM needs a file for what was sent and answered (making it). Pass store='runs/name.batch'."
             )
         options = BatchOptions(Path(store), size, quiet, max_wait, poll, rest, on_doubt, deadline, width, clock)
         self.__dict__.update(source.copy().__dict__)

@@ -20,9 +20,13 @@ from sigwire.core.record import FieldValues, to_plain
 from sigwire.errors import MissingState, StateError
 from sigwire.modules.tree.walk import Parameter
 
-__all__ = ["plain_records", "prepare", "prepare_one", "read", "write"]
+__all__ = ["NoStateFile", "plain_records", "prepare", "prepare_one", "read", "write"]
 
 _METADATA = "metadata"
+
+
+class NoStateFile(StateError, FileNotFoundError):
+    """The file of a saved program, or the folder to save it in, does not exist or cannot be read."""
 
 
 def plain_records(kind: str, records: Iterable[object]) -> list[JsonValue]:
@@ -34,9 +38,7 @@ def _plain_record(name: str, record: object) -> JsonValue:
     try:
         return cast(JsonValue, to_plain(record))
     except (ValueError, RecursionError) as error:
-        raise StateError(
-            f"{name} of a predictor cannot be saved: {error}. Remove it, or use plain values in it."
-        ) from error
+        raise StateError(f"{name} of a predictor cannot be saved: {error}. Remove it, or use plain values.") from error
 
 
 def prepare(
@@ -75,9 +77,7 @@ def write(path: str | os.PathLike[str], state: JsonObject) -> None:
     versions: JsonObject = {"python": ".".join(map(str, sys.version_info[:3])), "sigwire": version()}
     text = _text({**state, _METADATA: {"dependency_versions": versions}})
     if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Create it first."
-        )
+        raise NoStateFile(f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Create it first.")
     temporary = target.with_name(f".{target.name}.{os.urandom(16).hex()}.tmp")
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     try:
@@ -94,9 +94,7 @@ def _text(state: JsonObject) -> str:
     try:
         text = json.dumps(state, ensure_ascii=False, indent=2, allow_nan=False)
     except ValueError as error:
-        raise StateError(
-            f"The program cannot be saved as JSON: {error}. A demo holds NaN or infinity; remove it."
-        ) from error
+        raise StateError(f"The program has no JSON form: {error}. A demo holds NaN or infinity; remove it.") from error
     try:
         text.encode()
     except UnicodeEncodeError:  # a lone surrogate, as in undecodable file names: JSON escapes can hold it
@@ -109,6 +107,8 @@ def read(path: str | os.PathLike[str]) -> JsonObject:
     source = _json_path(path)
     try:
         state = loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NoStateFile(f"{str(source)!r}: {error.strerror} (loading it in {Path.cwd()}). Check the path.") from error
     except ValueError as error:
         raise StateError(f"{source.name} is not a saved program: {error}. Nothing was changed.") from error
     if not isinstance(state, dict):

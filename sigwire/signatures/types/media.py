@@ -18,7 +18,7 @@ from sigwire.core.json import JsonObject, Value
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.errors import InputError
-from sigwire.media.data_uris import checked_base64, data_uri, shorten, split_data_uri
+from sigwire.media.data_uris import checked_base64, data_uri, kind_of, shorten, split_data_uri
 from sigwire.media.sniff import sniff
 from sigwire.signatures.types.base import FieldType
 
@@ -264,7 +264,7 @@ class File(Value, FieldType):
             return cls(file_data=value)
         if isinstance(value, str):
             return cls(url=value)
-        raise InputError(f"A File is made of bytes, a data URI or a URL, not {type(value).__name__}.")
+        raise InputError(f"A File is made of bytes, a data URI or a URL, not {kind_of(value)}.")
 
     @classmethod
     def json_schema(cls) -> JsonObject:
@@ -304,7 +304,7 @@ def _image_url(source: object, media_type: str | None) -> str:
         return data_uri(bytes(source), media_type or _known_image(bytes(source)))
     if callable(getattr(source, "save", None)) and hasattr(source, "mode"):
         return _pil_uri(source)
-    raise InputError(f"An Image is made of a URL, a data URI, bytes or a PIL image, not {type(source).__name__}.")
+    raise InputError(f"An Image is made of a URL, a data URI, bytes or a PIL image, not {kind_of(source)}.")
 
 
 def _checked_url(text: str) -> str:
@@ -346,7 +346,7 @@ def _audio_data(source: object) -> tuple[str, str | None]:
     if isinstance(source, (bytes, bytearray)):
         return base64.b64encode(bytes(source)).decode("ascii"), None
     if not isinstance(source, str):
-        raise InputError(f"Audio is made of bytes, base64 text or a data URI, not {type(source).__name__}.")
+        raise InputError(f"Audio is made of bytes, base64 text or a data URI, not {kind_of(source)}.")
     if source.startswith("data:"):
         media_type, data = split_data_uri(source)
         return data, media_type.partition("/")[2].removeprefix("x-") or None

@@ -434,6 +434,11 @@ def test_store_that_is_a_folder_is_refused(make: Make, tmp_path: Path) -> None:
         make(provider, store=tmp_path)("Hi")
 
 
+def test_batch_lm_without_a_store_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="store="):
+        BatchLM("openai/gpt-4.1-mini")
+
+
 def test_store_below_a_file_is_refused(make: Make, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with FakeProvider(echo) as provider, pytest.raises(ConfigurationError, match="is no file that can be written"):

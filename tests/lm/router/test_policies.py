@@ -16,7 +16,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.errors import BudgetSpent, LMServerError, LMTimeoutError
+from sigwire.errors import BudgetSpent, LMInvalidRequestError, LMServerError, LMTimeoutError
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.deadlines import Timeout, deadline
 from sigwire.lm.policy.limits.registry import limits
@@ -192,6 +192,36 @@ async def test_cancelled_probe_lets_the_next_call_probe() -> None:
     assert router.health()[0].state == "half open"
     assert router.respond(HELLO).choices[0].text == "A"
     assert router.health()[0].state == "closed"
+
+
+def test_probe_that_has_no_time_left_lets_the_next_call_probe() -> None:
+    now = [0.0]
+
+    def fail_late(request: Request) -> Response:
+        time.sleep(0.01)
+        raise LMServerError
+
+    first, second = FakeLM(fail_late, model="a"), FakeLM([LMServerError(), "B"], model="b")
+    router = Router([first, second], clock=lambda: now[0], health=sigwire.Health(limit=1.0))
+    with pytest.raises(LMServerError):
+        router.respond(HELLO)
+    now[0] = 6.0
+    with deadline(0.005), pytest.raises(LMServerError) as raised:
+        router.respond(HELLO)
+    assert raised.value.attempts[-1].why == "no time left"
+    response = router.respond(HELLO)
+    assert (response.choices[0].text, [why for why, _ in log(response.attempts)]) == ("B", ["skip", "fallback"])
+
+
+def test_probe_whose_request_is_refused_lets_the_next_call_probe() -> None:
+    now = [0.0]
+    first = FakeLM([LMServerError(), LMInvalidRequestError("no such option"), "A"], model="a")
+    router = Router([first, FakeLM(["B"], model="b")], clock=lambda: now[0], health=sigwire.Health(limit=1.0))
+    router.respond(HELLO)
+    now[0] = 6.0
+    with pytest.raises(LMInvalidRequestError):
+        router.respond(HELLO)
+    assert router.respond(HELLO).choices[0].text == "A"
 
 
 def test_closed_stream_lets_the_next_call_probe() -> None:

@@ -352,6 +352,18 @@ async def test_conversation_stays_with_the_target_that_answered_until_it_fails(d
     assert (await answer(driver, router)).choices[0].text == "A3"
 
 
+@DRIVERS
+async def test_conversation_goes_on_in_a_copy_without_the_target_that_answered(driver: str) -> None:
+    with FakeProvider([BUSY, BUSY, "A"]) as first, FakeProvider(["B"]) as second:
+        one = model("openai", first.url("openai"), fallbacks=[model("anthropic", second.url("anthropic"))])
+        router = Router([one])
+        response = await answer(driver, router)
+        assert response.choices[0].text == "B"
+        turn = Request((*HELLO.messages, response.choices[0].message(), Message.user("Go on")))
+        assert (await answer(driver, router.copy(fallbacks=[]), turn)).choices[0].text == "A"
+        router.close()
+
+
 # --- models with fallbacks ---------------------------------------------------------------------------------
 
 

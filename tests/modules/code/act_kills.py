@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigwire import ApprovalNeeded, CodeAct, FakeLM, Journal, Predict, Tool
 from tests.journal.order import run as run_recorded
-from tests.modules.code.lives import write
+from tests.modules.code.lives import is_killed, write
 
 __all__ = ["CALLS", "CHAINS"]
 
@@ -81,21 +81,6 @@ def live(folder: Path, mode: str, kill_at: int) -> None:
     (folder / "result").write_text(json.dumps([result.answer, values]))
 
 
-def is_killed(folder: Path, mode: str, kill_at: int = 0) -> bool:
-    """Fork a life; return True if it was killed."""
-    child = os.fork()
-    if child == 0:
-        try:
-            live(folder, mode, kill_at)
-        except BaseException as error:
-            print(repr(error), file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert not (os.WIFEXITED(status) and os.WEXITSTATUS(status)), "a life failed"
-    return os.WIFSIGNALED(status)
-
-
 def load() -> None:
     """Load what a life needs, except an interpreter's processes, which a fork must not inherit."""
     import pydantic_monty  # noqa: F401
@@ -111,7 +96,7 @@ def main() -> None:
     for mode, kill_at in (("sync", 0), *CHAINS):
         with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
             folder, kills = Path(name), 0
-            while is_killed(folder, mode, kill_at):
+            while is_killed(partial(live, folder, mode, kill_at)):
                 kills += 1
             result = json.loads((folder / "result").read_text())
             print(json.dumps([kills, lines(folder / "calls"), lines(folder / "asked"), result]), flush=True)

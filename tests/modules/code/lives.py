@@ -12,13 +12,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigwire import FakeLM, Journal, Predict, Tool
 from sigwire.modules.code.rlm import RLM
 
-__all__ = ["REQUESTS", "RESULT", "reading_program", "recorded"]
+__all__ = ["REQUESTS", "RESULT", "is_killed", "reading_program", "recorded", "write"]
 
 REQUESTS = ["turn", "one", "turn", "a", "b", "c", "turn"]
 RESULT = {"text": "ONE A B C", "size": 3}
@@ -82,12 +83,12 @@ def write(path: Path, text: str) -> None:
         file.write(f"{text}\n")
 
 
-def fork_life(folder: Path, mode: str, kill_at: int = 0) -> bool:
-    """Return True if the life was killed."""
+def is_killed(live: Callable[[], None]) -> bool:
+    """Fork a life; return True if it was killed."""
     child = os.fork()
     if child == 0:
         try:
-            live(folder, mode, kill_at)
+            live()
         except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)
             os._exit(1)
@@ -111,9 +112,9 @@ def main() -> None:
     for number in range(1, len(REQUESTS) + 1):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            killed, ended = fork_life(folder, sys.argv[1], number), not fork_life(folder, sys.argv[1])
+            killed, again = (is_killed(partial(live, folder, sys.argv[1], kill_at)) for kill_at in (number, 0))
             lines = [(folder / file).read_text().split() for file in ("asked", "measured")]
-            print(json.dumps([killed, ended, *lines, json.loads((folder / "result").read_text())]))
+            print(json.dumps([killed, not again, *lines, json.loads((folder / "result").read_text())]))
 
 
 if __name__ == "__main__":

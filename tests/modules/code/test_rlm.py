@@ -240,6 +240,14 @@ def test_old_results_are_removed_if_the_conversation_is_too_long() -> None:
     assert sent[1:] == ["[Result removed to save space: 900 characters]", "b" * 900]
 
 
+def test_latest_result_is_kept_in_a_conversation_that_is_too_long() -> None:
+    too_long = ContextWindowExceededError("too long")
+    program, lm, _ = reader(turn("print('a' * 900)"), too_long, {"cause": "x", "lines": 1})
+    result = program(log="")
+    assert (result.termination_reason, len(lm.requests)) == ("context_window_exceeded", 3)
+    assert lm.requests[1].messages[-1].text == "a" * 900
+
+
 def test_outputs_are_extracted_if_the_conversation_cannot_be_shortened() -> None:
     program, _, _ = reader(turn("1"), ContextWindowExceededError("too long"), {"cause": "x", "lines": 1})
     assert program(log="").termination_reason == "context_window_exceeded"
