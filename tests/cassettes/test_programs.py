@@ -32,8 +32,11 @@ from tests.test_examples import endpoints
 ROOT = Path(__file__).resolve().parents[2]
 CASSETTES = Path(__file__).with_name("cassettes") / Path(__file__).stem
 PAGE = ROOT / "docs" / "quickstart.md"
-APART = {"resume_agent.py": "its runs are processes of their own, which are killed"}
-LONG = {"optimize_extraction.py", "optimize_tools.py", "quickstart.py"}
+APART = {
+    "evaluate_and_compare.md": "a cell kills its evaluation at a point that threads decide",
+    "resume_agent.py": "its runs are processes of their own, which are killed",
+}
+LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py"}
 STORED = {"quickstart.md", "stream_agent.py"}
 TIMES = re.compile(r"(?m)^(  (?:baseline|optimized) .*) \S+$")
 """The seconds of an evaluation are the last column of its table."""
@@ -102,8 +105,10 @@ CHECKS: Mapping[str, Callable[[str, Path], None]] = {
 
 def programs() -> Iterator[Any]:
     """Yield the programs that a user starts."""
-    for path in [PAGE, *sorted((ROOT / "examples").glob("*.py"))]:
-        if path == PAGE or ('__name__ == "__main__"' in path.read_text(encoding="utf-8") and path.name not in APART):
+    paths = [PAGE, *(ROOT / "examples" / "notebooks").glob("*.md"), *(ROOT / "examples").glob("*.py")]
+    for path in sorted(paths):
+        starts = path.suffix == ".md" or '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+        if starts and path.name not in APART:
             yield pytest.param(path, id=path.name, marks=[pytest.mark.long] if path.name in LONG else [])
 
 
@@ -132,7 +137,7 @@ def printed(program: Path, folder: Path) -> str:
     out = io.StringIO()
     folder.mkdir(exist_ok=True)
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        if program == PAGE:
+        if program.suffix == ".md":
             namespace: dict[str, Any] = {"__name__": "page"}
             for block in blocks(program):
                 if block.runs:
@@ -200,7 +205,7 @@ def lines(path: Path) -> list[str]:
 def test_program_prints_the_same_from_its_cassette(
     program: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    if program.name == "quickstart.py":
+    if "import rich" in (source := program.read_text(encoding="utf-8")) or "from rich" in source:
         pytest.importorskip("rich")
     received, path, stored = Received(monkeypatch), tmp_path / "fresh.jsonl", CASSETTES / f"{program.name}.jsonl"
     redact = timeless if program.name in STORED else None
