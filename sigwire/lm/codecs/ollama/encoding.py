@@ -81,7 +81,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         body = merge_objects(body, {"options": {"num_ctx": window}})
     body = merge_extra_body(body, request)
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
-    others = (*repeat_warning(request, target), *context_warnings(body))
+    others = (*repeat_warning(request, target), *context_warnings(body, request))
     return EncodedRequest(
         profile.path.format(model=target.model),
         body,

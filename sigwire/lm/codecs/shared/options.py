@@ -66,7 +66,7 @@ class Skip:
 Option: TypeAlias = Place | Drop | Refuse | Skip
 OptionTable: TypeAlias = Mapping[str, Option]
 # ``cache`` is for the responses of sigwire; a codec without marks or keys for the provider's cache ignores ``prompt_cache``.
-_COMMON: OptionTable = dict.fromkeys(("cache", "extra_body", "extra_headers", "prompt_cache", "strict_history"), Skip())
+_COMMON = dict.fromkeys("cache extra_body extra_headers prompt_cache strict_history strict_window".split(), Skip())
 
 
 def place_options(
