@@ -23,7 +23,7 @@ from sigwire.errors import ContextWindowExceededError, UnsupportedFeature
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
-__all__ = ["PromptSize", "PromptTooLong", "PromptWatch", "WatchedCall", "size_of", "window_warnings"]
+__all__ = ["LoggedCall", "PromptSize", "PromptTooLong", "PromptWatch", "size_of", "window_warnings"]
 
 _DEFAULT_WINDOW = 4096  # tokens: Ollama's, if a request has no num_ctx
 _USUAL_BYTES_A_TOKEN = 4
@@ -38,7 +38,7 @@ class PromptTooLong(ContextWindowExceededError, UnsupportedFeature):
     """A server would cut the prompt of a call with ``strict_window=True``. Nothing was sent."""
 
 
-class WatchedCall(Protocol):
+class LoggedCall(Protocol):
     """The part of a call that a watch reads: the request, and the log of its exchanges."""
 
     request: Request
@@ -108,7 +108,7 @@ class PromptWatch:
         self._samples: tuple[_Sample, ...] = ()
 
     def watch(
-        self, call: WatchedCall, body: JsonObject, response: Response, ends: Sequence[StreamEvent]
+        self, call: LoggedCall, body: JsonObject, response: Response, ends: Sequence[StreamEvent]
     ) -> tuple[Response, Sequence[StreamEvent]]:
         """Return an answer and the last events of its stream, with a warning if the prompt was cut. ``body`` was sent.
 
@@ -158,7 +158,7 @@ def _warning(what: str) -> LMWarning:
     return LMWarning("context", f"{what} Raise the option num_ctx, or the window with which the server was started.")
 
 
-def _error(warning: LMWarning, response: Response, call: WatchedCall) -> ContextWindowExceededError:
+def _error(warning: LMWarning, response: Response, call: LoggedCall) -> ContextWindowExceededError:
     error = ContextWindowExceededError(f"The answer is to a part of the prompt. {warning.detail}", model=response.model)
     error.attempts = (*call.log[:-1], *[replace(each, error=error.code) for each in call.log[-1:]])
     return error
