@@ -14,6 +14,7 @@ from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, TextPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
+from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.emitting import astream, stream
 from sigwire.effects.steps import arun, run
 from sigwire.errors import ContextWindowExceededError, UnsupportedFeature
@@ -21,6 +22,7 @@ from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
 from sigwire.lm.router.router import Router
 from sigwire.lm.windows.watch import PromptWatch, size_of
+from sigwire.modules.agents.react import ReAct
 from sigwire.testing import Answer, FakeProvider
 
 PROSE = (
@@ -261,3 +263,27 @@ async def test_cut_prompt_leads_to_the_next_target_when_the_window_is_strict(
             assert [each.purpose for each in response.attempts] == ["skip" if options else "ask", "fallback"]
         assert router.health()[0].penalty == 0.0
         router.close()
+
+
+@pytest.mark.parametrize("how", ["blocking", "awaited", "streamed"])
+async def test_agent_shortens_its_conversation_to_a_strict_window(how: str) -> None:
+    def look(page: int) -> str:
+        """Read a page."""
+        return f"Page {page}. " + "One of many words. " * 300
+
+    script: list[Answer] = [ToolCall(f"call_{page}", "look", {"page": page}) for page in range(4)]
+    with FakeProvider([*script, ToolCall("call_9", "submit", {"answer": "Done."})]) as provider:
+        lm = LM("ollama/m", base_url=provider.url("ollama"), num_ctx=4096, strict_window=True)
+        agent = ReAct("question -> answer", tools=[look], lm=lm)
+        if how == "streamed":
+            found = list(agent.stream(question="?"))[-1].value
+        else:
+            found = agent(question="?") if how == "blocking" else await agent.acall(question="?")
+        lm.close()
+    assert found.answer == "Done."
+    sent = [each.request for each in provider.requests if each.request is not None]
+    whole = [
+        [len(result.text) == len(look(0)) for each in request.messages for result in each.tool_results]
+        for request in sent
+    ]
+    assert whole == [[], [True], [True, True], [False, True, True], [False, False, True, True]]
