@@ -186,7 +186,7 @@ class HttpBackend:
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
         if self._watch is not None:
-            response, ends = self._watch.watch(call.request, sent.body, response, ends)
+            response, ends = self._watch.watch(call, sent.body, response, ends)
         if call.streamed:
             from sigwire.lm.stream_events import complete_ends, end_events_of
 

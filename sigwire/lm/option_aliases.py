@@ -11,7 +11,7 @@ __all__ = ["ALIASES", "COMMON_OPTIONS", "OPTION_NAMES", "canonical_options"]
 
 COMMON_OPTIONS = frozenset(
     "cache extra_body extra_headers fresh max_completion_tokens max_output_tokens max_tokens n prompt_cache reasoning "
-    "reasoning_effort rollout_id seed stop strict_history temperature thinking top_p".split()
+    "reasoning_effort rollout_id seed stop strict_history strict_window temperature thinking top_p".split()
 )
 """Options that every wire knows, aliases included."""
 

@@ -139,6 +139,7 @@ def test_names_of_options_are_those_of_the_tables() -> None:
         "reasoning_effort",
         "rollout_id",
         "strict_history",
+        "strict_window",
         "thinking",
     }
     assert {"cache", "prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES

@@ -38,7 +38,8 @@ class Router(BaseLM):
     ``model``: the name of the router, by default the names of its targets. ``capabilities`` are those of the first target, and
     programs are planned for them. ``health``: the rules by which a target is left alone. ``patience``: the most seconds of
     waits between retries of a target while another one is left. ``timeout``: that of the targets given as text, and in
-    seconds of the whole call. ``on_filter="next"``: another target is asked if a provider's filter refuses the request.
+    seconds of the whole call. ``on_filter="next"``: another target is asked if a filter refuses the request, or
+    stops the answer before its first content.
     ``clock`` returns the seconds of the circuits.
 
     ``response.attempts`` has each target in order with the reason, ``response.model`` is the model that answered, and

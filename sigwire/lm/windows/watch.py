@@ -3,25 +3,27 @@
 Ollama cuts a prompt that exceeds its window without an error, oldest turns first, unless the request forbids it
 (https://docs.ollama.com/context-length); other servers of the user may. A prompt has two sizes: bytes of UTF-8 without runs of
 blanks, and words (letters, digits, or runs of one mark): bytes a token differ between prose and code, tokens a word
-between languages. There is a warning only if both sizes call for more tokens than the server counted. Pure.
+between languages. There is a warning only if both sizes call for more tokens than the server counted. With the option
+``strict_window`` of a call the warning is an error. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import TextPart
 from sigwire.core.request import Request
-from sigwire.core.response import LMWarning, Response, Usage
+from sigwire.core.response import Attempt, LMWarning, Response, Usage
+from sigwire.errors import ContextWindowExceededError, UnsupportedFeature
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
-__all__ = ["PromptSize", "PromptWatch", "size_of", "window_warnings"]
+__all__ = ["LoggedCall", "PromptSize", "PromptTooLong", "PromptWatch", "size_of", "window_warnings"]
 
 _DEFAULT_WINDOW = 4096  # tokens: Ollama's, if a request has no num_ctx
 _USUAL_BYTES_A_TOKEN = 4
@@ -30,6 +32,17 @@ _SHARE, _LEARNED_SHARE = 0.6, 0.75  # of the expected tokens: a server that coun
 _LEAST_BYTES, _LEAST_SAMPLES, _MOST_SAMPLES = 1000, 3, 20
 _TOKENS_AROUND = (24, 12)  # that a chat template adds to a prompt and to a message, at most
 _WORDS = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,3}|([^\sA-Za-z0-9])\1*")
+
+
+class PromptTooLong(ContextWindowExceededError, UnsupportedFeature):
+    """A server would cut the prompt of a call with ``strict_window=True``. Nothing was sent."""
+
+
+class LoggedCall(Protocol):
+    """The part of a call that a watch reads: the request, and the log of its exchanges."""
+
+    request: Request
+    log: list[Attempt]
 
 
 class PromptSize(NamedTuple):
@@ -55,15 +68,19 @@ def size_of(request: Request) -> PromptSize:
     return PromptSize(bytes_, words, len(request.messages), len(texts) == len(parts) and not request.tools)
 
 
-def window_warnings(texts: int, window: JsonValue) -> tuple[LMWarning, ...]:
+def window_warnings(texts: int, window: JsonValue, options: Mapping[str, JsonValue]) -> tuple[LMWarning, ...]:
     """Return a warning if texts of so many bytes exceed a window of ``num_ctx`` tokens, at 4 bytes a token.
 
-    >>> [warning.feature for warning in window_warnings(10_000, 2048)], window_warnings(8_000, 2048)
+    Raises ``PromptTooLong`` in place of it if the option ``strict_window`` is set.
+
+    >>> [warning.feature for warning in window_warnings(10_000, 2048, {})], window_warnings(8_000, 2048, {})
     (['context'], ())
     """
     if not isinstance(window, int) or texts <= window * _USUAL_BYTES_A_TOKEN:
         return ()
     detail = f"About {texts // _USUAL_BYTES_A_TOKEN:,} tokens may be cut to a window of {window:,}. Raise the option num_ctx."
+    if options.get("strict_window"):
+        raise PromptTooLong(f"The prompt is too long (encoding the request): {detail}")
     return (LMWarning("context", detail),)
 
 
@@ -91,14 +108,19 @@ class PromptWatch:
         self._samples: tuple[_Sample, ...] = ()
 
     def watch(
-        self, request: Request, body: JsonObject, response: Response, ends: Sequence[StreamEvent]
+        self, call: LoggedCall, body: JsonObject, response: Response, ends: Sequence[StreamEvent]
     ) -> tuple[Response, Sequence[StreamEvent]]:
-        """Return an answer and the last events of its stream, with a warning if the prompt was cut. ``body`` was sent."""
+        """Return an answer and the last events of its stream, with a warning if the prompt was cut. ``body`` was sent.
+
+        Raises ``ContextWindowExceededError`` in place of the warning if the option ``strict_window`` is set.
+        """
         options = body.get("options")
         window = options.get("num_ctx") if isinstance(options, dict) else None
-        found = self.warning(request, response.usage, window if isinstance(window, int) else None)
+        found = self.warning(call.request, response.usage, window if isinstance(window, int) else None)
         if found is None:
             return response, ends
+        if call.request.options.get("strict_window"):
+            raise _error(found, response, call)
         return response.with_warnings(found), [*_with_warning(ends, found)] if ends else ends
 
     def warning(self, request: Request, usage: Usage, window: int | None = None) -> LMWarning | None:
@@ -134,6 +156,12 @@ class PromptWatch:
 
 def _warning(what: str) -> LMWarning:
     return LMWarning("context", f"{what} Raise the option num_ctx, or the window with which the server was started.")
+
+
+def _error(warning: LMWarning, response: Response, call: LoggedCall) -> ContextWindowExceededError:
+    error = ContextWindowExceededError(f"The answer is to a part of the prompt. {warning.detail}", model=response.model)
+    error.attempts = (*call.log[:-1], *[replace(each, error=error.code) for each in call.log[-1:]])
+    return error
 
 
 def _with_warning(ends: Sequence[StreamEvent], warning: LMWarning) -> Iterable[StreamEvent]:

@@ -104,6 +104,7 @@ class Anthropic(FakeWire):
         "too_large": (413, "request_too_large", None),
     }
     messages: ClassVar[Mapping[FaultKind, str]] = {
+        "content_filter": "Output blocked by content filtering policy",
         "context_length": "prompt is too long: 210000 tokens > 200000 maximum",
         "overloaded": "Overloaded",
         "rate_limit": "This request would exceed your organization's rate limit of requests per minute.",
@@ -112,8 +113,7 @@ class Anthropic(FakeWire):
     def key(self, exchange: ReceivedRequest) -> str | None:
         if (key := exchange.headers.get("x-api-key") or bearer(exchange)) is None:
             raise Rejected(Fault("auth", "x-api-key header is required"))
-        version = exchange.headers.get("anthropic-version")
-        if version is None:
+        if (version := exchange.headers.get("anthropic-version")) is None:
             raise Rejected(Fault("bad_request", "anthropic-version: header is required"))
         if version not in VERSIONS:
             raise Rejected(Fault("bad_request", f'anthropic-version: "{version}" is not a valid version'))

@@ -1,7 +1,7 @@
 """Which failure leads to which answer or error, and to which attempts: over all wires, blocking, awaited and streamed.
 
 Long waits are on a fake clock; limits of time are short and real. ``test_failure_table_of_many.py`` has the rows of several
-calls, and names the tests of the rows 16 to 31.
+calls, and names the test of each row.
 """
 
 from __future__ import annotations
@@ -333,7 +333,10 @@ async def test_call_past_the_deadline_sends_nothing(driver: str) -> None:
 # --- retry budgets, keys -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("driver", ["blocking", "awaited stream"])
+@pytest.mark.parametrize(
+    "driver",
+    [pytest.param(each, marks=[pytest.mark.long] if number % 3 else []) for number, each in enumerate(EVERY_DRIVER)],
+)
 async def test_row_15_dead_provider_gets_few_retries(driver: str) -> None:
     with FakeProvider(lambda request: BUSY) as provider:
         lm = model("openai", provider.url("openai"))

@@ -1,6 +1,6 @@
 """The rows of the failure table that concern several calls: limiter, equal calls, cache and budgets, in every driver.
 
-``TESTS`` names the tests of the rows 16 to 31; ``test_failure_table.py`` has the rows 1 to 15 and 32.
+``TESTS`` names the test of each row; ``test_failure_table.py`` has the rows 1 to 15 and 32.
 """
 
 from __future__ import annotations
@@ -33,32 +33,59 @@ from sigwire.testing.rate_limit import RateLimit
 from tests.lm.calls import HELLO
 from tests.lm.policy.cache.test_single_flight import Gate, followers
 
+_ONE, _MANY, _ROUTER = "lm.policy.test_failure_table", "lm.policy.test_failure_table_of_many", "lm.router.test_router"
 TESTS = {
-    16: "lm.policy.limits.test_rates:test_calls_use_four_fifths_of_the_allowed_rate",
-    17: "lm.policy.test_failure_table_of_many:test_row_17_call_that_ends_in_the_queue_sends_nothing_and_holds_nothing",
-    18: "lm.policy.test_failure_table_of_many:test_row_18_equal_calls_at_once_make_one_exchange",
-    19: "lm.policy.test_failure_table_of_many:test_row_19_next_call_asks_after_a_cancelled_leader",
-    20: "lm.policy.test_failure_table_of_many:test_row_20_same_call_in_a_new_process_is_a_hit_that_costs_nothing",
-    21: "lm.policy.test_failure_table_of_many:test_row_21_corrupted_row_of_the_cache_is_asked_for_again",
-    22: "lm.router.test_router:test_row_22_next_target_answers_while_the_first_fails_and_the_first_when_it_is_well",
-    23: "lm.router.test_router:test_row_23_target_that_takes_no_image_is_skipped_without_a_penalty",
-    24: "lm.router.test_router:test_row_24_open_circuit_is_skipped_until_it_is_due",
-    25: "lm.router.test_router:test_row_25_stream_that_breaks_after_an_event_goes_to_no_other_target",
-    26: "lm.policy.test_failure_table_of_many:test_row_26_budget_of_calls_is_exact",
-    27: "lm.policy.test_failure_table_of_many:test_row_27_call_that_cannot_fit_is_refused_before_it_is_sent",
+    **dict.fromkeys(range(1, 7), f"{_ONE}:test_failure_leads_to_its_row"),
+    7: f"{_ONE}:test_row_7_kept_connection_that_the_server_closed_is_redialled_at_once",
+    8: f"{_ONE}:test_row_8_new_connection_that_is_reset_is_retried_after_a_wait",
+    9: f"{_ONE}:test_row_9_stream_that_breaks_before_its_first_content_is_retried",
+    10: f"{_ONE}:test_row_10_stream_that_breaks_after_content_is_final_and_has_its_partial",
+    11: f"{_ONE}:test_row_11_overload_as_first_event_of_a_success_is_retried",
+    12: f"{_ONE}:test_row_12_silent_server_is_a_timeout_of_the_call",
+    13: f"{_ONE}:test_row_13_body_that_never_ends_ends_at_the_total_and_silence_in_it_at_idle",
+    14: f"{_ONE}:test_row_14_wait_past_the_deadline_is_not_started",
+    15: f"{_ONE}:test_row_15_dead_provider_gets_few_retries",
+    16: f"{_MANY}:test_row_16_calls_over_the_limit_of_the_provider_are_each_answered_once",
+    17: f"{_MANY}:test_row_17_call_that_ends_in_the_queue_sends_nothing_and_holds_nothing",
+    18: f"{_MANY}:test_row_18_equal_calls_at_once_make_one_exchange",
+    19: f"{_MANY}:test_row_19_next_call_asks_after_a_cancelled_leader",
+    20: f"{_MANY}:test_row_20_same_call_in_a_new_process_is_a_hit_that_costs_nothing",
+    21: f"{_MANY}:test_row_21_corrupted_row_of_the_cache_is_asked_for_again",
+    22: f"{_ROUTER}:test_row_22_next_target_answers_while_the_first_fails_and_the_first_when_it_is_well",
+    23: f"{_ROUTER}:test_row_23_target_that_takes_no_image_is_skipped_without_a_penalty",
+    24: f"{_ROUTER}:test_row_24_open_circuit_is_skipped_until_it_is_due",
+    25: f"{_ROUTER}:test_row_25_stream_that_breaks_after_an_event_goes_to_no_other_target",
+    26: f"{_MANY}:test_row_26_budget_of_calls_is_exact",
+    27: f"{_MANY}:test_row_27_call_that_cannot_fit_is_refused_before_it_is_sent",
     28: "journal.test_interrupted_tools:test_interrupted_tool_asks_for_a_decision_by_default",
     29: "journal.test_journal:test_edited_instructions_raise_divergence_that_names_turn_and_message",
-    31: "lm.router.test_router:test_row_31_request_that_is_too_long_for_one_target_goes_to_the_next_without_a_penalty",
+    30: "cassettes.test_cassette:test_changed_prompt_raises_a_miss_with_the_difference_and_sends_nothing",
+    31: f"{_ROUTER}:test_row_31_request_that_is_too_long_for_one_target_goes_to_the_next_without_a_penalty",
+    32: f"{_ONE}:test_row_32_key_of_a_function_is_renewed_once",
 }
+"""The test of each row. The share of row 16 is measured by ``limits/test_rates.py``."""
+OF_STREAMS = {9, 10, 11, 25}  # a whole answer has no events
+OF_ALL_AT_ONCE = {18, 19}  # the calls of one test use every driver
 EVERY_DRIVER = ("blocking", "awaited", "blocking stream", "awaited stream")
 DRIVERS = pytest.mark.parametrize("driver", EVERY_DRIVER)
 PRICE = Price(input=1.0, output=10.0)
 
 
-@pytest.mark.parametrize("row", TESTS)
-def test_row_has_its_test(row: int) -> None:
-    module, _, name = TESTS[row].partition(":")
-    assert callable(getattr(importlib.import_module(f"tests.{module}"), name))
+def test_every_row_has_a_test_that_runs_in_every_path() -> None:
+    assert [*TESTS] == [*range(1, 33)]
+    for row in TESTS.keys() - OF_ALL_AT_ONCE:
+        module, _, name = TESTS[row].partition(":")
+        found = drivers(getattr(importlib.import_module(f"tests.{module}"), name))
+        assert len(found) == (2 if row in OF_STREAMS else 4), (row, found)
+
+
+def drivers(test: Any) -> set[str]:
+    """Return the drivers of a test, or the modes of a test of programs, among its parameters."""
+    known = {*EVERY_DRIVER, "sync", "async", "run", "arun", "stream", "astream"}
+    cases = [case for mark in test.pytestmark if mark.name == "parametrize" for case in mark.args[1]]
+    values = [value for case in cases for value in (getattr(case, "values", None) or (case,))]
+    flat = [each for value in values for each in (value if isinstance(value, tuple) else (value,))]
+    return known.intersection(each for each in flat if isinstance(each, str))
 
 
 async def answer(driver: str, lm: LM) -> Response:

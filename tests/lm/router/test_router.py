@@ -57,6 +57,7 @@ EVERY_DRIVER = ("blocking", "awaited", "blocking stream", "awaited stream")
 DRIVERS = pytest.mark.parametrize("driver", EVERY_DRIVER)
 BUSY = Raw({}, 503)
 CALM = Health(jitter=0.0)
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # a PNG
 
 
 @pytest.fixture(autouse=True)
@@ -131,30 +132,37 @@ async def test_row_22_next_target_answers_while_the_first_fails_and_the_first_wh
     assert one.model == "gpt-4.1"
 
 
-@DRIVERS
-async def test_row_23_target_that_takes_no_image_is_skipped_without_a_penalty(driver: str) -> None:
-    image = Request((Message("user", (ImagePart(data="aGk=", media_type="image/png"),)),))
-    blind = FakeLM(["A"], model="a")
-    router = Router([blind, FakeLM(["B"], model="b", capabilities=Capabilities(images=True))])
-    response = await answer(driver, router, image)
+@grid("wire, driver", WIRES, EVERY_DRIVER)
+async def test_row_23_target_that_takes_no_image_is_skipped_without_a_penalty(wire: str, driver: str) -> None:
+    image = Request((Message("user", (ImagePart(data=PIXEL, media_type="image/png"),)),))
+    with FakeProvider(["A"]) as first, FakeProvider(["B"]) as second:
+        blind = model(wire, first.url(wire))
+        blind = blind.copy(capabilities=replace(blind.capabilities, images=False))
+        router = Router([blind, model("openai", second.url("openai"))])
+        response = await answer(driver, router, image)
+        router.close()
+        assert (len(first.requests), len(second.requests)) == (0, 1)
     assert response.choices[0].text == "B"
     assert log(response.attempts) == [("skip", "image"), ("fallback", None)]
-    assert (blind.requests, router.health()[0].penalty) == ([], 0.0)
+    assert router.health()[0].penalty == 0.0
 
 
-@DRIVERS
-async def test_row_24_open_circuit_is_skipped_until_it_is_due(driver: str) -> None:
-    time, dead = Time(), FakeLM(lambda request: LMServerError(), model="a")
-    router = Router([dead, FakeLM(lambda request: "B", model="b")], clock=time, health=CALM)
-    for _ in range(3):
-        await answer(driver, router)
-    time.now += 0.8
-    response = await answer(driver, router)
-    assert log(response.attempts) == [("skip", "open 4.2 s"), ("fallback", None)]
-    assert len(dead.requests) == 3
-    time.now += 4.2
-    assert log((await answer(driver, router)).attempts) == [("ask", "server"), ("fallback", None)]
-    assert log((await answer(driver, router)).attempts) == [("skip", "open 10.0 s"), ("fallback", None)]
+@grid("wire, driver", WIRES, EVERY_DRIVER)
+async def test_row_24_open_circuit_is_skipped_until_it_is_due(wire: str, driver: str) -> None:
+    time, down = Time(), [("ask", "server"), ("retry", "server"), ("fallback", None)]
+    with FakeProvider(lambda request: BUSY) as dead, FakeProvider(lambda request: "B") as second:
+        targets = [model(wire, dead.url(wire)), model("openai", second.url("openai"))]
+        router = Router(targets, clock=time, health=CALM)
+        for _ in range(3):
+            assert log((await answer(driver, router)).attempts) == down
+        time.now += 0.8
+        response = await answer(driver, router)
+        assert log(response.attempts) == [("skip", "open 4.2 s"), ("fallback", None)]
+        assert len(dead.requests) == 6
+        time.now += 4.2
+        assert log((await answer(driver, router)).attempts) == down
+        assert log((await answer(driver, router)).attempts) == [("skip", "open 10.0 s"), ("fallback", None)]
+        router.close()
 
 
 @grid("wire, how", WIRES, ["blocking", "awaited"])

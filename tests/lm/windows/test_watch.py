@@ -14,10 +14,15 @@ from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, TextPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
+from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.emitting import astream, stream
 from sigwire.effects.steps import arun, run
+from sigwire.errors import ContextWindowExceededError, UnsupportedFeature
+from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
+from sigwire.lm.router.router import Router
 from sigwire.lm.windows.watch import PromptWatch, size_of
+from sigwire.modules.agents.react import ReAct
 from sigwire.testing import Answer, FakeProvider
 
 PROSE = (
@@ -135,7 +140,7 @@ SERVERS = {"ollama": ("ollama/m", "ollama"), "vllm": ("vllm/m", "openai"), "open
 DRIVERS = ("blocking", "awaited", "blocking stream", "awaited stream")
 
 
-async def respond(lm: LM, request: Request, driver: str) -> Response:
+async def respond(lm: BaseLM, request: Request, driver: str) -> Response:
     how, _, streamed = driver.partition(" ")
     steps = partial(lm.steps, request, streamed=bool(streamed))
     return run(steps()) if how == "blocking" else await arun(steps())
@@ -208,3 +213,77 @@ def test_row_75_truncated_prompt_gets_a_warning(size: int, read: JsonValue, warn
         lm.close()
     assert [warning.feature for warning in response.warnings] == warned
     assert all("num_ctx" in warning.detail for warning in response.warnings)
+
+
+# --- refused prompts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+async def test_strict_window_sends_nothing_when_the_window_of_the_request_is_too_small(driver: str) -> None:
+    with FakeProvider(["a"]) as provider:
+        lm = LM("ollama/m", base_url=provider.url("ollama"), num_ctx=2048, strict_window=True)
+        with pytest.raises(ContextWindowExceededError, match=r"\(encoding the request\): About 9,\d+ tokens") as caught:
+            await respond(lm, asked(LONG), driver)
+        assert provider.requests == ()
+        assert (await respond(lm, asked("Short."), driver)).choices[0].text == "a"
+        lm.close()
+    assert isinstance(caught.value, UnsupportedFeature)
+    assert [type(error).__name__ for error in lm.preview(asked(LONG)).errors] == ["PromptTooLong"]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("server", SERVERS)
+async def test_strict_window_refuses_an_answer_to_a_part_of_the_prompt(server: str, driver: str) -> None:
+    name, wire = SERVERS[server]
+    with FakeProvider(lambda _: counting(2_000)) as provider:
+        lm = LM(name, base_url=provider.url(wire), api_key="any", strict_window=True)
+        with pytest.raises(
+            ContextWindowExceededError, match=r"part of the prompt\. The server counted 2,000"
+        ) as caught:
+            await respond(lm, asked(LONG), driver)
+        lm.close()
+    (attempt,) = caught.value.attempts
+    assert (attempt.error, attempt.usage.input_tokens) == ("context_length", 2_000)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("options", [{"num_ctx": 2048}, {}], ids=["before", "after"])
+async def test_cut_prompt_leads_to_the_next_target_when_the_window_is_strict(
+    driver: str, options: dict[str, int]
+) -> None:
+    with FakeProvider(lambda _: counting(2_000)) as small, FakeProvider([counting(9_500)]) as large:
+        first = LM("ollama/m", base_url=small.url("ollama"), strict_window=True, **options)
+        router = Router([first, LM("openai/gpt-4.1", base_url=large.url("openai"), api_key="any")])
+        emitted = not options and "stream" in driver  # content of the first answer: no other target is asked
+        if emitted:
+            with pytest.raises(ContextWindowExceededError):
+                await respond(router, asked(LONG), driver)
+        else:
+            response = await respond(router, asked(LONG), driver)
+            assert [each.purpose for each in response.attempts] == ["skip" if options else "ask", "fallback"]
+        assert router.health()[0].penalty == 0.0
+        router.close()
+
+
+@pytest.mark.parametrize("how", ["blocking", "awaited", "streamed"])
+async def test_agent_shortens_its_conversation_to_a_strict_window(how: str) -> None:
+    def look(page: int) -> str:
+        """Read a page."""
+        return f"Page {page}. " + "One of many words. " * 300
+
+    script: list[Answer] = [ToolCall(f"call_{page}", "look", {"page": page}) for page in range(4)]
+    with FakeProvider([*script, ToolCall("call_9", "submit", {"answer": "Done."})]) as provider:
+        lm = LM("ollama/m", base_url=provider.url("ollama"), num_ctx=4096, strict_window=True)
+        agent = ReAct("question -> answer", tools=[look], lm=lm)
+        if how == "streamed":
+            found = list(agent.stream(question="?"))[-1].value
+        else:
+            found = agent(question="?") if how == "blocking" else await agent.acall(question="?")
+        lm.close()
+    assert found.answer == "Done."
+    sent = [each.request for each in provider.requests if each.request is not None]
+    whole = [
+        [len(result.text) == len(look(0)) for each in request.messages for result in each.tool_results]
+        for request in sent
+    ]
+    assert whole == [[], [True], [True, True], [False, True, True], [False, False, True, True]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sigwire.core.response import FinishReason
-from sigwire.errors import LMBillingError, LMServerError, LMTimeoutError
+from sigwire.errors import LMBillingError, LMContentFilteredError, LMServerError, LMTimeoutError
 from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
 
@@ -52,7 +52,7 @@ USAGE: Mapping[str, str | tuple[str, ...]] = {
 _LIMIT_CODES = frozenset({"contract_spend_limit_reached", "enforced_spend_limit_reached"})
 _LIMIT_TEXTS = ("credit balance is too low", "spend limit", "usage limits")
 
-STATUSES: Mapping[str, int] = {
+STATUSES: Mapping[str, int] = {  # of an error type, for errors inside status 200
     "invalid_request_error": 400,
     "authentication_error": 401,
     "billing_error": 402,
@@ -65,12 +65,12 @@ STATUSES: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status of an error type, for errors inside status 200."""
 
 ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(LMBillingError, codes=frozenset({"billing_error"}) | _LIMIT_CODES, hint=BALANCE_HINT),
     # A spend limit or an empty balance has the status of a bad request.
     ErrorRule(LMBillingError, frozenset({400}), texts=_LIMIT_TEXTS, hint=BALANCE_HINT),
+    ErrorRule(LMContentFilteredError, frozenset({400}), texts=("blocked by content filtering policy",)),
     ErrorRule(LMTimeoutError, codes=frozenset({"timeout_error"})),
     ErrorRule(LMServerError, frozenset({200})),
 )

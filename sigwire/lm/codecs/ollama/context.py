@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.ollama.tables import OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target
@@ -22,14 +23,12 @@ def window_for(body: JsonObject, target: Target[OllamaProfile]) -> int | None:
 
     None if the default window is enough, if the caller set a window, or if the host chooses the window.
     """
-    if not target.profile.asks_for_window or value_at(body, "options.num_ctx") is not None:
-        return None
     tokens = _max_tokens(body) + _answer_tokens(value_at(body, "options.num_predict"))
-    if tokens <= _DEFAULT_WINDOW:
+    is_given = not target.profile.asks_for_window or value_at(body, "options.num_ctx") is not None
+    if is_given or tokens <= _DEFAULT_WINDOW:
         return None
-    limit = target.capabilities.context_window
     window = 1 << (tokens - 1).bit_length()
-    return window if limit is None else min(window, limit)
+    return min(window, target.capabilities.context_window or window)
 
 
 def _max_tokens(body: JsonObject) -> int:
@@ -49,6 +48,7 @@ def _text_bytes(messages: tuple[JsonObject, ...]) -> int:
     return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def context_warnings(body: JsonObject) -> tuple[LMWarning, ...]:
+def context_warnings(body: JsonObject, request: Request) -> tuple[LMWarning, ...]:
     """Return a warning if the prompt may exceed the window of the request: older servers truncate it without an error."""
-    return window_warnings(_text_bytes(objects_of(body.get("messages"))), value_at(body, "options.num_ctx"))
+    size = _text_bytes(objects_of(body.get("messages")))
+    return window_warnings(size, value_at(body, "options.num_ctx"), request.options)

@@ -68,7 +68,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
     others = (*option_warnings, *detail_warnings(history.messages))
     sent = assemble(ready, profile.path.format(model=target.model), body, itertools.chain(*lost, others))
-    return sent._replace(warnings=(*sent.warnings, *context_warnings(sent.body)))
+    return sent._replace(warnings=(*sent.warnings, *context_warnings(sent.body, request)))
 
 
 def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:

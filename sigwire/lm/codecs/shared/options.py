@@ -53,7 +53,7 @@ class Skip:
 Option: TypeAlias = Place | Drop | Refuse | Skip
 OptionTable: TypeAlias = Mapping[str, Option]
 # ``cache`` is for the responses of sigwire; a codec without marks or keys for the provider's cache ignores ``prompt_cache``.
-_COMMON: OptionTable = dict.fromkeys(("cache", "extra_body", "extra_headers", "prompt_cache", "strict_history"), Skip())
+_COMMON = frozenset("cache extra_body extra_headers prompt_cache strict_history strict_window".split())
 
 
 def place_options(
@@ -69,7 +69,7 @@ def place_options(
     body: JsonObject = {}
     warnings: list[LMWarning] = []
     for name, value in options.items():
-        match table.get(name, _COMMON.get(name)):
+        match table.get(name, Skip() if name in _COMMON else None):
             case _ if value is None:
                 pass
             case None:

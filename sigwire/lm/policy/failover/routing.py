@@ -12,8 +12,10 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
@@ -22,10 +24,19 @@ from sigwire.core.response import Attempt, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
-from sigwire.errors import BudgetSpent, CallerError, LMError, ModelError, UnsupportedFeature, UnsupportedOption
+from sigwire.errors import (
+    BudgetSpent,
+    CallerError,
+    LMContentFilteredError,
+    LMError,
+    ModelError,
+    UnsupportedFeature,
+    UnsupportedOption,
+)
 from sigwire.lm.policy.call import NO_HASTE, Haste
 from sigwire.lm.policy.deadlines import current_deadline, shorter
 from sigwire.lm.policy.failover.consequences import RAISE, Consequence, consequence_of
+from sigwire.lm.policy.failover.filters import relayed, unfiltered
 from sigwire.lm.policy.failover.health import Admission, Circuit, Health, circuit_of
 from sigwire.lm.policy.failover.records import HealthTable, health_row
 from sigwire.lm.policy.failover.targets import RouteTarget, misfit
@@ -43,7 +54,8 @@ class Routing:
     """The settings of a router, the health of the targets that only it knows, and its open conversations.
 
     ``patience``: the most seconds of waits between retries of a target while another one is left. ``total``: seconds of a whole
-    call from its first exchange, ``None`` for the limits of each target.
+    call from its first exchange, ``None`` for the limits of each target. ``on_filter="next"``: a refused request, or an answer
+    that the filter stopped, goes to the next target; the answer of the last one is returned.
     """
 
     def __init__(
@@ -70,7 +82,11 @@ class Routing:
         """Answer a request by the first target that does."""
         for target in targets:
             if _holds(target, request):
-                return (yield from target.ask(request, streamed, NO_HASTE))
+                steps = target.ask(request, streamed, NO_HASTE)
+                if self.on_filter == "raise":
+                    return (yield from steps)
+                with suppress(LMContentFilteredError):  # the next hit, or a target that is asked
+                    return (yield from unfiltered(steps, target.lm.model))
         call = _RoutedCall(self, targets, request, streamed)
         try:
             return (yield from call.steps())
@@ -230,7 +246,9 @@ class _RoutedCall:
         haste = Haste(self._routing.patience if hasty else None, self._deadline)
         try:
             steps = target.ask(self._request, self._streamed, haste)
-            response = yield from (self._relayed(number, steps) if self._streamed else steps)
+            if hasty and self._routing.on_filter == "next":
+                steps = unfiltered(steps, target.lm.model)
+            response = yield from (relayed(steps, partial(self._relayed, number)) if self._streamed else steps)
         except Exception as error:
             self._settle(number, admission, error)
             return None
@@ -256,21 +274,9 @@ class _RoutedCall:
         if consequence.step == "next" or self._failure is None:
             self._failure = error
 
-    def _relayed(self, number: int, steps: Steps[Response]) -> Steps[Response]:
-        """Run the steps of a target; note emitted content, and complete the end of the response."""
-        try:
-            effect: Any = steps.send(None)
-            while True:
-                try:
-                    if type(effect) is Emit:
-                        effect = Emit(*[self._relayed_event(number, event) for event in effect.events])
-                    value = yield effect
-                except BaseException as error:
-                    effect = steps.throw(error)
-                else:
-                    effect = steps.send(value)
-        except StopIteration as stop:
-            return cast(Response, stop.value)
+    def _relayed(self, number: int, emit: Emit) -> Emit:
+        """Note emitted content, and complete the end of the response."""
+        return Emit(*[self._relayed_event(number, event) for event in emit.events])
 
     def _relayed_event(self, number: int, event: StreamEvent) -> StreamEvent:
         from sigwire.core.events import ResponseEnd, ResponseStart, UsageUpdate

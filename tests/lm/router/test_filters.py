@@ -1,0 +1,136 @@
+"""Content filters and ``on_filter``: refused requests, stopped answers and refusals; over all wires, in every driver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import sigwire
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.errors import ContentFiltered, LMContentFilteredError, LMServerError
+from sigwire.lm.fake import FakeLM
+from sigwire.lm.router.router import Router
+from sigwire.testing import FakeProvider, Fault
+from tests.grids import grid
+from tests.lm.calls import HELLO, forget_keys
+from tests.lm.router.test_router import BUSY, DRIVERS, EVERY_DRIVER, WIRES, answer, log, model
+
+STOPPED = Choice(finish_reason="content_filter")
+FILTERING = [wire for wire in WIRES if wire != "ollama"]  # Ollama has no filter
+PASSED = [("ask", "content_filter"), ("fallback", None)]
+REFUSED: dict[str, Any] = {
+    "request": Fault("content_filter"),
+    "answer": STOPPED,
+    "refusal": Choice(finish_reason="content_filter", refusal="I cannot help with that."),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_keys(monkeypatch)
+
+
+@grid("what, wire, driver", REFUSED, FILTERING, EVERY_DRIVER)
+async def test_filter_leads_to_the_next_target_without_a_penalty_when_on_filter_is_next(
+    what: str, wire: str, driver: str
+) -> None:
+    refused = (
+        STOPPED if (what, wire) == ("request", "gemini") else REFUSED[what]
+    )  # Gemini refuses a request by an answer
+    with FakeProvider([refused]) as first, FakeProvider(["B"]) as second:
+        router = Router([model(wire, first.url(wire)), model("ollama", second.url("ollama"))], on_filter="next")
+        response = await answer(driver, router)
+        router.close()
+    assert (response.choices[0].text, response.model) == ("B", "qwen3")
+    assert log(response.attempts) == PASSED
+    assert [(row.failures, row.penalty) for row in router.health()] == [(0, 0.0), (0, 0.0)]
+
+
+@grid("what, driver", ["answer", "refusal"], EVERY_DRIVER)
+async def test_stopped_answer_is_returned_by_default_and_asks_no_other_target(what: str, driver: str) -> None:
+    second = FakeLM(["B"], model="b")
+    response = await answer(driver, Router([FakeLM([REFUSED[what]], model="a"), second]))
+    assert (response.choices, second.requests) == ((REFUSED[what],), [])
+
+
+@DRIVERS
+async def test_answer_of_the_last_target_is_returned_when_every_filter_stops(driver: str) -> None:
+    router = Router([FakeLM([STOPPED], model="a"), FakeLM([STOPPED], model="b")], on_filter="next")
+    response = await answer(driver, router)
+    assert (response.choices, response.model) == ((STOPPED,), "b")
+    assert log(response.attempts) == PASSED
+
+
+@DRIVERS
+async def test_failure_after_a_stopped_answer_is_raised_with_the_attempts_of_both(driver: str) -> None:
+    router = Router([FakeLM([STOPPED], model="a"), FakeLM([LMServerError()], model="b")], on_filter="next")
+    with pytest.raises(LMServerError, match=r"a content_filter, b server") as caught:
+        await answer(driver, router)
+    assert log(caught.value.attempts) == [("ask", "content_filter"), ("fallback", "server")]
+
+
+@DRIVERS
+async def test_stream_with_emitted_content_stays_with_its_target(driver: str) -> None:
+    cut = Choice("Half of it", finish_reason="content_filter")
+    router = Router([FakeLM([cut], model="a"), FakeLM(["B"], model="b")], on_filter="next")
+    response = await answer(driver, router)
+    assert response.choices[0].text == ("Half of it" if "stream" in driver else "B")
+
+
+@DRIVERS
+async def test_answer_with_one_whole_choice_is_no_stopped_answer(driver: str) -> None:
+    router = Router([FakeLM([STOPPED, "A"], model="a"), FakeLM(["B"], model="b")], on_filter="next")
+    response = await answer(driver, router, replace(HELLO, options={"n": 2}))
+    assert {choice.text for choice in response.choices} == {"", "A"}
+
+
+@DRIVERS
+async def test_stored_refusal_leads_to_the_next_target_and_costs_nothing(driver: str) -> None:
+    sigwire.configure_cache(enable_disk_cache=False)
+    with FakeProvider([REFUSED["refusal"]]) as first, FakeProvider(["B"]) as second:
+        targets = [model("openai", first.url("openai")), model("ollama", second.url("ollama"))]
+        assert (await answer(driver, Router(targets))).choices[0].refusal
+        router = Router(targets, on_filter="next")
+        response = await answer(driver, router)
+        assert log(response.attempts) == [("skip", "content_filter"), ("fallback", None)]
+        assert (await answer(driver, router)).cache == "hit"
+        assert (len(first.requests), len(second.requests)) == (1, 1)
+        router.close()
+
+
+@DRIVERS
+async def test_stopped_answer_of_a_model_without_attempts_has_its_usage_in_the_log(driver: str) -> None:
+    class Filtered(FakeLM):
+        def _steps(self, request: Any, *, streamed: bool) -> Any:
+            response: Response = yield from super()._steps(request, streamed=streamed)
+            return replace(response, attempts=(), usage=Usage(7, 0))
+
+    router = Router([Filtered([STOPPED], model="a"), FakeLM(["B"], model="b")], on_filter="next")
+    response = await answer(driver, router)
+    assert log(response.attempts) == PASSED
+    assert response.attempts[0].usage == Usage(7, 0)
+
+
+@pytest.mark.parametrize("on_filter", ["raise", "next"])
+def test_program_has_the_fields_of_the_target_without_a_filter(on_filter: Any) -> None:
+    router = Router([FakeLM([STOPPED], model="a"), FakeLM([{"answer": "B"}], model="b")], on_filter=on_filter)
+    program = sigwire.Predict("question -> answer", lm=router)
+    if on_filter == "next":
+        with sigwire.track_usage() as usage:
+            assert program(question="Where?").answer == "B"
+        assert [len(attempts) for attempts in usage.attempts.values()] == [1, 1]
+        return
+    with pytest.raises(ContentFiltered):
+        program(question="Where?")
+
+
+@DRIVERS
+async def test_fallbacks_alone_raise_the_error_of_the_filter(driver: str) -> None:
+    with FakeProvider([Fault("content_filter")]) as first, FakeProvider([BUSY]) as second:
+        lm = model("openai", first.url("openai"), fallbacks=[model("ollama", second.url("ollama"))])
+        with pytest.raises(LMContentFilteredError):
+            await answer(driver, lm)
+        lm.close()
+    assert second.requests == ()
