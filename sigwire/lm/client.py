@@ -157,6 +157,11 @@ class LM(FailoverLM):
         return cache_state(self._backend, call.request, choice or choice_of(self.cache)) == "hit"
 
     def _call(self, request: Request, streamed: bool) -> tuple[Call, CacheChoice | None]:
+        if self._removed:
+            raise ConfigurationError(
+                f"{self.model} was unpickled, and pickles hold no secrets: {', '.join(self._removed)} was removed. "
+                f"Pass it again, lm.copy({self._removed[0]}=...), or keep keys in the environment."
+            )
         request, choice = self._with_options(request)
         return Call(request, self._target, streamed=streamed, timeout=self._total), choice
 
@@ -189,11 +194,6 @@ class LM(FailoverLM):
 
     def _with_options(self, request: Request) -> tuple[Request, CacheChoice | None]:
         """Return the request with all options but those for the cache, and their choice if there are any."""
-        if self._removed:
-            raise ConfigurationError(
-                f"{self.model} was unpickled, and pickles hold no secrets: {', '.join(self._removed)} was removed. "
-                f"Pass it again, lm.copy({self._removed[0]}=...), or keep keys in the environment."
-            )
         options = {name: value for name, value in self.kwargs.items() if value is not None}
         choice = None
         if not (request.options or options):
@@ -203,13 +203,16 @@ class LM(FailoverLM):
         else:
             options = {**canonical_options(options), **canonical_options(request.options)}
         if not _OWN_OPTIONS.isdisjoint(options):
-            if names := options.keys() & _MODEL_OPTIONS:
-                raise ConfigurationError(
-                    f"{min(names)} is no option of one request (calling {self.model}). Give it to the model: "
-                    f"LM({self.model!r}, {min(names)}=...) or lm.copy({min(names)}=...)."
-                )
+            self._check_request_options(options.keys() & _MODEL_OPTIONS)
             options, choice = read_choice(options, self.cache)
         return request if options == request.options else request.with_options(options), choice
+
+    def _check_request_options(self, names: Collection[str]) -> None:
+        if names:
+            raise ConfigurationError(
+                f"{min(names)} is no option of one request (calling {self.model}). Give it to the model: "
+                f"LM({self.model!r}, {min(names)}=...) or lm.copy({min(names)}=...)."
+            )
 
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
         """Raise ``UnsupportedOption`` for a name that no wire of the model knows. Loads a wire for uncommon names only."""

@@ -19,6 +19,8 @@ from sigwire.modules.program_stream import EventReader, submit_listener_of
 from sigwire.observe.callbacks import watched_value
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from typing_extensions import TypeIs
 
     from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan
@@ -101,12 +103,8 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
         readings = [context.read(number, choice) for number, choice in enumerate(response.choices or (Choice(),))]
         failure = _first_failure(readings)
         if failure is None and not (reasks > 0 and _has_wrong_calls(response)):
-            outcomes: list[_Outcome] = []
-            for reading in readings:
-                if not isinstance(reading, ModelError) and _is_follow_up(reading):
-                    reading = yield from _extracted_fields(context, reading, reasks)
-                outcomes.append(reading)
-            return _prediction(context, response, outcomes)
+            read = readings if _are_outcomes(readings) else (yield from _extracted(context, readings, reasks))
+            return _prediction(context, response, read)
         if failure is not None and (reasks <= 0 or not isinstance(failure, _REASKABLE)):
             failure.attempts = tuple(context.attempts)
             raise failure
@@ -157,8 +155,24 @@ def _sent_mode(response: Response) -> str | None:
     return next((warning.sent for warning in response.warnings if warning.sent), None)
 
 
+def _are_outcomes(readings: Sequence[_Reading]) -> TypeGuard[Sequence[_Outcome]]:
+    for reading in readings:  # noqa: SIM110  # a generator would cost each call a frame
+        if not isinstance(reading, ModelError) and _is_follow_up(reading):
+            return False
+    return True
+
+
 def _is_follow_up(reading: ParsedChoice | FollowUp) -> TypeIs[FollowUp]:
     return hasattr(reading, "request")  # importing FollowUp would load the adapters when a predictor is declared
+
+
+def _extracted(context: CallContext, readings: Sequence[_Reading], reasks: int) -> Steps[list[_Outcome]]:
+    outcomes: list[_Outcome] = []
+    for reading in readings:
+        if not isinstance(reading, ModelError) and _is_follow_up(reading):
+            reading = yield from _extracted_fields(context, reading, reasks)
+        outcomes.append(reading)
+    return outcomes
 
 
 def _extracted_fields(context: CallContext, follow_up: FollowUp, reasks: int) -> Steps[ParsedChoice]:
