@@ -34,6 +34,9 @@ class DoorFinder(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         sys.modules[module.__name__] = import_module(f"sigwire.{module.__name__}")
+        prefix = f"sigwire.{module.__name__}."
+        for name in [name for name in sys.modules if name.startswith(prefix)]:  # paths of DSPy that have no file here
+            sys.modules[name.removeprefix("sigwire.")] = sys.modules[name]
 
 
 @contextmanager
