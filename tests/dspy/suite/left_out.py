@@ -3,7 +3,8 @@
 A test is left out if it uses, directly or through helpers, fixtures and names of its file:
 
 - ``litellm`` or a name imported from it, the server of DSPy's tests (which starts LiteLLM), or ``openai``;
-- a private name (``_name``) imported from DSPy or read from one of its modules and classes: no public behaviour.
+- a private name (``_name``) imported from DSPy or read from one of its modules and classes, or a patch of a name inside
+  DSPy's modules (``patch("dspy.x.y")``): no public behaviour.
 
 Fixtures of the shared server and the keys of real providers are found by the same words.
 """
@@ -70,14 +71,21 @@ def _reason(node: ast.stmt, reasons: dict[str, str]) -> str:
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             if re.match(r"litellm\b|dspy(?:\.\w+)*\.litellm\b", inner.value):
                 return "litellm"
-            if re.match(r"dspy(?:\.\w+)*\._[a-z]\w*$", inner.value):  # the target of a patch
-                return "private"
+        if isinstance(inner, ast.Call) and _is_patch(inner):
+            return "private"
         name = inner.id if isinstance(inner, ast.Name) else inner.arg if isinstance(inner, ast.arg) else ""
         if name and (name in reasons or _SERVICES.fullmatch(name)):
             return reasons.get(name, "litellm")
         if isinstance(inner, ast.Attribute) and _PRIVATE.match(inner.attr) and not _is_own(inner.value):
             return "private"
     return ""
+
+
+def _is_patch(call: ast.Call) -> bool:
+    """Return True for ``patch("dspy.x.y")`` and ``monkeypatch.setattr("dspy.x.y", ...)``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    target = call.args[0] if call.args else None
+    return name in ("patch", "setattr") and isinstance(target, ast.Constant) and str(target.value).startswith("dspy.")
 
 
 def _is_own(value: ast.expr) -> bool:
