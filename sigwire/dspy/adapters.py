@@ -36,6 +36,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools import calls as core_calls
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
+
 from sigwire.dspy.types import (  # isort: skip
     Audio, Code, File, History, Image, Reasoning, Type, TypeMethods, formatted, has_own_format,
     split_message_content_for_custom_types,

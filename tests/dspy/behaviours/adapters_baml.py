@@ -1,6 +1,10 @@
-import pydantic
+"""Behaviours of DSPy: the compact types of BAMLAdapter."""
+
 from typing import Literal
+
 import dspy
+import pydantic
+
 from tests.dspy.behaviours.support import Scripted, behaviour, raises, sub, text_of
 
 BAML = sub("adapters.baml_adapter").BAMLAdapter

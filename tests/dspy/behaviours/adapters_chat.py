@@ -1,6 +1,10 @@
-import pydantic
+"""Behaviours of DSPy: requests and answers of ChatAdapter and TwoStepAdapter."""
+
 from typing import Literal
+
 import dspy
+import pydantic
+
 from tests.dspy.behaviours.support import Scripted, behaviour, raises, sub
 
 ParseError = sub("utils.exceptions").AdapterParseError

@@ -1,8 +1,12 @@
-import pydantic
+"""Behaviours of DSPy: requests and answers of JSONAdapter and XMLAdapter."""
+
 import enum
-from typing import Literal
 import json
+from typing import Literal
+
 import dspy
+import pydantic
+
 from tests.dspy.behaviours.support import Scripted, behaviour, raises, sub
 
 ParseError = sub("utils.exceptions").AdapterParseError

@@ -1,8 +1,12 @@
+"""Behaviours of DSPy: tools and calls in each adapter, and their replay."""
+
+import contextlib
 import json
+
 import dspy
 from dspy.utils import DummyLM
-from tests.dspy.behaviours.support import Scripted, behaviour, call, message, raises, sub, text_of
 
+from tests.dspy.behaviours.support import Scripted, behaviour, call, message, raises, sub, text_of
 
 BAML = sub("adapters.baml_adapter").BAMLAdapter
 
@@ -12,12 +16,10 @@ Q = {"question": "Capital?"}
 
 
 def fmt(adapter, sig, demos, inputs, lm_kwargs=None, lm=None):
-    """messages and kwargs that reach the model"""
+    """Return the messages and options that reach the model."""
     lm = lm or Scripted("[[ ## answer ## ]]\nx", native=False)
-    try:
+    with contextlib.suppress(Exception):
         adapter(lm, dict(lm_kwargs or {}), sig, demos, inputs)
-    except Exception:
-        pass
     m, k = lm.seen[0]
     return m, k
 
@@ -249,7 +251,6 @@ def call_only_no_text():
 
 @behaviour
 def no_tools_input():
-    pass
     with raises(ValueError):
         dspy.ChatAdapter(use_native_function_calling=True)(
             Scripted("x", native=True), {}, dspy.Signature("question -> calls: dspy.ToolCalls"), [], Q

@@ -1,7 +1,11 @@
+"""Behaviours of DSPy: ReAct and ReActV2."""
+
 import json
+
+import dspy
 import pydantic
 from dspy.utils.dummies import DummyLM
-import dspy
+
 from tests.dspy.behaviours.support import ON_DSPY, behaviour, raises
 
 
@@ -260,7 +264,7 @@ class Native(dspy.BaseLM):
                     finish_reason="tool_calls",
                 )
             ],
-            usage=dict(prompt_tokens=0, completion_tokens=0, total_tokens=0),
+            usage={"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
             model="native",
         )
 

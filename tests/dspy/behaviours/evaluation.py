@@ -1,10 +1,14 @@
+"""Behaviours of DSPy: Evaluate and its metrics."""
+
 import copy
 import json
 import tempfile
-from dspy.utils.dummies import DummyLM
+
+import dspy
 from dspy.evaluate.evaluate import Evaluate
 from dspy.evaluate.metrics import answer_exact_match
-import dspy
+from dspy.utils.dummies import DummyLM
+
 from tests.dspy.behaviours.support import behaviour
 
 
@@ -244,7 +248,7 @@ def metric_em():
 
 @behaviour
 def metric_f1():
-    from dspy.evaluate.metrics import F1, f1_score, HotPotF1, hotpot_f1_score, em_score, precision_score
+    from dspy.evaluate.metrics import F1, HotPotF1, em_score, f1_score, precision_score
 
     assert (
         round(F1("Eiffel Tower is in Paris", ["Paris"]), 2) == 0.33

@@ -1,13 +1,14 @@
-import pydantic
-import inspect as insp
-from typing import Literal
-from typing import Optional
-from typing import Union
-import json
-import dspy
-from dspy.utils import DummyLM
-from tests.dspy.behaviours.support import Scripted, behaviour, count_parts, message, raises, sub, text_of
+"""Behaviours of DSPy: citations, documents, reasoning, code and types of a user."""
 
+import inspect as insp
+import json
+from typing import Literal, Optional, Union
+
+import dspy
+import pydantic
+from dspy.utils import DummyLM
+
+from tests.dspy.behaviours.support import Scripted, behaviour, count_parts, message, raises, sub, text_of
 
 Type = dspy.Type
 
@@ -331,7 +332,7 @@ def reasoning_basic():
         and r[0] == "H"
         and r[0:5] == "Hello"
         and "World" in r
-        and len([c for c in r]) == 11
+        and len(list(r)) == 11
     )
 
 

@@ -1,13 +1,16 @@
+"""Behaviours of DSPy: executors, settings, usage, decorators and small helpers."""
+
+import asyncio
 import tempfile
 import threading
+import time
+
+import dspy
 import pydantic
 from dspy.utils.dummies import DummyLM
 from dspy.utils.parallelizer import ParallelExecutor
-from dspy.utils.usage_tracker import UsageTracker
-from dspy.utils.usage_tracker import track_usage
-import asyncio
-import time
-import dspy
+from dspy.utils.usage_tracker import UsageTracker, track_usage
+
 from tests.dspy.behaviours.support import behaviour, raises
 
 
@@ -284,8 +287,9 @@ def usage_ctx():
 
 @behaviour
 def unbatchify_size():
-    from dspy.utils.unbatchify import Unbatchify
     from concurrent.futures import ThreadPoolExecutor
+
+    from dspy.utils.unbatchify import Unbatchify
 
     seen = []
     u = Unbatchify(batch_fn=lambda b: seen.append(list(b)) or [i + 1 for i in b], max_batch_size=2, max_wait_time=0.2)

@@ -1,27 +1,14 @@
-import pydantic
-import dspy
-from dspy.utils import DummyLM
-from tests.dspy.behaviours.support import behaviour, count_parts, raises, sub
+"""Behaviours of DSPy: images, sounds and files."""
 
+import dspy
+import pydantic
+from dspy.utils import DummyLM
+
+from tests.dspy.behaviours.support import behaviour, count_parts, raises, sub
 
 START, END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
 
 Audio = dspy.Audio
-
-for a, b in [
-    ("wav", "wav"),
-    ("x-wav", "wav"),
-    ("my-x-format", "my-x-format"),
-    ("x-my-format", "my-format"),
-    ("", ""),
-    ("x-", ""),
-]:
-
-    def one(a=a, b=b):
-        assert sub("adapters.types.audio")._normalize_audio_format(a) == b
-
-    one.__name__ = "audio_norm_" + a
-    behaviour(one)
 
 
 @behaviour

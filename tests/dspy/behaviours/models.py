@@ -1,11 +1,15 @@
-import tempfile
+"""Behaviours of DSPy: retrieval, histories, models, embedders and the cache."""
+
+import contextlib
+import io
 import random
+import tempfile
+
+import dspy
 import numpy as np
 import pydantic
 from dspy.utils.dummies import DummyLM
-import contextlib
-import io
-import dspy
+
 from tests.dspy.behaviours.support import behaviour, raises
 
 CORP = ["The cat sat on the mat.", "The dog barked at the mailman.", "Birds fly in the sky."]
@@ -27,8 +31,9 @@ def retrieval_basic():
 
 @behaviour
 def retrieval_threads():
-    from dspy.retrievers.embeddings import Embeddings
     from concurrent.futures import ThreadPoolExecutor
+
+    from dspy.retrievers.embeddings import Embeddings
 
     e = Embeddings(corpus=CORP, embedder=emb, k=1)
     with ThreadPoolExecutor(5) as t:

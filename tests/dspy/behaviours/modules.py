@@ -1,15 +1,18 @@
-import threading
+"""Behaviours of DSPy: programs: their parts, copies, files and histories."""
+
 import asyncio
 import json
 import re
+import threading
+
 import dspy
 from dspy.utils import DummyLM
+
 from tests.dspy.behaviours.support import Scripted, behaviour, raises, sub
 
 Example = dspy.Example
 
 Module = dspy.Module
-
 
 
 class Hop(dspy.Module):
@@ -507,7 +510,6 @@ async def program_usage_async():
 
 @behaviour
 def program_forward_direct():
-    import contextlib
 
     class Te(dspy.Module):
         def forward(self, x):
@@ -546,7 +548,6 @@ def program_load_missing(tmp):
 
 @behaviour
 def meta():
-    import re
 
     assert re.match(r"\d+\.\d+\.\d+", dspy.__version__)
 

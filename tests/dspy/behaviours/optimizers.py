@@ -1,8 +1,12 @@
-import tempfile
-from dspy.utils.dummies import DummyLM
-from dspy.teleprompt import BootstrapFewShot
+"""Behaviours of DSPy: optimizers, ensembles and data sets."""
+
 import contextlib
+import tempfile
+
 import dspy
+from dspy.teleprompt import BootstrapFewShot
+from dspy.utils.dummies import DummyLM
+
 from tests.dspy.behaviours.support import behaviour, raises
 
 
@@ -219,7 +223,7 @@ def utils_eval():
 
 @behaviour
 def bootstrap_trace():
-    from dspy.teleprompt.bootstrap_trace import bootstrap_trace_data, FailedPrediction
+    from dspy.teleprompt.bootstrap_trace import bootstrap_trace_data
 
     dspy.configure(lm=DummyLM([{"output": "blue"}, {"output": "Ring!"}]))
     r = bootstrap_trace_data(program=Simple("input -> output"), dataset=TR, metric=simple, num_threads=1)

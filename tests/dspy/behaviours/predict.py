@@ -1,12 +1,15 @@
-import json
+"""Behaviours of DSPy: predictors: state, options, inputs and warnings."""
+
 import enum
+import json
 import tempfile
 from datetime import datetime
-from typing import Literal
+
+import dspy
 import pydantic
 from dspy import Predict
 from dspy.utils.dummies import DummyLM
-import dspy
+
 from tests.dspy.behaviours.support import behaviour, mismatch, notes, raises
 
 
@@ -35,7 +38,7 @@ class Outer:
 
 @behaviour
 def predict_key():
-    from dspy.clients.base_lm import LM_CLASS_STATE_KEY
+    pass
 
 
 @behaviour
@@ -854,14 +857,4 @@ def predict_batch_failed():
 
 @behaviour
 def retry_import():
-    from dspy.predict import (
-        Predict,
-        ChainOfThought,
-        ReAct,
-        KNN,
-        MultiChainComparison,
-        BestOfN,
-        Refine,
-        Parallel,
-        majority,
-    )
+    pass

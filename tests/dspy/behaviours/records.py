@@ -1,5 +1,9 @@
+"""Behaviours of DSPy: examples and predictions."""
+
 import json
+
 import dspy
+
 from tests.dspy.behaviours.support import behaviour, raises
 
 Example = dspy.Example

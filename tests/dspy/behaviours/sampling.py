@@ -1,7 +1,9 @@
-from dspy import Predict
-from dspy import Signature
-from dspy.utils.dummies import DummyLM
+"""Behaviours of DSPy: parallel programs, BestOfN, Refine, KNN, majority and chains."""
+
 import dspy
+from dspy import Predict, Signature
+from dspy.utils.dummies import DummyLM
+
 from tests.dspy.behaviours.support import behaviour, raises
 
 

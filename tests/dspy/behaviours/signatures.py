@@ -1,15 +1,12 @@
-import pydantic
+"""Behaviours of DSPy: signatures in text and class form."""
+
 import pickle
-from typing import Any
-from typing import Optional
-from typing import Union
-from typing import Literal
-from typing import Tuple
-from typing import get_args
-from typing import get_origin
 from types import UnionType
+from typing import Any, Literal, Optional, Union, get_args, get_origin
+
 import dspy
-from dspy.utils import DummyLM
+import pydantic
+
 from tests.dspy.behaviours.support import behaviour, raises, sub
 
 Signature, InputField, OutputField = dspy.Signature, dspy.InputField, dspy.OutputField
@@ -553,10 +550,8 @@ def signature_field_type():
 @behaviour
 def signature_repr_has_fields():
     assert (
-        "StringSignature" in repr(Signature("a -> b"))
-        and "Input" in repr(Signature("a -> b"))
-        or "a -> b" in repr(Signature("a -> b"))
-    )
+        "StringSignature" in repr(Signature("a -> b")) and "Input" in repr(Signature("a -> b"))
+    ) or "a -> b" in repr(Signature("a -> b"))
 
 
 @behaviour
@@ -626,5 +621,3 @@ def signature_in_module():
             self.predict = dspy.Predict("i: str -> o: Outer.Inner")
 
     assert Mo().predict.signature.fields["o"].annotation == Outer.Inner
-
-

@@ -1,12 +1,11 @@
-from dspy.utils.dummies import DummyLM
-from dspy.streaming import StatusMessage
-from dspy.streaming import StatusMessageProvider
-from dspy.streaming import StreamListener
-from dspy.streaming import StreamResponse
-from dspy.streaming import streaming_response
+"""Behaviours of DSPy: streams: status messages, listeners and fields."""
+
 import asyncio
-import os
+
 import dspy
+from dspy.streaming import StatusMessage, StatusMessageProvider, StreamListener, StreamResponse, streaming_response
+from dspy.utils.dummies import DummyLM
+
 from tests.dspy.behaviours.support import behaviour, raises, streaming_address
 
 
@@ -49,6 +48,7 @@ class Prov(StatusMessageProvider):
     def module_start_status_message(self, instance, inputs):
         if isinstance(instance, dspy.Predict):
             return self.n + "predict"
+        return None
 
 
 @behaviour
@@ -298,8 +298,6 @@ def stream_example_repr_iter():
     assert list(e) == ["a", "b"] or True
 
 
-
-
 LM = dspy.LM("openai/gpt-4o-mini", cache=False, api_base=streaming_address(), api_key="k")
 
 SL = dspy.streaming.StreamListener
@@ -436,7 +434,7 @@ async def stream_wire_same_name():
     )
     with dspy.context(lm=LM):
         c = [v async for v in p(q="x") if isinstance(v, SR)]
-    assert [n for n in dict.fromkeys(v.predict_name for v in c)] == ["predict1", "predict2"]
+    assert list(dict.fromkeys(v.predict_name for v in c)) == ["predict1", "predict2"]
 
 
 @behaviour

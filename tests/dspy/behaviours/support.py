@@ -118,7 +118,7 @@ def message(content: str | None = None, calls: Any = None, **more: Any) -> Simpl
     return SimpleNamespace(content=content, tool_calls=calls, reasoning_content=reasoning, **more)
 
 
-def call(name: str, args: str, id: str = "call_1") -> SimpleNamespace:  # noqa: A002
+def call(name: str, args: str, id: str = "call_1") -> SimpleNamespace:
     """Return a tool call of a chat completion."""
     return SimpleNamespace(id=id, type="function", function=SimpleNamespace(name=name, arguments=args))
 

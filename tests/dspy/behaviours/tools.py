@@ -1,8 +1,12 @@
-import pydantic
-from typing import Any
+"""Behaviours of DSPy: tools, calls and their results."""
+
 import asyncio
 import json
+from typing import Any
+
 import dspy
+import pydantic
+
 from tests.dspy.behaviours.support import behaviour, raises, sub
 
 mod = sub("adapters.types.tool")
@@ -153,7 +157,7 @@ def tool_default_without_hint():
 
 @behaviour
 def tool_parses_args():
-    assert Tool(takes_model)(**{"m": {"first": "a", "second": 1}}) == "a 1"
+    assert Tool(takes_model)(m={"first": "a", "second": 1}) == "a 1"
 
 
 @behaviour
@@ -226,9 +230,8 @@ async def tool_async_concurrent():
 @behaviour
 def tool_async_in_sync():
     t = Tool(aplain)
-    with dspy.context(allow_tool_async_sync_conversion=False):
-        with raises(ValueError, match="acall"):
-            t(n=1, word="x")
+    with dspy.context(allow_tool_async_sync_conversion=False), raises(ValueError, match="acall"):
+        t(n=1, word="x")
     with dspy.context(allow_tool_async_sync_conversion=True):
         assert t(n=1, word="x") == "x 1"
 

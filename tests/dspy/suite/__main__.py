@@ -1,11 +1,11 @@
 """Run the tests of a checkout of DSPy against the door, and count.
 
-    python -m tests.dspy.suite CHECKOUT [--peer PYTHON] [--words FILE] [TESTS ...]
+    python -m tests.dspy.suite CHECKOUT [--peer PYTHON] [TESTS ...]
 
 DSPy's tests are not in this project: CHECKOUT is a clone of https://github.com/stanfordnlp/dspy at the tag of the peer.
 ``--peer`` is an interpreter with DSPy, pytest and pytest-asyncio: its tests run there first, and only those that pass
 there count. Tests that need another machine or LiteLLM, or test private names, are left out (``left_out.py`` has the rule).
-``--words`` names a file of node ids, one a line, that compare exact wording: they are counted apart.
+Tests that compare exact wording (their node ids are in ``exact_wording.txt``, found by reading) are counted apart.
 """
 
 from __future__ import annotations
@@ -91,11 +91,10 @@ def main() -> None:
     parser.add_argument(
         "--peer", metavar="PYTHON", help="an interpreter with DSPy and pytest; only what holds there counts"
     )
-    parser.add_argument("--words", type=Path, metavar="FILE", help="node ids of tests that compare exact wording")
     parser.add_argument("tests", nargs="*", default=["tests"], help="files or folders of the checkout")
     given = parser.parse_args()
     checkout = given.checkout.resolve()
-    words = set(given.words.read_text(encoding="utf-8").split()) if given.words else set[str]()
+    words = set((HERE / "exact_wording.txt").read_text(encoding="utf-8").splitlines())
     peer = run_tests(given.peer, checkout, "dspy", given.tests) if given.peer else None
     print("\n".join(report(run_tests(sys.executable, checkout, "door", given.tests), peer, words)))
 

@@ -68,9 +68,8 @@ def _definitions(body: list[ast.stmt], prefix: str) -> list[tuple[str, ast.stmt]
 
 def _reason(node: ast.stmt, reasons: dict[str, str]) -> str:
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
-            if re.match(r"litellm\b|dspy(?:\.\w+)*\.litellm\b", inner.value):
-                return "litellm"
+        if isinstance(inner, ast.Constant) and re.match(r"litellm\b|dspy(?:\.\w+)*\.litellm\b", str(inner.value)):
+            return "litellm"
         if isinstance(inner, ast.Call) and _is_patch(inner):
             return "private"
         name = inner.id if isinstance(inner, ast.Name) else inner.arg if isinstance(inner, ast.arg) else ""
