@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_origin
 
 from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
 
 from sigwire.adapters import base, chat, json, two_step, xml
 from sigwire.adapters.finish import check_finish_reason
@@ -35,19 +36,11 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools import calls as core_calls
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
-from sigwire.dspy.types import (
-    Audio,
-    Code,
-    File,
-    History,
-    Image,
-    Reasoning,
-    Type,
-    TypeMethods,
-    formatted,
-    has_own_format,
+
+from sigwire.dspy.types import (  # isort: skip
+    Audio, Code, File, History, Image, Reasoning, Type, TypeMethods, formatted, has_own_format,
     split_message_content_for_custom_types,
-)
+)  # fmt: skip
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import warn_user
 from sigwire.lm.base import LanguageModel
@@ -59,8 +52,8 @@ from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass, make_signature
 
 __all__ = [
-    "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "File", "History", "Image", "JSONAdapter", "Reasoning",
-    "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter", "parse_value",
+    "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "FieldInfoWithName", "File", "History", "Image",
+    "JSONAdapter", "Reasoning", "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter", "parse_value",
 ]  # fmt: skip
 
 _NO_FALLBACK = (
@@ -283,6 +276,20 @@ class Adapter(base.Adapter):
         """Return the outputs as the model should write them. Missing outputs are omitted."""
         layout = self._call(signature).layout
         return type(layout).write(layout, outputs)
+
+    def format_field_with_value(self, fields_with_values: Mapping[FieldInfoWithName, object]) -> str:
+        """Return the values as the model should write them, without a closing mark."""
+        outputs = {field.name: (field.info.annotation, OutputField()) for field in fields_with_values}
+        values = {field.name: value for field, value in fields_with_values.items()}
+        text = self.format_assistant_message_content(make_signature(outputs, "Write the fields."), values)
+        return text.removesuffix("[[ ## completed ## ]]").rstrip()
+
+
+class FieldInfoWithName(NamedTuple):
+    """The name and the declaration of a field, as a key of ``format_field_with_value``."""
+
+    name: str
+    info: FieldInfo
 
 
 def _parse_steps(plan: Plan, choice: Choice, parse: Callable[[Choice], ParsedChoice]) -> Steps[dict[str, Any]]:

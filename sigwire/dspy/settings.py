@@ -76,7 +76,10 @@ def context(**values: SettingValue) -> Generator[None]:
 
 
 def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
-    """Remove the settings that only DSPy has from ``values``; return them. ``callbacks=None`` is no listeners."""
+    """Remove the settings that only DSPy has from ``values``; return them. ``callbacks=None`` is no listeners.
+
+    DSPy always keeps a trace: ``max_trace_size`` starts one here.
+    """
     if name := next((name for name in values if name in _INSTEAD), None):
         known = ", ".join((*sorted(core_settings), *_OWN))
         raise ConfigurationError(f"There is no setting {name!r}. {_INSTEAD[name]} The settings are {known}.")
@@ -86,6 +89,8 @@ def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
             raise ConfigurationError(f"The setting {name!r} cannot be {values[name]!r:.80}. {instead}")
     if "disable_history" in values:
         values.setdefault("max_history_size", 0 if values["disable_history"] else 10_000)
+    if "max_trace_size" in values and core_settings.trace is None:
+        values.setdefault("trace", [])
     if values.get("callbacks", ()) is None:
         values["callbacks"] = ()
     return {name: values.pop(name) for name in _OWN.keys() & values.keys()}

@@ -374,11 +374,11 @@ class BaseLM:
         ['cache', 'class', 'max_tokens', 'model', 'num_retries', 'temperature']
         """
         return {
+            **storable_options(self.kwargs),
             "class": _class_path(type(self)),
             "model": self.model,
             "cache": self.cache,
             "num_retries": self.num_retries,
-            **storable_options(self.kwargs),
         }
 
     @classmethod

@@ -41,7 +41,7 @@ class UsageTracker:
         alone = () if attempts or not isinstance(usage, Usage) else (Attempt(model=model, usage=usage),)
         for attempt in attempts or alone:
             self.attempts.setdefault(attempt.model or model, []).append(attempt)
-        if entry := usage.counts() if isinstance(usage, Usage) else dict(usage):
+        if entry := usage.counts() if isinstance(usage, Usage) else {name: _plain(usage[name]) for name in usage}:
             answered = (attempts[-1].model if attempts else None) or model  # a router's answer is that of a target
             self.usage_data.setdefault(answered, []).append(entry)
 
@@ -60,6 +60,10 @@ class UsageTracker:
         """Return the sums by model. Nested dicts are summed key by key; ``None`` is unknown, not zero."""
         empty: _Counts = {}
         return {model: reduce(_sum, list(entries), empty) for model, entries in list(self.usage_data.items())}
+
+
+def _plain(count: Any) -> Any:
+    return count.model_dump() if hasattr(count, "model_dump") else count
 
 
 def _sum(first: _Counts, second: _Counts) -> _Counts:
