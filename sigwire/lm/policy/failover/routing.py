@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
@@ -27,6 +27,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import (
     BudgetSpent,
     CallerError,
+    ConfigurationError,
     LMContentFilteredError,
     LMError,
     ModelError,
@@ -44,10 +45,17 @@ from sigwire.lm.policy.failover.targets import RouteTarget, misfit
 if TYPE_CHECKING:
     from sigwire.core.events import ResponseEnd, StreamEvent
 
-__all__ = ["OnFilter", "Routing"]
+__all__ = ["OnFilter", "Routing", "check_on_filter"]
 
 OnFilter: TypeAlias = Literal["raise", "next"]
 _MOST_CONVERSATIONS = 4096
+
+
+def check_on_filter(value: object, stage: str) -> OnFilter:
+    """Return an option ``on_filter``. Raises ``ConfigurationError`` for another value."""
+    if value not in ("raise", "next"):
+        raise ConfigurationError(f'on_filter is "raise" or "next", not {value!r:.80} ({stage}).')
+    return cast("OnFilter", value)
 
 
 class Routing:
