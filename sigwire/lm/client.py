@@ -55,7 +55,7 @@ class LM(FailoverLM):
     exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
     ``price``: the model's ``Price``, before any table. ``fallbacks``: models that a call goes on to if this one fails, and with
     ``on_filter="next"`` if a content filter stops it; a name gets the options of this model. ``cache``: whether equal requests
-    get the stored answer ("on": also those with a provider's search); ``fresh=True`` reads none, ``rollout_id`` selects another.
+    get the stored answer ("on": also those with web search); ``fresh=True`` reads none, ``rollout_id`` selects another.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
     ``UnsupportedOption`` for an option that no wire of the model has.
@@ -307,8 +307,8 @@ class LM(FailoverLM):
         connection, limit = self._connection, list(astuple(self._limit)) if self._limit else self._limit
         timeout = connection.timeout.dump() if isinstance(connection.timeout, Timeout) else connection.timeout
         settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire, "limit": limit}
-        settings = {name: value for name, value in settings.items() if value is not None} | connection.variables
-        return {**super().dump_state(), **storable_options(settings)}
+        given = {name: value for name, value in settings.items() if value is not None}
+        return {**super().dump_state(), **storable_options({**given, **connection.variables})}
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})

@@ -82,8 +82,9 @@ class FailoverLM(BaseLM):
         if self._fallbacks:
             from sigwire.lm.policy.failover.fallbacks import Fallbacks
 
-            named = lambda name: self.sibling(name)._own_target()  # noqa: E731
-            self._failover = Fallbacks(self._fallbacks, named, total, self._on_filter)
+            self._failover = Fallbacks(
+                self._fallbacks, lambda name: self.sibling(name)._own_target(), total, self._on_filter
+            )
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         if self._failover is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
@@ -51,11 +51,10 @@ OnFilter: TypeAlias = Literal["raise", "next"]
 _MOST_CONVERSATIONS = 4096
 
 
-def check_on_filter(value: object, stage: str) -> OnFilter:
-    """Return an option ``on_filter``. Raises ``ConfigurationError`` for another value."""
+def check_on_filter(value: object, stage: str) -> None:
+    """Raise ``ConfigurationError`` for a value that is no ``OnFilter``."""
     if value not in ("raise", "next"):
         raise ConfigurationError(f'on_filter is "raise" or "next", not {value!r:.80} ({stage}).')
-    return cast("OnFilter", value)
 
 
 class Routing:
