@@ -61,9 +61,9 @@ class LM(FailoverLM):
     ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
     exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
-    ``price``: the model's ``Price``, before any table. ``fallbacks``: models that a call goes on to if this one fails; a name
-    gets the options of this model. ``cache``: whether equal requests get the stored answer, at any temperature ("on": also
-    those with a provider's search); ``fresh=True`` reads none, ``rollout_id`` asks for another sample.
+    ``price``: the model's ``Price``, before any table. ``fallbacks``: models that a call goes on to if this one fails, and with
+    ``on_filter="next"`` if a content filter stops it; a name gets the options of this model. ``cache``: whether equal requests
+    get the stored answer ("on": also those with web search); ``fresh=True`` reads none, ``rollout_id`` selects another.
 
     The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider, and
     ``UnsupportedOption`` for an option that no wire of the model has.
@@ -99,6 +99,7 @@ class LM(FailoverLM):
         capabilities: Capabilities | None = None,
         price: Price | None = None,
         fallbacks: Sequence[str | LanguageModel] = (),
+        on_filter: Literal["raise", "next"] = "raise",
         **kwargs: Any,
     ) -> None:
         same = kwargs.pop("api_base", None)
@@ -119,7 +120,7 @@ class LM(FailoverLM):
             num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
-        self._given, self._price, self._fallbacks = capabilities, price, fallbacks
+        self._given, self._price, self._fallbacks, self._on_filter = capabilities, price, fallbacks, on_filter
         self._limit: Limit | Literal[False] | None = read_limit(limit)
         self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
@@ -321,9 +322,8 @@ class LM(FailoverLM):
 
     def dump_state(self) -> JsonObject:
         """Return the state that rebuilds the model, as JSON: no key, no headers, no transport."""
-        connection = self._connection
+        connection, limit = self._connection, list(astuple(self._limit)) if self._limit else self._limit
         timeout = connection.timeout.dump() if isinstance(connection.timeout, Timeout) else connection.timeout
-        limit = list(astuple(self._limit)) if self._limit else self._limit
         settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire, "limit": limit}
         given = {name: value for name, value in settings.items() if value is not None}
         return {**super().dump_state(), **storable_options({**given, **connection.variables})}
@@ -335,7 +335,7 @@ _TRANSPORT_OPTIONS = frozenset(
 )
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_HINT = "It is an argument of the model: LM(..., {name}=...) or lm.copy({name}=...). "
-_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price", "fallbacks"}) - {"wire"}
+_MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price", "fallbacks", "on_filter"}) - {"wire"}
 _OWN_OPTIONS = _MODEL_OPTIONS | CACHE_OPTIONS
 
 

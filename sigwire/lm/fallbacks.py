@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
@@ -28,6 +28,7 @@ class FailoverLM(BaseLM):
     """A model with fallbacks. A subclass answers a request itself in ``_own_steps``, and calls ``_load_fallbacks``."""
 
     _fallbacks: Sequence[str | LanguageModel] = ()
+    _on_filter: Literal["raise", "next"] = "raise"
     _failover: Fallbacks | None = None
     _dropped: tuple[str, ...] = ()
     _target: TargetKey
@@ -64,7 +65,7 @@ class FailoverLM(BaseLM):
         """
         from sigwire.lm.policy.failover.targets import unknown_options
 
-        own = {"fallbacks": (), "capabilities": None, "limit": None, "price": None}
+        own = {"fallbacks": (), "on_filter": "raise", "capabilities": None, "limit": None, "price": None}
         plain = self.copy(model=model, **own, **dict.fromkeys(self.kwargs))
         unknown = unknown_options(plain, [name for name, value in self.kwargs.items() if value is not None])
         new = self.copy(model=model, **own, **dict.fromkeys(unknown))
@@ -74,10 +75,16 @@ class FailoverLM(BaseLM):
     def _load_fallbacks(self, total: float | None) -> None:
         """Make the targets behind the model. ``total``: seconds of a whole call."""
         self._failover = None
+        if self._on_filter != "raise":
+            from sigwire.lm.policy.failover.routing import check_on_filter
+
+            check_on_filter(self._on_filter, "making an LM")
         if self._fallbacks:
             from sigwire.lm.policy.failover.fallbacks import Fallbacks
 
-            self._failover = Fallbacks(self._fallbacks, lambda name: self.sibling(name)._own_target(), total)
+            self._failover = Fallbacks(
+                self._fallbacks, lambda name: self.sibling(name)._own_target(), total, self._on_filter
+            )
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         if self._failover is None:
@@ -94,12 +101,14 @@ class FailoverLM(BaseLM):
 
     def __repr__(self) -> str:
         shown = f", fallbacks={[*self._fallbacks]!r}" if self._fallbacks else ""
+        shown += "" if self._on_filter == "raise" else f", on_filter={self._on_filter!r}"
         return f"{super().__repr__()[:-1]}{shown})"
 
     def copy(self, **updates: Any) -> Self:
         fallbacks: Sequence[str | LanguageModel] = updates.pop("fallbacks", self._fallbacks)
+        on_filter = updates.pop("on_filter", self._on_filter)
         new = super().copy(**updates)
-        new._fallbacks = fallbacks
+        new._fallbacks, new._on_filter = fallbacks, on_filter
         return new
 
     def __getstate__(self) -> dict[str, object]:
@@ -111,7 +120,9 @@ class FailoverLM(BaseLM):
             return super().dump_state()
         from sigwire.lm.policy.failover.fallbacks import dump_models
 
-        return {**super().dump_state(), "fallbacks": dump_models(self._fallbacks)}
+        models = dump_models(self._fallbacks)
+        rest: JsonObject = {} if self._on_filter == "raise" else {"on_filter": self._on_filter}
+        return {**super().dump_state(), "fallbacks": models, **rest}
 
     @classmethod
     def _options_of(cls, state: Mapping[str, object], trusted: bool) -> dict[str, Any]:

@@ -36,7 +36,7 @@ APART = {
     "evaluate_and_compare.md": "a cell kills its evaluation at a point that threads decide",
     "resume_agent.py": "its runs are processes of their own, which are killed",
 }
-LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py"}
+LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py", "shop_both_ways.py"}
 STORED = {"quickstart.md", "stream_agent.py"}
 TIMES = re.compile(r"(?m)^(  (?:baseline|optimized) .*) \S+$")
 """The seconds of an evaluation are the last column of its table."""

@@ -19,7 +19,7 @@ from sigwire.lm.policy.deadlines import Timeout, resolve_timeout
 from sigwire.lm.policy.failover.fallbacks import dump_models, load_models, read_models
 from sigwire.lm.policy.failover.health import Health
 from sigwire.lm.policy.failover.records import HealthTable
-from sigwire.lm.policy.failover.routing import OnFilter, Routing
+from sigwire.lm.policy.failover.routing import OnFilter, Routing, check_on_filter
 from sigwire.lm.policy.failover.targets import RouteTarget, targets_of, unknown_options
 from sigwire.lm.secrets import wrap_secrets
 
@@ -78,8 +78,7 @@ class Router(BaseLM):
         self._targets = _all_targets(self._models)
         names = ", ".join(target.lm.model for target in self._targets)
         super().__init__(model or names, callbacks=callbacks)
-        if on_filter not in ("raise", "next"):  # pyright: ignore[reportUnnecessaryContains]  # untyped callers
-            raise ConfigurationError(f'on_filter is "raise" or "next", not {on_filter!r:.80} (making a Router).')
+        check_on_filter(on_filter, "making a Router")
         if not isinstance(patience, (int, float)) or patience < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(
                 f"patience is a number of seconds, 0 or more, not {patience!r:.80} (making a Router)."
@@ -211,4 +210,4 @@ def _copied(model: LanguageModel, updates: Mapping[str, Any]) -> LanguageModel:
     return model if copy is None else copy(**{name: each for name, each in updates.items() if name not in unknown})
 
 
-_ARGUMENTS = frozenset(LM.__init__.__kwdefaults__ or ()) | {"api_base"}
+_ARGUMENTS = frozenset(LM.__init__.__kwdefaults__ or ()) - {"on_filter"} | {"api_base"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,20 @@ import pytest
 
 import sigwire
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.errors import ContentFiltered, LMContentFilteredError, LMServerError
+from sigwire.errors import (
+    ConfigurationError,
+    ContentFiltered,
+    LMContentFilteredError,
+    LMServerError,
+    UnsupportedOption,
+)
+from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.router.router import Router
 from sigwire.testing import FakeProvider, Fault
 from tests.grids import grid
 from tests.lm.calls import HELLO, forget_keys
-from tests.lm.router.test_router import BUSY, DRIVERS, EVERY_DRIVER, WIRES, answer, log, model
+from tests.lm.router.test_router import DRIVERS, EVERY_DRIVER, WIRES, answer, log, model
 
 STOPPED = Choice(finish_reason="content_filter")
 FILTERING = [wire for wire in WIRES if wire != "ollama"]  # Ollama has no filter
@@ -126,11 +134,48 @@ def test_program_has_the_fields_of_the_target_without_a_filter(on_filter: Any) -
         program(question="Where?")
 
 
-@DRIVERS
-async def test_fallbacks_alone_raise_the_error_of_the_filter(driver: str) -> None:
-    with FakeProvider([Fault("content_filter")]) as first, FakeProvider([BUSY]) as second:
-        lm = model("openai", first.url("openai"), fallbacks=[model("ollama", second.url("ollama"))])
-        with pytest.raises(LMContentFilteredError):
-            await answer(driver, lm)
+# --- models with fallbacks ---------------------------------------------------------------------------------
+
+
+@grid("what, driver", REFUSED, EVERY_DRIVER)
+@pytest.mark.parametrize("on_filter", ["raise", "next"])
+async def test_fallback_answers_what_a_filter_stops_if_on_filter_is_next(
+    on_filter: Any, what: str, driver: str
+) -> None:
+    with FakeProvider([REFUSED[what]]) as first, FakeProvider(["B"]) as second:
+        fallbacks = [model("ollama", second.url("ollama"))]
+        lm = model("openai", first.url("openai"), fallbacks=fallbacks, on_filter=on_filter)
+        if on_filter == "next":
+            response = await answer(driver, lm)
+            assert (response.choices[0].text, log(response.attempts)) == ("B", PASSED)
+        elif what == "request":
+            with pytest.raises(LMContentFilteredError):
+                await answer(driver, lm)
+        else:
+            assert (await answer(driver, lm)).choices[0].finish_reason == "content_filter"
         lm.close()
-    assert second.requests == ()
+    assert len(second.requests) == (on_filter == "next")
+
+
+def test_on_filter_is_kept_by_copies_and_saved_state_and_not_by_siblings() -> None:
+    lm = LM("openai/gpt-5-mini", fallbacks=["ollama/qwen3"], on_filter="next")
+    shown = "LM('openai/gpt-5-mini', fallbacks=['ollama/qwen3'], on_filter='next')"
+    assert (
+        repr(lm)
+        == repr(lm.copy())
+        == repr(LM.load_state(lm.dump_state()))
+        == repr(pickle.loads(pickle.dumps(lm)))
+        == shown
+    )
+    assert "on_filter" not in repr(lm.sibling("ollama/qwen3")) + repr(lm.copy(on_filter="raise"))
+    assert "on_filter" not in LM("openai/gpt-5-mini", fallbacks=["ollama/qwen3"]).dump_state()
+
+
+@pytest.mark.parametrize("fallbacks", [[], ["ollama/qwen3"]])
+def test_unknown_on_filter_is_refused(fallbacks: list[str]) -> None:
+    with pytest.raises(ConfigurationError, match=r"not 'pass' \(making an LM\)"):
+        LM("openai/gpt-5-mini", fallbacks=fallbacks, on_filter="pass")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="no option of one request"):
+        LM("offline/lexical")("Hi", on_filter="next")
+    with pytest.raises(UnsupportedOption):
+        Router(["openai/gpt-5-mini"]).copy(on_filter="next")

@@ -12,7 +12,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.lm.policy.failover.health import Health
 from sigwire.lm.policy.failover.records import HealthTable
-from sigwire.lm.policy.failover.routing import Routing
+from sigwire.lm.policy.failover.routing import OnFilter, Routing
 from sigwire.lm.policy.failover.targets import RouteTarget, targets_of
 
 __all__ = ["Fallbacks", "dump_models", "load_models", "read_models"]
@@ -21,11 +21,13 @@ __all__ = ["Fallbacks", "dump_models", "load_models", "read_models"]
 class Fallbacks:
     """The targets behind a model, and their routing. ``named`` makes the target of a name."""
 
-    def __init__(self, models: object, named: Callable[[str], RouteTarget], total: float | None) -> None:
+    def __init__(
+        self, models: object, named: Callable[[str], RouteTarget], total: float | None, on_filter: OnFilter = "raise"
+    ) -> None:
         found = read_models(models, "fallbacks")
         targets = [(named(each),) if isinstance(each, str) else targets_of(each) for each in found]
         self.targets = tuple(target for part in targets for target in part)
-        self._routing = Routing(Health(), total=total)
+        self._routing = Routing(Health(), on_filter=on_filter, total=total)
 
     def __deepcopy__(self, memo: object) -> Fallbacks:
         return self  # copies of a model share its health

@@ -27,6 +27,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import (
     BudgetSpent,
     CallerError,
+    ConfigurationError,
     LMContentFilteredError,
     LMError,
     ModelError,
@@ -44,10 +45,16 @@ from sigwire.lm.policy.failover.targets import RouteTarget, misfit
 if TYPE_CHECKING:
     from sigwire.core.events import ResponseEnd, StreamEvent
 
-__all__ = ["OnFilter", "Routing"]
+__all__ = ["OnFilter", "Routing", "check_on_filter"]
 
 OnFilter: TypeAlias = Literal["raise", "next"]
 _MOST_CONVERSATIONS = 4096
+
+
+def check_on_filter(value: object, stage: str) -> None:
+    """Raise ``ConfigurationError`` for a value that is no ``OnFilter``."""
+    if value not in ("raise", "next"):
+        raise ConfigurationError(f'on_filter is "raise" or "next", not {value!r:.80} ({stage}).')
 
 
 class Routing:
