@@ -9,8 +9,8 @@ from pathlib import Path
 from sigwire import ConfigurationError, Example, Module, Predict, Prediction
 
 __all__ = [
-    "CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "read_row", "shout",
-    "shouted",
+    "CANARY", "SHARED", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "read_row",
+    "shout", "shouted",
 ]  # fmt: skip
 
 CANARY = "canary-key-of-the-worker"
@@ -47,6 +47,9 @@ class Scaled(Module):
     def __init__(self, factor: int) -> None:
         super().__init__()
         self.factors = [factor]
+
+
+SHARED = Answer()
 
 
 def build() -> Module:

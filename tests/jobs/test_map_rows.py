@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -446,6 +448,41 @@ def test_program_in_place_of_a_job_is_refused(out: Path) -> None:
 def test_rows_that_are_one_value_are_refused(out: Path, rows: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"rows is an iterable .* load_examples\(path\)"):
         map_rows(SHOUT, rows, out, executor=InlineExecutor())
+
+
+def rows_text(*rows: str) -> str:
+    """Return the text of a chunk of rows, by ids or questions."""
+    data = [
+        {"id": row, "index": index, "repeat": 1, "inputs": {"question": row}, "labels": {}}
+        for index, row in enumerate(rows)
+    ]
+    return json.dumps({"block": "b", "rows": data})
+
+
+def test_no_row_starts_after_a_row_that_refuses_the_job() -> None:
+    job = Job(program="tests.jobs.app:shout", rows="tests.jobs.app:read_row", concurrency=1)
+    answer = json.loads(run_chunk(job.text(), rows_text("misfit", "a", "b")))
+    assert (answer["records"], answer["refused"]["kind"]) == ([], "job")
+
+
+@pytest.mark.parametrize("path", ["build", "SHARED"], ids=["factory", "instance"])
+def test_state_is_loaded_into_a_program_of_the_job_alone(provider: FakeProvider, path: str) -> None:
+    program = app.Answer()
+    program.answer.demos = [Example(question="number 3", answer="3")]
+    job = replace(job_of(provider), program=f"tests.jobs.app:{path}", state=program.dump_state(), metric=None)
+    (record,) = json.loads(run_chunk(job.text(), rows_text("number 6")))["records"]
+    assert record["outputs"] == {"answer": "2"}
+    assert provider.requests[0].request is not None
+    assert "number 3" in provider.requests[0].request.messages[1].text
+    assert app.SHARED.answer.demos == []
+
+
+def test_worker_keeps_the_jobs_that_it_built_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_KEPT_JOBS", 2)
+    monkeypatch.setattr(worker, "_workers", OrderedDict())
+    for concurrency in range(1, 5):
+        run_chunk(replace(SHOUT, concurrency=concurrency).text(), rows_text("a"))
+    assert [each._concurrency for each in worker._workers.values()] == [3, 4]
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", "{}", '{"block": "b", "rows": [{"id": "1"}]}'])
