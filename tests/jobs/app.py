@@ -7,10 +7,11 @@ import signal
 from pathlib import Path
 
 from sigwire import ConfigurationError, Example, Module, Predict, Prediction
+from sigwire.settings import current
 
 __all__ = [
-    "CANARY", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "read_row", "shout",
-    "shouted",
+    "CANARY", "SHARED", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "read_row",
+    "sample", "shout", "shouted",
 ]  # fmt: skip
 
 CANARY = "canary-key-of-the-worker"
@@ -49,6 +50,9 @@ class Scaled(Module):
         self.factors = [factor]
 
 
+SHARED = Answer()
+
+
 def build() -> Module:
     """Make the program of a job."""
     return Answer()
@@ -57,6 +61,11 @@ def build() -> Module:
 def shout(question: str) -> Prediction:
     """Answer without a model."""
     return Prediction(answer=question.upper())
+
+
+def sample(question: str) -> Prediction:
+    """Answer with the number of the sample."""
+    return Prediction(answer=str(current().rollout_id))
 
 
 def shouted(example: Example, prediction: Prediction) -> bool:

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ import sigwire
 from sigwire import Budget, BudgetSpent, Price
 from sigwire.errors import ConfigurationError, LMRateLimitError
 from sigwire.evaluate.mapping.map_rows import map_rows
+from sigwire.jobs import permits as permits_module
 from sigwire.jobs.coordinator import Coordinator
 from sigwire.jobs.job import Job
 from sigwire.jobs.permits import CoordinatorLost, permits_of
@@ -277,6 +279,25 @@ def test_connections_end_with_the_coordinator() -> None:
     finally:
         permits.__exit__()
     assert "sigwire-permits" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_permit_of_a_cancelled_call_is_free_again() -> None:
+    with Coordinator(calls=2, rate=20) as coordinator, permits_of(coordinator.url):
+        await lm().arespond(ASK)
+        late = asyncio.create_task(lm().arespond(ASK))  # its permit starts in 0.05 seconds
+        await asyncio.sleep(0.02)
+        late.cancel()
+        with suppress(asyncio.CancelledError):
+            await late
+        await lm().arespond(ASK)
+
+
+def test_permits_of_many_coordinators_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(permits_module, "_known", {})
+    monkeypatch.setattr(permits_module, "_MOST_KNOWN", 2)
+    for number in range(4):
+        permits_of(f"http://127.0.0.1:80/{number}")
+    assert [url[-1] for _, url in permits_module._known] == ["2", "3"]
 
 
 def test_url_needs_a_running_coordinator_and_permits_need_a_url() -> None:

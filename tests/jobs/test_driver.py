@@ -197,25 +197,53 @@ def test_row_that_kills_a_worker_with_a_folder_of_its_own_is_a_record(tmp_path: 
     assert (result.status, result.rows, result.failures) == ("complete", 6, {"WorkerLost": 1})
 
 
+class Pool(Executor):
+    """A pool whose futures the test ends. ``waits``: the option of each shutdown."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+        self.waits: list[bool] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.futures.append(Future())
+        return self.futures[-1]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        assert cancel_futures
+        self.waits.append(wait)
+
+
 def test_broken_pool_is_replaced_when_nothing_of_it_is_out() -> None:
-    made: list[Pool] = []
-
-    class Pool(Executor):
-        def __init__(self) -> None:
-            self.futures: list[Future[Any]] = []
-            made.append(self)
-
-        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-            self.futures.append(Future())
-            return self.futures[-1]
-
-    submissions = Submissions(Pool, 3, 1.0)
+    pools = [Pool(), Pool()]
+    submissions = Submissions(iter(pools).__next__, 3, 1.0)
     one, two = chunks_of("", [{"id": name, "repeat": 1} for name in "ab"], 1)
     assert submissions.submit(one)
     assert submissions.submit(two)
-    for future, has_room in zip(made[0].futures, (False, True), strict=True):
+    for future, has_room in zip(pools[0].futures, (False, True), strict=True):
         future.set_exception(BrokenExecutor())
         assert submissions.next_ended() is not None
         assert submissions.has_room() is has_room
     assert submissions.submit(one)
-    assert [len(pool.futures) for pool in made] == [2, 1]
+    assert [len(pool.futures) for pool in pools] == [2, 1]
+
+
+def test_pool_is_closed_without_a_wait_for_chunks_that_are_out() -> None:
+    pool = Pool()
+    submissions = Submissions(lambda: pool, 2, 1.0)
+    (chunk,) = chunks_of("", [{"id": "a", "repeat": 1}], 1)
+    submissions.submit(chunk)
+    submissions.close()
+    assert (pool.waits, pool.futures[0].cancelled()) == ([False], True)
+
+
+def test_kept_pool_is_closed_by_its_owner() -> None:
+    pool = Pool()
+    submissions = Submissions(lambda: pool, 2, 1.0, keeps=True)
+    (chunk,) = chunks_of("", [{"id": "a", "repeat": 1}], 1)
+    submissions.submit(chunk)
+    pool.futures[0].set_result("{}")
+    submissions.next_ended()
+    submissions.close()
+    assert pool.waits == []
+    submissions.close_executor()
+    assert pool.waits == [True]

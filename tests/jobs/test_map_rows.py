@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -95,6 +98,12 @@ def test_repeats_of_a_row_are_records_of_their_own(provider: FakeProvider, out: 
     assert [(record.index, record.repeat) for record in load_records(out).records] == [(0, 1), (0, 2), (1, 1), (1, 2)]
 
 
+def test_second_run_of_a_row_asks_for_another_sample(out: Path) -> None:
+    job = Job(program="tests.jobs.app:sample")
+    map_rows(job, [{"question": "a"}], out, executor=InlineExecutor(), repeat=2)
+    assert [record.outputs for record in load_records(out).records] == [{"answer": "None"}, {"answer": "2"}]
+
+
 def test_rows_are_drawn_as_chunks_go_out(out: Path) -> None:
     drawn: list[int] = []
     ahead: list[int] = []
@@ -120,6 +129,15 @@ def test_values_that_are_not_json_reach_the_program_with_their_types() -> None:
     found = example_of(row, program)
     assert (found.picture, found.on, found.answer) == (image, datetime.date(2026, 1, 2), ["a"])
     assert row["inputs"]["picture"]["media"] == "image"
+
+
+def test_member_of_an_enumeration_reaches_the_program_as_a_member() -> None:
+    class Color(StrEnum):
+        RED = "red"
+
+    program = Predict("color: Color -> answer", custom_types={"Color": Color})
+    row = json.loads(json.dumps(row_of(Example(color=Color.RED).with_inputs("color"), "7", 0, 1)))
+    assert example_of(row, program).color is Color.RED
 
 
 def test_two_rows_of_one_id_are_refused(out: Path) -> None:
@@ -165,6 +183,13 @@ def test_row_that_cannot_be_read_is_a_record_and_read_again(out: Path) -> None:
 def test_storage_that_no_row_can_use_ends_the_run(out: Path) -> None:
     with pytest.raises(JobRefused, match="no storage is configured"):
         map_rows(PRIVATE, ["misfit", "a"], out, executor=InlineExecutor())
+
+
+def test_refused_run_has_the_result_of_the_rows_before(out: Path) -> None:
+    with pytest.raises(JobRefused) as refused:
+        map_rows(PRIVATE, ["a", "misfit", "b"], out, executor=InlineExecutor(), chunk=1, in_flight=1)
+    result: Any = refused.value.result
+    assert (result.rows, result.status) == (1, "refused")
 
 
 @pytest.mark.parametrize(("rows", "text"), [([{"question": "a"}], "is no id"), (["a", "a"], "the id 'a'")])
@@ -288,6 +313,16 @@ def test_workers_that_die_before_their_first_row_end_the_run(out: Path) -> None:
 
 
 # --- resuming --------------------------------------------------------------------------------------
+
+
+def test_journal_of_a_row_with_a_record_adds_no_record(out: Path) -> None:
+    map_rows(SHOUT, [{"id": "a", "question": "1"}], out, executor=InlineExecutor())
+    (record,) = (json.loads(line) for line in out.read_text(encoding="utf-8").splitlines() if '"record"' in line)
+    attempt = RowAttempt(out.with_name("out.jsonl.journal") / "block")
+    attempt.done(record)
+    attempt.close()
+    result = map_rows(SHOUT, [{"id": "a", "question": "1"}], out, executor=InlineExecutor())
+    assert (result.rows, out.read_text(encoding="utf-8").count('"type":"record"')) == (1, 1)
 
 
 def test_second_run_makes_no_call_for_rows_with_records(provider: FakeProvider, out: Path) -> None:
@@ -446,6 +481,41 @@ def test_program_in_place_of_a_job_is_refused(out: Path) -> None:
 def test_rows_that_are_one_value_are_refused(out: Path, rows: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"rows is an iterable .* load_examples\(path\)"):
         map_rows(SHOUT, rows, out, executor=InlineExecutor())
+
+
+def rows_text(*rows: str) -> str:
+    """Return the text of a chunk of rows, by ids or questions."""
+    data = [
+        {"id": row, "index": index, "repeat": 1, "inputs": {"question": row}, "labels": {}}
+        for index, row in enumerate(rows)
+    ]
+    return json.dumps({"block": "b", "rows": data})
+
+
+def test_no_row_starts_after_a_row_that_refuses_the_job() -> None:
+    job = Job(program="tests.jobs.app:shout", rows="tests.jobs.app:read_row", concurrency=1)
+    answer = json.loads(run_chunk(job.text(), rows_text("misfit", "a", "b")))
+    assert (answer["records"], answer["refused"]["kind"]) == ([], "job")
+
+
+@pytest.mark.parametrize("path", ["build", "SHARED"], ids=["factory", "instance"])
+def test_state_is_loaded_into_a_program_of_the_job_alone(provider: FakeProvider, path: str) -> None:
+    program = app.Answer()
+    program.answer.demos = [Example(question="number 3", answer="3")]
+    job = replace(job_of(provider), program=f"tests.jobs.app:{path}", state=program.dump_state(), metric=None)
+    (record,) = json.loads(run_chunk(job.text(), rows_text("number 6")))["records"]
+    assert record["outputs"] == {"answer": "2"}
+    assert provider.requests[0].request is not None
+    assert "number 3" in provider.requests[0].request.messages[1].text
+    assert app.SHARED.answer.demos == []
+
+
+def test_worker_keeps_the_jobs_that_it_built_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_KEPT_JOBS", 2)
+    monkeypatch.setattr(worker, "_workers", OrderedDict())
+    for concurrency in range(1, 5):
+        run_chunk(replace(SHOUT, concurrency=concurrency).text(), rows_text("a"))
+    assert [each._concurrency for each in worker._workers.values()] == [3, 4]
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", "{}", '{"block": "b", "rows": [{"id": "1"}]}'])

@@ -359,6 +359,33 @@ def test_cancelled_batch_is_sent_again_if_a_program_asks(make: Make, clock: Jump
         assert [batch.state for batch in lm.batches(cancel=True)] == ["ended", "ended"]
 
 
+def test_batches_of_another_provider_are_shown_and_not_polled(make: Make, clock: JumpingClock) -> None:
+    with FakeProvider(echo, batches=BatchPlan(seconds=5_000, clock=clock.now)) as provider:
+        with pytest.raises(LMTimeoutError):
+            make(provider, "anthropic", deadline=100)("question 1")
+        assert [batch.state for batch in make(provider, "openai").batches()] == ["running"]
+
+
+def test_batch_whose_creation_had_no_reply_is_shown_and_not_polled(make: Make, clock: JumpingClock) -> None:
+    with FakeProvider(echo, batches=BatchPlan(lose=1, clock=clock.now)) as provider:
+        with pytest.raises(LMTimeoutError):
+            make(provider, deadline=5)("question 1")
+        assert [batch.state for batch in make(provider).batches()] == ["intent"]
+
+
+def test_failure_of_a_line_that_ran_alone_is_not_stored(make: Make) -> None:
+    fails = True
+
+    def answer(request: Request) -> Any:
+        return Fault("server") if fails else echo(request)
+
+    with FakeProvider(answer, batches=BatchPlan(expire=1)) as provider:
+        with pytest.raises(LMServerError):
+            make(provider, rest="now")("question 1")
+        fails = False
+        assert make(provider, rest="now")("question 1") == ["[[ ## answer ## ]]\nanswer 1"]
+
+
 # --- costs and limits
 
 
