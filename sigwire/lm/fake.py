@@ -246,8 +246,6 @@ def _text(value: object) -> str:
 
 
 def _to_plain(value: object) -> object:
-    from pydantic_core import (
-        to_jsonable_python,  # needed for values that are no text; keeps the import of this file cheap
-    )
+    from pydantic_core import to_jsonable_python  # late: only values that are no text need it
 
     return value if isinstance(value, str) else to_jsonable_python(value)

@@ -214,11 +214,9 @@ def without_secrets(options: Mapping[str, V]) -> dict[str, V]:
 def _value_without_secrets(value: V) -> V:
     if isinstance(value, Mapping):
         return cast(V, without_secrets(cast("Mapping[str, object]", value)))
-    return (
-        cast(V, [_value_without_secrets(item) for item in cast("list[object]", value)])
-        if type(value) is list
-        else value
-    )
+    if type(value) is list:
+        return cast(V, [_value_without_secrets(item) for item in cast("list[object]", value)])
+    return value
 
 
 def _storable_value(value: JsonValue) -> JsonValue:

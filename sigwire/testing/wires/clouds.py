@@ -1,8 +1,4 @@
-"""The wires on two clouds: other paths, other keys, other texts of some errors.
-
-Azure     OpenAI's two endpoints below ``/openai`` with an ``api-key``; the deployment's name is in the path or in ``model``
-Vertex    Gemini below a project and a location, with an access token
-"""
+"""The wires on two clouds, Azure and Vertex: other paths, other keys, other texts of some errors."""
 
 from __future__ import annotations
 
@@ -33,7 +29,7 @@ _FILTERED: Mapping[str, Any] = {
 
 
 class _Azure(OpenAIWire):
-    """The common part of both Azure endpoints."""
+    """The common part of both Azure endpoints: an ``api-key``, and the deployment's name in the path or in ``model``."""
 
     base = ""
     wrong_key = _DENIED

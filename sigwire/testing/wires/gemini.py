@@ -117,7 +117,8 @@ class Gemini(FakeWire):
         choice = _tool_choice(body.get("toolConfig"), tools)
         messages = (*_system(body.get("systemInstruction")), *_contents(body["contents"], model))
         request = Request(messages, (*tools, *served), choice, None, _format(config), _options(config))
-        return ParsedRequest(model, request, _framing(exchange) if place["method"] == "streamGenerateContent" else None)
+        framing: Framing = SSEFraming(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArrayFraming()
+        return ParsedRequest(model, request, framing if place["method"] == "streamGenerateContent" else None)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = usage_of(response, parsed)
@@ -180,10 +181,6 @@ class Gemini(FakeWire):
         return {}  # the retry delay is in the body
 
 
-def _framing(exchange: ReceivedRequest) -> Framing:
-    return SSEFraming(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArrayFraming()
-
-
 # Objects of the caller or the model: their keys are not fields of the protocol.
 _FOREIGN = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "labels"})
 
@@ -195,12 +192,8 @@ def _camel(value: Any) -> Any:
         return [_camel(item) for item in value]
     if kind != "object":
         return value
-    renamed = {SNAKE.sub(_capital, name): item for name, item in value.items()}
+    renamed = {SNAKE.sub(lambda found: found[1].upper(), name): item for name, item in value.items()}
     return {name: item if name in _FOREIGN else _camel(item) for name, item in renamed.items()}
-
-
-def _capital(found: re.Match[str]) -> str:
-    return found[1].upper()
 
 
 # --- writing -----------------------------------------------------------------------------------------

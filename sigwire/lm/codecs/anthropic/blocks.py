@@ -16,7 +16,7 @@ from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import require_media
 from sigwire.lm.codecs.shared.options import require_feature
-from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
+from sigwire.lm.codecs.shared.tools import object_arguments, provider_data, read_call
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = [
@@ -229,12 +229,7 @@ _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 def _read_call(block: JsonObject, family: str, names: NameMap) -> Part | None:
     extra: JsonObject = {name: block[name] for name in block if name not in _CALL_FIELDS and block[name] is not None}
-    return ToolCall.read(
-        string_of(block, "id") or "",
-        names.decode(string_of(block, "name") or ""),
-        block.get("input"),
-        provider_data={family: extra} if extra else None,
-    )
+    return read_call(string_of(block, "id"), string_of(block, "name"), block.get("input"), extra, names, family)
 
 
 _Reader: TypeAlias = Callable[[JsonObject, str, NameMap], Part | None]

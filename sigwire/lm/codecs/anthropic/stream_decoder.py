@@ -177,9 +177,6 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         block = self._open
         return block is not None and block.index == event.get("index") and string_of(block.data, "type") == kind
 
-    def _block_stop(self, event: JsonObject) -> _Events:
-        yield from self._close_block()
-
     def _close_block(self) -> _Events:
         """End the open block: emit the parts that its deltas did not emit."""
         block, self._open = self._open, None
@@ -247,7 +244,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     _HANDLERS: ClassVar[Mapping[str, _Handler]] = {
         "content_block_delta": _block_delta,
         "content_block_start": _block_start,
-        "content_block_stop": _block_stop,
+        "content_block_stop": lambda self, event: self._close_block(),
         "message": _buffer_reply,
         "message_delta": _message_delta,
         "message_start": _message_start,

@@ -52,11 +52,12 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
     contents, content_warnings = encode_contents(history.messages, names, target)
+    config = {**_encode_output(form), **thinking}
     body: JsonObject = {
         **encode_system(history.messages, form.instruction, target),
         "contents": cast(JsonValue, contents),
         **chosen,
-        **_with_generation(options, {**_encode_output(form), **thinking}),
+        **(merge_objects(options, {"generationConfig": config}) if config else options),
     }
     lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings)
     query = {"alt": "sse"} if stream else {}
@@ -92,10 +93,6 @@ def _path(target: Target[GeminiProfile], stream: bool) -> str:
         model=model if model.startswith(("models/", "tunedModels/")) else f"models/{model}",
         method="streamGenerateContent" if stream else "generateContent",
     )
-
-
-def _with_generation(options: JsonObject, config: JsonObject) -> JsonObject:
-    return merge_objects(options, {"generationConfig": config}) if config else options
 
 
 # --- options, reasoning, structured output

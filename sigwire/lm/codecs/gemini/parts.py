@@ -13,6 +13,8 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError
 from sigwire.lm.codecs.gemini.tables import SIGNATURE
+from sigwire.lm.codecs.shared.media import split_data_url
+from sigwire.lm.codecs.shared.tools import read_call
 from sigwire.lm.codecs.shared.untrusted import string_of, value_at
 
 __all__ = ["decode_media", "decode_part", "encode_part", "inline_data"]
@@ -39,9 +41,9 @@ def _encode_media(url: str | None, data: str | None, media_type: str | None, usu
         return inline_data(media_type or usual, data)
     if url is None:
         raise InputError("An image needs a url or data, a file a url, data or the id of an uploaded file.")
-    inline = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
-    if inline:
-        return inline_data(*inline.groups())
+    inline_type, inline = split_data_url(url)
+    if inline_type is not None and inline is not None:
+        return inline_data(inline_type, inline)
     known = media_type or _TYPE_OF_ENDING.get(re.split(r"[?#]", url)[0].rsplit(".", 1)[-1].lower())
     return {"fileData": {"fileUri": url, **({"mimeType": known} if known else {})}}
 
@@ -99,12 +101,8 @@ def _seal(signature: str | None, family: str) -> tuple[ThinkingPart, ...]:
 def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     function = wire["functionCall"]
     extra: JsonObject = {name: value for name, value in wire.items() if name != "functionCall"}
-    return ToolCall.read(
-        string_of(function, "id") or "",
-        names.decode(string_of(function, "name") or ""),
-        value_at(function, "args"),
-        provider_data={family: extra} if extra else None,
-    )
+    arguments = value_at(function, "args")
+    return read_call(string_of(function, "id"), string_of(function, "name"), arguments, extra, names, family)
 
 
 def decode_media(wire: JsonObject) -> ImagePart | AudioPart | FilePart | None:

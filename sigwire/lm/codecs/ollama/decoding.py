@@ -16,6 +16,7 @@ from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, Ollam
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.tools import read_call
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of
 
 __all__ = ["decode", "decode_call", "decode_calls", "decode_error", "decode_extras", "decode_text", "error_in_success"]
@@ -87,12 +88,8 @@ def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     extra = remove_members(wire, {"id", "type", "function"})
     if inner := remove_members(function, {"name", "arguments", "index"}):  # the index is the position of the call
         extra["function"] = inner
-    return ToolCall.read(
-        string_of(wire, "id") or "",
-        names.decode(string_of(function, "name") or ""),
-        function.get("arguments"),
-        provider_data={family: extra} if extra else None,
-    )
+    arguments = function.get("arguments")
+    return read_call(string_of(wire, "id"), string_of(function, "name"), arguments, extra, names, family)
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[OllamaProfile]) -> LMError:

@@ -41,9 +41,8 @@ class OllamaDecoder(StreamDecoder[OllamaProfile]):
 
     def __init__(self, sent: EncodedRequest, target: Target[OllamaProfile]) -> None:
         super().__init__(sent, target)
-        self._choice = ChoiceEvents(
-            0, calls_last=True
-        )  # decode() puts calls after the text, at any position in the stream
+        # decode() puts calls after the text, at any position in the stream.
+        self._choice = ChoiceEvents(0, calls_last=True)
         self._body: JsonObject = {}
         self._message: JsonObject = {}
         self._reasoning: list[str] = []  # not in a part yet

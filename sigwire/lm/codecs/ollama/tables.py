@@ -70,25 +70,17 @@ def _to_list(stop: JsonValue) -> JsonValue:
     return [stop] if isinstance(stop, str) else stop
 
 
+_SAMPLING = (
+    "frequency_penalty", "min_p", "num_ctx", "presence_penalty", "repeat_penalty", "seed", "temperature", "top_k", "top_p",
+)  # fmt: skip
+
 OPTIONS: OptionTable = {
-    "frequency_penalty": Place("options.frequency_penalty"),
-    "keep_alive": Place("keep_alive"),
-    "logprobs": Place("logprobs"),
+    **{name: Place(name) for name in ("keep_alive", "logprobs", "shift", "top_logprobs", "truncate")},
+    **{name: Place(f"options.{name}") for name in _SAMPLING},
     "max_tokens": Place("options.num_predict"),
-    "min_p": Place("options.min_p"),
     "n": Skip(),  # a reply has one choice; the client sends the request several times
-    "num_ctx": Place("options.num_ctx"),
-    "presence_penalty": Place("options.presence_penalty"),
     "reasoning": Skip(),
-    "repeat_penalty": Place("options.repeat_penalty"),
-    "seed": Place("options.seed"),
-    "shift": Place("shift"),
     "stop": Place("options.stop", _to_list),
-    "temperature": Place("options.temperature"),
-    "top_k": Place("options.top_k"),
-    "top_logprobs": Place("top_logprobs"),
-    "top_p": Place("options.top_p"),
-    "truncate": Place("truncate"),
 }
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length", "load": "stop", "unload": "stop"}

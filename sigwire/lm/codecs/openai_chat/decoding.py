@@ -19,6 +19,7 @@ from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.tools import read_call
 from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of, value_at
 
 __all__ = [
@@ -165,14 +166,9 @@ _CALL_FIELDS = frozenset({"id", "type", "function", "index", "custom"})
 def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     """Return a call. Its unknown fields become its provider data."""
     function = _function_of(wire)
-    call_id = string_of(wire, "id") or ""
+    call_id = None if wire.get("id") == "null" else string_of(wire, "id")
     extra: JsonObject = {} if wire.keys() <= _CALL_FIELDS else remove_members(wire, _CALL_FIELDS)
-    return ToolCall.read(
-        "" if call_id == "null" else call_id,
-        names.decode(string_of(function, "name") or ""),
-        function.get("arguments"),
-        provider_data={family: extra} if extra else None,
-    )
+    return read_call(call_id, string_of(function, "name"), function.get("arguments"), extra, names, family)
 
 
 def _function_of(wire: JsonObject) -> JsonObject:

@@ -53,7 +53,8 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     modes = () if has_tools and not profile.structured_with_tools else profile.structured
     form = choose_output(request.response_format, modes, has_tools, target)
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
-    options, option_warnings = _encode_options(is_reasoning, request, target)
+    table: OptionTable = _option_table(is_reasoning, request, target) if request.options else {}
+    options, option_warnings = place_options(request.options, table, target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     body: JsonObject = {
@@ -111,14 +112,6 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
 
 
 # --- options and reasoning
-
-
-def _encode_options(
-    is_reasoning: bool, request: Request, target: Target[ChatProfile]
-) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    if not request.options:
-        return {}, ()
-    return place_options(request.options, _option_table(is_reasoning, request, target), target)
 
 
 def _option_table(is_reasoning: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:

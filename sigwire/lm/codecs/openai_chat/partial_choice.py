@@ -132,13 +132,7 @@ class PartialChoice:
         if self._tags.is_done:
             self._tags = None
 
-    def _read_reasoning_content(self, value: JsonValue) -> Iterator[StreamEvent]:
-        return self._read_reasoning_text("reasoning_content", value)
-
-    def _read_reasoning(self, value: JsonValue) -> Iterator[StreamEvent]:
-        return self._read_reasoning_text("reasoning", value)
-
-    def _read_reasoning_text(self, name: str, value: JsonValue) -> Iterator[StreamEvent]:
+    def _read_reasoning(self, name: str, value: JsonValue) -> Iterator[StreamEvent]:
         if isinstance(value, str):
             self._texts.setdefault(name, []).append(value)
             yield from self._emit_reasoning(value, name)
@@ -212,8 +206,8 @@ class PartialChoice:
             call.emitted = 0
 
     _READERS: ClassVar[Mapping[str, Callable[[Any, JsonValue], Iterator[StreamEvent]]]] = {
-        "reasoning_content": _read_reasoning_content,
-        "reasoning": _read_reasoning,
+        "reasoning_content": lambda self, value: self._read_reasoning("reasoning_content", value),
+        "reasoning": lambda self, value: self._read_reasoning("reasoning", value),
         "reasoning_details": _read_details,
         "thinking_blocks": _read_blocks,
         "content": _read_content,

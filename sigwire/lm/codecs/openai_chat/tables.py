@@ -14,20 +14,9 @@ __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE"]
 SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
 
 OPTIONS: OptionTable = {
-    "frequency_penalty": Place("frequency_penalty"),
-    "logprobs": Place("logprobs"),
+    **{name: Place(name) for name in (*SAMPLING, "metadata", "n", "seed", "service_tier", "stop", "user")},
     "max_tokens": Place("max_completion_tokens"),
-    "metadata": Place("metadata"),
-    "n": Place("n"),
-    "presence_penalty": Place("presence_penalty"),
     "reasoning": Skip(),
-    "seed": Place("seed"),
-    "service_tier": Place("service_tier"),
-    "stop": Place("stop"),
-    "temperature": Place("temperature"),
-    "top_logprobs": Place("top_logprobs"),
-    "top_p": Place("top_p"),
-    "user": Place("user"),
 }
 
 FINISH_REASONS: Mapping[str, FinishReason] = {

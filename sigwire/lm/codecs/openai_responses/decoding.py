@@ -20,6 +20,7 @@ from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINIS
 from sigwire.lm.codecs.shared.choices import number_parts, resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.tools import read_call
 from sigwire.lm.codecs.shared.untrusted import objects_of, remove_members, string_of
 
 __all__ = ["argument_text", "decode", "decode_error", "decode_item", "error_in_success"]
@@ -140,12 +141,8 @@ def _decode_call(item: JsonObject, names: NameMap, family: str, after: str | Non
     data: JsonObject = {"item": extra} if extra else {}
     if after is not None:
         data["after"] = after
-    call = ToolCall.read(
-        string_of(item, "call_id") or "",
-        names.decode(string_of(item, "name") or ""),
-        {"input": item.get("input")} if is_custom else item.get("arguments"),
-        provider_data={family: data} if data else None,
-    )
+    arguments: JsonValue = {"input": item.get("input")} if is_custom else item.get("arguments")
+    call = read_call(string_of(item, "call_id"), string_of(item, "name"), arguments, data, names, family)
     # Arguments of a truncated call may be valid: "" would be a call without arguments.
     if item.get("status") == "incomplete":
         return replace(call, arguments=None, raw_arguments=argument_text(item), error=_TRUNCATED)

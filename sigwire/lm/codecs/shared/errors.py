@@ -1,8 +1,5 @@
 """Error replies: an ``ErrorBody`` read from any known shape, and its error by a table of ``ErrorRule``.
 
-    body = read_error_body(status, headers, data)   tolerant of every known shape, HTML included
-    error = lm_error(body, RULES, target)           the first rule that matches; STATUS_RULES after those of the wire
-
 A rule matches if all that it names matches: status, code or type, and a substring of the message. Its ``hint``, what to
 do next, ends the message. No clock: dates in the headers are measured against the reply's ``date`` header.
 """

@@ -1,17 +1,11 @@
 """Bytes of a streamed reply -> JSON events, wherever the bytes are cut. Pure: no socket, no clock.
 
-    make_frame_decoder(framing) -> FrameDecoder     feed(bytes) and close() yield the JSON of each complete event
-
 The first byte decides how the reply is decoded, ``framing`` only if that byte is ambiguous: a host may answer a request
 for a stream with one JSON object or array, on one line or on many.
 
-    SSEDecoder       server-sent events: fields, comments, CR, LF or CRLF, several lines of data in one event
-    LineDecoder      lines of JSON; only LF ends a line, since texts contain U+2028 and U+0085
-
 ``[DONE]`` ends the stream; nothing behind it is read. A reply that is no stream (a page of HTML) is yielded as one text,
-for the codec to judge. A frame that is not JSON is an
-``LMTransportError``: corrupted in transit or truncated. Each byte is read a bounded number of times, and at most one event
-of at most ``LIMIT`` bytes is kept.
+for the codec to judge. A frame that is not JSON is an ``LMTransportError``: corrupted in transit or truncated. Each byte is
+read a bounded number of times, and at most one event of at most ``LIMIT`` bytes is kept.
 """
 
 from __future__ import annotations
@@ -231,7 +225,7 @@ def _line_by_line(data: str, error: ValueError) -> Iterator[JsonValue]:
 
 
 class LineDecoder:
-    """Bytes -> lines without their LF. ``close`` returns the last line if it has no LF.
+    """Bytes -> lines without their LF; texts contain U+2028 and U+0085. ``close`` returns the last line if it has no LF.
 
     >>> lines = LineDecoder()
     >>> lines.feed(b"a\\nb"), lines.feed(b"c\\n\\nd"), lines.close()

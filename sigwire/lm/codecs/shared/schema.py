@@ -428,20 +428,17 @@ def _recursive_refs(document: JsonObject, *, required_only: bool = False) -> fro
         target = _resolve(document, reference)
         graph[reference] = set(_refs(target, required_only)) if target is not None else set()
         waiting.extend(graph[reference])
-    return frozenset(reference for reference in graph if _reaches(graph, reference, reference))
+    return frozenset(reference for reference in graph if reference in _reached(graph, reference))
 
 
-def _reaches(graph: Mapping[str, set[str]], start: str, goal: str) -> bool:
-    seen: set[str] = set()
-    waiting = list(graph[start])
+def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    """Return the references to which a reference leads."""
+    found: set[str] = set()
+    waiting = graph[start]
     while waiting:
-        reference = waiting.pop()
-        if reference == goal:
-            return True
-        if reference not in seen:
-            seen.add(reference)
-            waiting.extend(graph.get(reference, ()))
-    return False
+        found |= waiting
+        waiting = {after for reference in waiting for after in graph[reference]} - found
+    return found
 
 
 def _refs(node: JsonValue, required_only: bool = False) -> Iterator[str]:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import MemoTuple, Request, ToolChoice, memoized
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall
@@ -19,7 +19,7 @@ from sigwire.lm.codecs.shared.untrusted import object_of
 
 __all__ = [
     "OfferedTools", "can_force", "encode_functions", "in_order", "name_map", "object_arguments", "offered_tools",
-    "provider_data", "refuse_builtin_tools", "search_settings", "tool_name",
+    "provider_data", "read_call", "refuse_builtin_tools", "search_settings", "tool_name",
 ]  # fmt: skip
 
 _Function: TypeAlias = "tuple[str, str, JsonObject | None, JsonObject]"
@@ -170,6 +170,14 @@ _NAMELESS = frozenset({""})
 @functools.lru_cache(maxsize=256)
 def _cached_map(names: frozenset[str], rules: NameRules) -> NameMap:  # each turn of a conversation has the same names
     return NameMap(names, rules)
+
+
+def read_call(
+    call_id: str | None, name: str | None, arguments: JsonValue, extra: JsonObject, names: NameMap, family: str
+) -> ToolCall:
+    """Return a call of an answer. ``extra``: the fields that only the provider knows."""
+    data: JsonObject | None = {family: extra} if extra else None
+    return ToolCall.read(call_id or "", names.decode(name or ""), arguments, provider_data=data)
 
 
 def provider_data(call: ToolCall, family: str) -> JsonObject:
