@@ -125,11 +125,8 @@ class FunctionArguments:
             self._check_types()
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        compiled = {
-            "_adapter": None,
-            "_validate": None,
-        }  # made again on first use: pydantic validators cannot be pickled
-        return None, {name: getattr(self, name) for name in self.__slots__} | compiled
+        # Made again on first use: pydantic validators cannot be pickled.
+        return None, {name: getattr(self, name) for name in self.__slots__} | {"_adapter": None, "_validate": None}
 
     def _check_names(self, types: Types, descriptions: Mapping[str, str]) -> None:
         unknown = sorted((types.keys() | descriptions.keys()) - self._arguments.keys())
@@ -351,11 +348,8 @@ def _read_metadata(hint: TypeExpression, name: str) -> tuple[str, str | None]:
     for data in _annotated_metadata(hint):
         alias = getattr(data, "validation_alias", None)
         name = alias if isinstance(alias, str) else name
-        text = (
-            data
-            if isinstance(data, str)
-            else getattr(data, "description", None) or getattr(data, "documentation", None)
-        )
+        described = getattr(data, "description", None) or getattr(data, "documentation", None)
+        text = data if isinstance(data, str) else described
         description = text if isinstance(text, str) else description
     return name, description
 
