@@ -45,7 +45,6 @@ from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.choice import read_tool_choice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
-from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass
 
 if TYPE_CHECKING:
@@ -110,9 +109,9 @@ class Plan:
         self.tools_mode = tools_mode = setup.tools_mode
         self.mode = setup.mode
         self.warnings = setup.warnings
-        self._tools_name = _name_of(spec.tools_field)
-        self._calls_name = _name_of(spec.calls_field)
-        self._history_name = _name_of(spec.history_field)
+        self._tools_name = spec.tools_field.name if spec.tools_field else None
+        self._calls_name = spec.calls_field.name if spec.calls_field else None
+        self._history_name = spec.history_field.name if spec.history_field else None
         self.written = setup.written
         self._reasoning = tuple(field for field in spec.outputs if field.role == "reasoning")
         self.thinking = self._reasoning if setup.written is not layout else ()
@@ -433,10 +432,6 @@ def is_tool_trace(part: Part) -> bool:
         return isinstance(part, ToolResult)
     kind = part.data.get("type") if is_mapping(part.data) else None
     return isinstance(kind, str) and ("tool" in kind or kind.endswith("_call"))
-
-
-def _name_of(field: FieldSpec | None) -> str | None:
-    return field.name if field else None
 
 
 def _without_tags(thought: str, tags: Iterable[tuple[str, str]]) -> str:

@@ -267,11 +267,8 @@ class _ChoiceReader:
             return
         self.parsed, fields = _FinalParse(choice, parsed), parsed.fields
         for name, codec in self._plan.written.outputs:
-            if (
-                name in fields
-                and name not in self.events.ended
-                and not (codec.form == "text" and name in self.events.started_texts)
-            ):
+            is_started = codec.form == "text" and name in self.events.started_texts
+            if name in fields and name not in self.events.ended and not is_started:
                 emit_value(codec, fields[name], self.events)
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {

@@ -321,7 +321,6 @@ def _nodes(schema: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _change_nodes(schema: Any, kind: str, change: Callable[[JsonObject], JsonObject]) -> Any:
-    """Return a core schema with every node of a kind changed."""
     if is_object(schema):
         made = {
             key: value if key == "metadata" else _change_nodes(value, kind, change) for key, value in schema.items()
