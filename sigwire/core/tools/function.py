@@ -416,15 +416,21 @@ def _simple_schema(hint: object) -> JsonObject | None:
     if not arguments:
         return {"type": _TYPES[hint]} if isinstance(hint, type) and hint in _TYPES else None
     if origin is typing.Literal:
-        are_strings = len(arguments) > 1 and all(type(value) is str for value in arguments)
-        return {"enum": [*arguments], "type": "string"} if are_strings else None
+        return {"enum": [*arguments], "type": "string"} if _are_several_strings(arguments) else None
     if origin is list:
         inner = _simple_schema(arguments[0])
         return inner and {"items": inner, "type": "array"}
     if origin is dict and arguments[0] is str:
         inner = _simple_schema(arguments[1])
         return inner and {"additionalProperties": inner, "type": "object"}
-    members = [member for member in arguments if member is not types.NoneType]
-    is_optional = origin in (typing.Union, types.UnionType) and len(members) == 1
-    inner = _simple_schema(members[0]) if is_optional else None
+    return _simple_optional(arguments) if origin in (typing.Union, types.UnionType) else None
+
+
+def _simple_optional(members: tuple[TypeExpression, ...]) -> JsonObject | None:
+    members = tuple(member for member in members if member is not types.NoneType)
+    inner = _simple_schema(members[0]) if len(members) == 1 else None
     return inner and {"anyOf": [inner, {"type": "null"}]}
+
+
+def _are_several_strings(values: tuple[object, ...]) -> bool:
+    return len(values) > 1 and all(type(value) is str for value in values)
