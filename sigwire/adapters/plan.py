@@ -45,6 +45,7 @@ from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.choice import read_tool_choice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
+from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass
 
 if TYPE_CHECKING:
@@ -109,14 +110,13 @@ class Plan:
         self.tools_mode = tools_mode = setup.tools_mode
         self.mode = setup.mode
         self.warnings = setup.warnings
-        self._tools_name = spec.tools_field.name if spec.tools_field else None
-        self._calls_name = spec.calls_field.name if spec.calls_field else None
-        self._history_name = spec.history_field.name if spec.history_field else None
+        self._tools_name = _name_of(spec.tools_field)
+        self._calls_name = _name_of(spec.calls_field)
+        self._history_name = _name_of(spec.history_field)
         self.written = setup.written
         self._reasoning = tuple(field for field in spec.outputs if field.role == "reasoning")
         self.thinking = self._reasoning if setup.written is not layout else ()
-        tags = [(opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs]
-        self.thoughts: tuple[tuple[str, str], ...] = () if adapter.strict else tuple(tags)
+        self.thoughts = () if adapter.strict else _thought_tags(layout)
         self._reads_calls = layout.visible.calls
         self._calls_alone: CallsAlone = _calls_alone(adapter, tools_mode)
         self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
@@ -361,10 +361,7 @@ class Plan:
             reading.repairs.append(Repair(None, "the answer was cut off by the token limit after its calls"))
         elif choice.text.strip() and self.layout.outputs:
             reading = self._with_thought(self.written.read(choice.text, False), choice.reasoning or "")
-            problems = [(name, problem) for name, problem in reading.problems.items() if problem != ABSENT]
-            reading.repairs += [
-                Repair(name or None, f"left out beside the tool calls: {what}") for name, what in problems
-            ]
+            reading.repairs += _problem_repairs(reading)
         missing = [codec.field for name, codec in self.layout.outputs if name not in reading.values]
         reading.values.update({field.name: field.default_value() for field in missing if field.has_default})
         return reading
@@ -432,6 +429,19 @@ def is_tool_trace(part: Part) -> bool:
         return isinstance(part, ToolResult)
     kind = part.data.get("type") if is_mapping(part.data) else None
     return isinstance(kind, str) and ("tool" in kind or kind.endswith("_call"))
+
+
+def _problem_repairs(reading: FieldReadings) -> list[Repair]:
+    problems = [(name, problem) for name, problem in reading.problems.items() if problem != ABSENT]
+    return [Repair(name or None, f"left out beside the tool calls: {problem}") for name, problem in problems]
+
+
+def _name_of(field: FieldSpec | None) -> str | None:
+    return field.name if field else None
+
+
+def _thought_tags(layout: Layout) -> tuple[tuple[str, str], ...]:
+    return tuple((opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs)
 
 
 def _without_tags(thought: str, tags: Iterable[tuple[str, str]]) -> str:

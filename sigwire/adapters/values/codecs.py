@@ -11,8 +11,7 @@ r"""Field codecs: between a field's typed value and its text or JSON, without lo
 Blanks at the ends of a text are protected by a backslash (``edges``). In ``X | None`` the text ``null`` is ``None``; the
 string "null" gets a backslash.
 
-Reading first calls pydantic on the text. If that fails, the text is parsed leniently (``json_text``) and fitted to the type
-(``fitting``). Changes are in ``repairs``; ``strict`` refuses them. Constraints and validators always apply.
+``typed_json`` reads JSON. Changes are in ``repairs``; ``strict`` refuses them. Constraints and validators always apply.
 """
 
 from __future__ import annotations
