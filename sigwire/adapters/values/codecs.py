@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 from sigwire.adapters.values.edges import EDGES, escape_null, protect_edges, restore_edges, unescape_null
 from sigwire.adapters.values.json_text import read_json
 from sigwire.adapters.values.media_json import json_with_media
-from sigwire.adapters.values.type_shape import compile_type, is_array
+from sigwire.adapters.values.type_shape import compile_type
 from sigwire.adapters.values.typed_json import (
     ReadValue,
     TypedJson,
@@ -34,6 +34,7 @@ from sigwire.adapters.values.typed_json import (
 )
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
+from sigwire.core.narrow import is_items
 from sigwire.core.response import Repair
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
@@ -200,7 +201,7 @@ class _StringCodec(_TextCodec):
         return ReadValue(text)
 
     def render_input(self, value: object) -> str:
-        return self.render(value) if type(value) is str or not is_array(value) else protect_edges(_number_items(value))
+        return self.render(value) if type(value) is str or not is_items(value) else protect_edges(_number_items(value))
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if isinstance(value, str):
