@@ -160,7 +160,6 @@ def _attributes(info: FieldInfo, changed: Collection[str]) -> dict[str, Any]:
 
 
 def _remaining_metadata(metadata: list[Any], names: Collection[str]) -> Iterator[Any]:
-    """Yield constraints without those of some names."""
     for item in metadata:
         dropped = [name for name in names if getattr(item, name, None) is not None]
         if not dropped:
