@@ -109,9 +109,7 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         tools_mode = self._tools_mode(capabilities, warnings) if spec.tools_field else None
         visible = VisibleFields(
             tuple(field for field in spec.inputs if field.role not in _HIDDEN_ROLES),
-            tuple(
-                each for each in spec.outputs if each.role not in _HIDDEN_ROLES and not _is_thought(each, capabilities)
-            ),
+            tuple(field for field in spec.outputs if not _is_hidden_output(field, capabilities)),
             self.types,
             tools_mode is not None and not capabilities.runs_own_tools,
             spec.calls_field.name if spec.calls_field else "",
@@ -120,8 +118,7 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         mode, reason = self.mode(layout, capabilities, tools_mode)
         if reason is not None:
             warnings.append(LMWarning("structured_output", reason))
-        # A thinking model need not write its reasoning.
-        thoughts = tuple(replace(each, required=False) for each in spec.outputs if _is_thought(each, capabilities))
+        thoughts = _thoughts_of(spec.outputs, capabilities)
         written = (
             self.layout(replace(visible, outputs=thoughts + visible.outputs), capabilities) if thoughts else layout
         )
@@ -180,5 +177,14 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         return self.plan(signature, capabilities).parse(choice).fields
 
 
+def _is_hidden_output(spec: FieldSpec, capabilities: Capabilities) -> bool:
+    return spec.role in _HIDDEN_ROLES or _is_thought(spec, capabilities)
+
+
 def _is_thought(spec: FieldSpec, capabilities: Capabilities) -> bool:
     return spec.role == "reasoning" and capabilities.reasoning and not capabilities.reasoning_hidden
+
+
+def _thoughts_of(outputs: Iterable[FieldSpec], capabilities: Capabilities) -> tuple[FieldSpec, ...]:
+    """Return the outputs that a thinking model need not write."""
+    return tuple(replace(field, required=False) for field in outputs if _is_thought(field, capabilities))

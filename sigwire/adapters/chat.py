@@ -83,10 +83,7 @@ class ChatLayout(Layout):
         sections = [
             opening + escape(render(values[name])) for name, opening, render in self._sections if name in values
         ]
-        if not sections:
-            return ""
-        sections.append(self._done)
-        return "\n\n".join(sections)
+        return "\n\n".join([*sections, self._done]) if sections else ""
 
     def starts_outputs(self, text: str) -> bool:
         return _HEADER.match("\n" + text) is not None

@@ -133,10 +133,4 @@ def output_schema(outputs: tuple[FieldSpec, ...]) -> JsonObject:
             schema["description"] = spec.description
         properties[spec.name] = schema
     required: list[Any] = [spec.name for spec in outputs if spec.required]
-    whole: JsonObject = {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": False,
-    }
-    return {**whole, **shared}
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **shared}

@@ -115,8 +115,7 @@ class Plan:
         self.written = setup.written
         self._reasoning = tuple(field for field in spec.outputs if field.role == "reasoning")
         self.thinking = self._reasoning if setup.written is not layout else ()
-        tags = [(opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs]
-        self.thoughts: tuple[tuple[str, str], ...] = () if adapter.strict else tuple(tags)
+        self.thoughts = () if adapter.strict else _thought_tags(layout)
         self._reads_calls = layout.visible.calls
         self._calls_alone: CallsAlone = _calls_alone(adapter, tools_mode)
         self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
@@ -361,10 +360,7 @@ class Plan:
             reading.repairs.append(Repair(None, "the answer was cut off by the token limit after its calls"))
         elif choice.text.strip() and self.layout.outputs:
             reading = self._with_thought(self.written.read(choice.text, False), choice.reasoning or "")
-            problems = [(name, problem) for name, problem in reading.problems.items() if problem != ABSENT]
-            reading.repairs += [
-                Repair(name or None, f"left out beside the tool calls: {what}") for name, what in problems
-            ]
+            reading.repairs += _problem_repairs(reading)
         missing = [codec.field for name, codec in self.layout.outputs if name not in reading.values]
         reading.values.update({field.name: field.default_value() for field in missing if field.has_default})
         return reading
@@ -434,8 +430,17 @@ def is_tool_trace(part: Part) -> bool:
     return isinstance(kind, str) and ("tool" in kind or kind.endswith("_call"))
 
 
+def _problem_repairs(reading: FieldReadings) -> list[Repair]:
+    problems = [(name, problem) for name, problem in reading.problems.items() if problem != ABSENT]
+    return [Repair(name or None, f"left out beside the tool calls: {problem}") for name, problem in problems]
+
+
 def _name_of(field: FieldSpec | None) -> str | None:
     return field.name if field else None
+
+
+def _thought_tags(layout: Layout) -> tuple[tuple[str, str], ...]:
+    return tuple((opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs)
 
 
 def _without_tags(thought: str, tags: Iterable[tuple[str, str]]) -> str:

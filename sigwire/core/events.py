@@ -307,7 +307,8 @@ def _part_events(parts: tuple[Part, ...], choice: int, cut: Cut) -> Iterator[Str
     for part, following in zip_longest(parts, parts[1:]):
         if isinstance(part, ToolCall):
             yield ToolCallStart(calls, part.id, part.name, choice)
-            yield from (ToolCallDelta(calls, delta, choice) for delta in cut(_arguments_of(part)))
+            arguments = part.raw_arguments if part.raw_arguments is not None else dumps(part.arguments)
+            yield from (ToolCallDelta(calls, delta, choice) for delta in cut(arguments))
             yield ToolCallEnd(calls, part, choice)
             calls += 1
             continue
@@ -317,10 +318,6 @@ def _part_events(parts: tuple[Part, ...], choice: int, cut: Cut) -> Iterator[Str
             yield from (ReasoningDelta(delta, choice) for delta in cut(part.text))
         if not isinstance(part, TextPart) or isinstance(following, TextPart) or not part.text:
             yield PartEnd(part, choice)
-
-
-def _arguments_of(call: ToolCall) -> str:
-    return call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
 
 
 @dataclass(slots=True)

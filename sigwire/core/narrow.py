@@ -29,7 +29,7 @@ def is_sequence(value: object) -> TypeIs[Sequence[Any]]:
 
 
 def is_items(value: object) -> TypeGuard[Sequence[Any]]:
-    """Return True for a list or a tuple."""
+    """Return True for a list or a tuple, which is an array in JSON."""
     return isinstance(value, (list, tuple))
 
 

@@ -260,7 +260,8 @@ def to_plain(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in cast("list[object]", value)]
     if isinstance(value, Mapping):
-        return {_key(name): to_plain(item) for name, item in cast("FieldValues", value).items()}
+        items = cast("FieldValues", value).items()
+        return {name if type(name) is str else str(to_plain(name)): to_plain(item) for name, item in items}
     if isinstance(value, Record):
         return {name: to_plain(item) for name, item in value.__dict__.items()}
     if callable(write := getattr(value, "to_json", None)) and not isinstance(value, type):
@@ -268,10 +269,6 @@ def to_plain(value: object) -> Any:
     if isinstance(value, (bytes, bytearray)):  # the form of prompts: a saved demo gives the same prompt
         return urlsafe_b64encode(value).decode()
     return _by_pydantic(value)
-
-
-def _key(name: object) -> str:
-    return name if type(name) is str else str(to_plain(name))
 
 
 def _by_pydantic(value: object) -> Any:

@@ -96,12 +96,8 @@ class _Inliner:
             return value
         name = self._inlined_name(value)
         if name is None:
-            # The mapping of pydantic's discriminator refers to definitions that were inlined.
             return {
-                key: {name: part for name, part in item.items() if name != "mapping"}
-                if key == "discriminator" and is_object(item)
-                else self(item)
-                for key, item in value.items()
+                key: _without_mapping(item) if key == "discriminator" else self(item) for key, item in value.items()
             }
         siblings = {key: self(item) for key, item in value.items() if key != "$ref"}
         return {**self(self.definitions[name]), **siblings}
@@ -120,6 +116,13 @@ class _Inliner:
     def _inlined_name(self, schema: JsonObject) -> str | None:
         name = _definition_name(schema.get("$ref"))
         return name if name in self.definitions and name not in self.recursive else None
+
+
+def _without_mapping(discriminator: JsonValue) -> JsonValue:
+    """Drop the mapping of pydantic's discriminator: it refers to definitions that were inlined."""
+    if not is_object(discriminator):
+        return discriminator
+    return {key: value for key, value in discriminator.items() if key != "mapping"}
 
 
 def _definition_name(ref: object) -> str | None:

@@ -34,7 +34,7 @@ def to_typing_extensions(annotation: TypeExpression) -> TypeExpression:
 
 
 def _rewrite(annotation: object, made: _Made) -> TypeExpression:
-    if type(annotation).__name__ == "_TypedDictMeta" and type(annotation).__module__ == "typing":
+    if _is_old_typed_dict(annotation):
         return _rewritten_class(annotation, made)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is None or origin is typing.Literal:
@@ -48,6 +48,10 @@ def _rewrite(annotation: object, made: _Made) -> TypeExpression:
         return annotation
     generic: TypeExpression = typing.Union if origin is types.UnionType else origin
     return generic[rewritten]
+
+
+def _is_old_typed_dict(kind: TypeExpression) -> bool:
+    return type(kind).__name__ == "_TypedDictMeta" and type(kind).__module__ == "typing"
 
 
 def typed_dict_members(record: TypeExpression) -> Iterator[tuple[str, TypeExpression, bool]]:

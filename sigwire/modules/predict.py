@@ -213,7 +213,6 @@ class Predict(PredictorCalls[P, S], Predictor):
         return ToolOverlay(self.tool_texts, plan, inputs)
 
     def _options(self, specials: FieldValues) -> tuple[dict[str, object] | None, int]:
-        """Return the request's options and the number of re-asks."""
         config = specials.get("config")
         if not self.config and not config and "prediction" not in specials:
             return None, _check_reasks(self.max_reasks)
@@ -270,9 +269,8 @@ class Predict(PredictorCalls[P, S], Predictor):
         return [prepare_one("self", self, state, unsafe)]
 
     def __deepcopy__(self, memo: CopyMemo) -> Self:
-        memo.update(
-            {id(self._plan): self._plan, id(self._reader): self._reader}
-        )  # shared: a plan caches written prompts
+        # Shared: a plan caches written prompts.
+        memo.update({id(self._plan): self._plan, id(self._reader): self._reader})
         return super().__deepcopy__(memo)
 
     def __getstate__(self) -> dict[str, object]:

@@ -54,7 +54,6 @@ def locate(
 
 
 def _without_own_frames(frames: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of this package."""
     kept: list[TracebackType] = []
     while frames is not None:
         if str(frames.tb_frame.f_globals.get("__name__")).partition(".")[0] != "sigwire":

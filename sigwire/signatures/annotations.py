@@ -109,10 +109,6 @@ def _members_of(annotation: object, records: bool) -> list[TypeExpression]:
     return next((list(read(annotation)) for applies, read in _RECORDS if applies(annotation)), nothing)
 
 
-def _pydantic_types(model: TypeExpression) -> Iterator[TypeExpression]:
-    return (info.annotation for info in model.model_fields.values())
-
-
 def _hinted_types(record: TypeExpression) -> Iterator[TypeExpression]:
     try:
         return iter(typing.get_type_hints(record).values())
@@ -124,7 +120,7 @@ _HINTED = ("__dataclass_fields__", "__total__", "_fields")  # dataclasses, Typed
 
 
 _RECORDS: tuple[tuple[Callable[[TypeExpression], bool], Callable[[TypeExpression], Iterator[TypeExpression]]], ...] = (
-    (lambda kind: hasattr(kind, "model_fields"), _pydantic_types),
+    (lambda kind: hasattr(kind, "model_fields"), lambda kind: (each.annotation for each in kind.model_fields.values())),
     (lambda kind: any(hasattr(kind, mark) for mark in _HINTED), _hinted_types),
 )
 

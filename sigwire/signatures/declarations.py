@@ -103,8 +103,7 @@ def declare(direction: Direction, **options: Any) -> FieldInfo:
             del options[name]
     defaults = {name: options.pop(name, UNSET) for name in ("default", "default_factory")}
     given = {name: value for name, value in defaults.items() if _is_given(value, name)}
-    desc, description = options.pop("desc", None), options.pop("description", None)
-    description = description if desc is None else desc
+    description = _first_given(options.pop("desc", None), options.pop("description", None))
     extra = dict(options.pop("json_schema_extra", None) or {})
     extra |= {name: options.pop(name) for name in list(options) if name not in _PYDANTIC}
     extra[DIRECTION_KEY] = direction
@@ -117,6 +116,10 @@ def declare(direction: Direction, **options: Any) -> FieldInfo:
 def _is_given(value: object, name: str) -> bool:
     # ``default=...`` means "required" to pydantic; ``default=None`` is a default.
     return value is not UNSET and value is not ... and not (value is None and name == "default_factory")
+
+
+def _first_given(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
 
 
 def redeclare(declared: FieldInfo, changes: Mapping[str, Any]) -> FieldInfo:
@@ -157,7 +160,6 @@ def _attributes(info: FieldInfo, changed: Collection[str]) -> dict[str, Any]:
 
 
 def _remaining_metadata(metadata: list[Any], names: Collection[str]) -> Iterator[Any]:
-    """Yield constraints without those of some names."""
     for item in metadata:
         dropped = [name for name in names if getattr(item, name, None) is not None]
         if not dropped:

@@ -210,10 +210,8 @@ class _Parser:
             return ...
         if not first and kind is typing.Annotated:
             return self._constant()
-        if kind is field_types.Code:
-            return (
-                self._read_token().text if self._next.kind == "name" else self._constant()
-            )  # Code[java], Code["java"]
+        if kind is field_types.Code:  # Code[java], Code["java"]
+            return self._read_token().text if self._next.kind == "name" else self._constant()
         return self._type()
 
     def _constants(self) -> tuple[object, ...]:
@@ -303,9 +301,8 @@ class TypeScope:
         for length in range(len(path), 0, -1):  # custom_types may have the key "Outer.Inner"
             if (name := ".".join(path[:length])) in custom:
                 return _attributes(custom[name], path, length, fail)
-        door = (
-            getattr((self.scope or {}).get("dspy"), "__name__", "") == "sigwire.dspy"
-        )  # it has subclasses of the types
+        # The door has subclasses of the types.
+        door = getattr((self.scope or {}).get("dspy"), "__name__", "") == "sigwire.dspy"
         if len(path) > 1 and path[1] in _NAMESPACES.get(path[0], ()) and not (door and path[0] == "dspy"):
             return _attributes(_NAMESPACES[path[0]][path[1]], path, 2, fail)
         return _attributes(self._resolve_head(path[0], fail), path, 1, fail)

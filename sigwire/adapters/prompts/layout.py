@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
+from sigwire.adapters.text_tools.render import one_line
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.objects import FieldReadings
 from sigwire.adapters.values.type_text import TypeStyle, field_type_text
@@ -145,7 +146,7 @@ class Layout(ABC):
         return " Write text values without quotes and values of other types as JSON."
 
     def _describe(self, spec: FieldSpec) -> str:
-        meaning = "; ".join(text for text in (_one_line(spec.description), _one_line(spec.constraints)) if text)
+        meaning = "; ".join(one_line(text) for text in (spec.description, spec.constraints) if text.strip())
         kind = field_type_text(spec, self.visible.types)
         if "\n" in kind or len(kind) > 60:
             below = kind.replace("\n", "\n  ")
@@ -166,10 +167,6 @@ class Layout(ABC):
                 if value.repairs:
                     reading.repairs.extend(value.repairs)
         return reading
-
-
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())
 
 
 def _merge_texts(mixed: Iterable[str | Part]) -> tuple[Part, ...]:

@@ -235,8 +235,7 @@ class _ChoiceReader:
         if self._free_text is not None:
             self._free_text.close()
         if self._has_thought or self._plan.layout.free:
-            for spec in self._plan.thinking:
-                self.events.end(spec.name)
+            self._end_thinking()
         if self._lead_in is not None and event.refusal is None and event.finish_reason not in _INCOMPLETE:
             self._lead_in.close()
         if not self._plan.written.codecs.keys() <= self.events.ended:
@@ -249,6 +248,10 @@ class _ChoiceReader:
         if was_truncated(reason, [end.call for end in ends]):
             closing.remove(ends[-1])
         self._emit_scanned(closing)
+
+    def _end_thinking(self) -> None:
+        for spec in self._plan.thinking:
+            self.events.end(spec.name)
 
     def _choice(self, event: ChoiceEnd) -> Choice:
         text, calls, thought = "".join(self._text), tuple(self._calls), "".join(self._reasoning)
@@ -267,11 +270,8 @@ class _ChoiceReader:
             return
         self.parsed, fields = _FinalParse(choice, parsed), parsed.fields
         for name, codec in self._plan.written.outputs:
-            if (
-                name in fields
-                and name not in self.events.ended
-                and not (codec.form == "text" and name in self.events.started_texts)
-            ):
+            is_started = codec.form == "text" and name in self.events.started_texts
+            if name in fields and name not in self.events.ended and not is_started:
                 emit_value(codec, fields[name], self.events)
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {

@@ -61,11 +61,8 @@ class FreeTextReader:
         closing = self._closing
         thought, closed, after = "".join([*self._lookahead, text]).partition(closing)
         partial = 0 if closed else next((n for n in range(len(closing) - 1, 0, -1) if thought.endswith(closing[:n])), 0)
-        certain, self._lookahead = (
-            thought[: len(thought) - partial],
-            [thought[len(thought) - partial :]] if partial else [],
-        )
-        if certain:
+        self._lookahead = [thought[len(thought) - partial :]] if partial else []
+        if certain := thought[: len(thought) - partial]:
             self._events.reasoning(certain)
         if closed:
             self._closing, self._read = "", self._skip_blanks_after

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.streaming.object_fields import PartialEmitter
@@ -109,18 +109,6 @@ class JsonMemberReader:
     }  # fmt: skip
 
 
-class _MemberReader(Protocol):
-    """Reads a name or a value, from position to position."""
-
-    @property
-    def done(self) -> bool: ...
-
-    @property
-    def failed(self) -> bool: ...
-
-    def read(self, text: str, at: int) -> int: ...
-
-
 class _StringReader:
     __slots__ = ("_events", "_field", "_string")
     failed = False
@@ -175,3 +163,6 @@ class _WholeReader(PartialJsonParser):
             with suppress(ValueReadError):  # the parse of the answer reports the error
                 emit_value(self._codec, self._codec.load(self.partial_value()).value, self._events)
         return at
+
+
+_MemberReader: TypeAlias = "PartialJsonParser | _StringReader | _PartialReader"

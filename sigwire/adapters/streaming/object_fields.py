@@ -52,12 +52,8 @@ class PartialEmitter:
 
     def _emit(self) -> None:
         partial_value = self.value.partial_value()
-        if (
-            self._known
-            and isinstance(partial_value, dict)
-            and partial_value
-            and next(iter(partial_value)) not in self._known
-        ):
+        first = next(iter(partial_value), None) if isinstance(partial_value, dict) else None
+        if self._known and first is not None and first not in self._known:
             self._emitted_changes = -1
             return
         self._emitted_changes = self.value.changes

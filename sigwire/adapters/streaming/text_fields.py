@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.values.codecs import FieldCodec
@@ -137,11 +138,8 @@ def emit_text(codec: FieldCodec, text: str, events: FieldEvents) -> None:
     """
     if compile_type(codec.field).runs_users_code:
         return
-    try:
-        value = codec.read(text).value
-    except ValueReadError:
-        return
-    emit_value(codec, value, events)
+    with suppress(ValueReadError):
+        emit_value(codec, codec.read(text).value, events)
 
 
 def emit_value(codec: FieldCodec, value: object, events: FieldEvents) -> None:

@@ -9,7 +9,7 @@ from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle, write_json
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping, is_sequence
 
-__all__ = ["ToolSchemas", "instructions", "schema_text", "tool_line"]
+__all__ = ["ToolSchemas", "instructions", "one_line", "schema_text", "tool_line"]
 
 ToolSchemas: TypeAlias = Literal["full", "compact"]
 
@@ -64,11 +64,11 @@ def tool_line(function: Mapping[str, Any]) -> str:
     arguments = _members_of(parameters, definitions, defaults=True)
     if parameters.get("additionalProperties") not in (None, False):
         arguments.append("...")
-    description = _one_line(function.get("description") or "")
+    description = one_line(function.get("description") or "")
     head = f"{function['name']}({', '.join(arguments)}){': ' + description if description else ''}"
     for name, schema in _mapping_of(parameters.get("properties")).items():
         if is_mapping(schema) and schema.get("description"):
-            head += f"\n  {name}: {_one_line(schema['description'])}"
+            head += f"\n  {name}: {one_line(schema['description'])}"
     return head
 
 
@@ -92,7 +92,8 @@ def _default_text(schema: object) -> str:
     return f" = {write_json(schema['default'])}" if is_mapping(schema) and "default" in schema else ""
 
 
-def _one_line(text: object) -> str:
+def one_line(text: object) -> str:
+    """Return a text with each run of white space as one blank."""
     return " ".join(str(text).split())
 
 

@@ -11,8 +11,7 @@ r"""Field codecs: between a field's typed value and its text or JSON, without lo
 Blanks at the ends of a text are protected by a backslash (``edges``). In ``X | None`` the text ``null`` is ``None``; the
 string "null" gets a backslash.
 
-Reading first calls pydantic on the text. If that fails, the text is parsed leniently (``json_text``) and fitted to the type
-(``fitting``). Changes are in ``repairs``; ``strict`` refuses them. Constraints and validators always apply.
+``typed_json`` reads JSON. Changes are in ``repairs``; ``strict`` refuses them. Constraints and validators always apply.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 from sigwire.adapters.values.edges import EDGES, escape_null, protect_edges, restore_edges, unescape_null
 from sigwire.adapters.values.json_text import read_json
 from sigwire.adapters.values.media_json import json_with_media
-from sigwire.adapters.values.type_shape import compile_type, is_array
+from sigwire.adapters.values.type_shape import compile_type
 from sigwire.adapters.values.typed_json import (
     ReadValue,
     TypedJson,
@@ -35,6 +34,7 @@ from sigwire.adapters.values.typed_json import (
 )
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
+from sigwire.core.narrow import is_items
 from sigwire.core.response import Repair
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
@@ -201,7 +201,7 @@ class _StringCodec(_TextCodec):
         return ReadValue(text)
 
     def render_input(self, value: object) -> str:
-        return self.render(value) if type(value) is str or not is_array(value) else protect_edges(_number_items(value))
+        return self.render(value) if type(value) is str or not is_items(value) else protect_edges(_number_items(value))
 
     def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if isinstance(value, str):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.adapters.values.json_text import read_json
-from sigwire.adapters.values.type_shape import Shape, enum_values, is_array
+from sigwire.adapters.values.type_shape import Shape, enum_values
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.narrow import is_object
+from sigwire.core.narrow import is_items, is_object
 from sigwire.errors import JsonReadError
 
 __all__ = ["FittedValue", "fit"]
@@ -122,7 +122,7 @@ class _Fitter:
 
     def _array(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         value = self._decode_string(value, list, path)
-        if not is_array(value):
+        if not is_items(value):
             return self._refuse(value)
         first: Any = schema.get("prefixItems") or []
         rest = schema.get("items", {})

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from sigwire.adapters.values.lead_in import lead_in_end
@@ -356,7 +357,9 @@ def unwrap_candidates(value: JsonValue) -> Iterator[tuple[JsonValue, str]]:
     """
     for inner, what in _envelopes(value):
         if isinstance(inner, str):
-            decoded = _decode_or_none(inner)
+            decoded: JsonValue = None
+            with suppress(JsonReadError):
+                decoded = read_json(inner)[0]
             if isinstance(decoded, (dict, list)):
                 yield decoded, "; ".join(filter(None, [what, "JSON in a string was decoded"]))
         elif what:
@@ -378,10 +381,3 @@ def _envelopes(value: JsonValue) -> Iterator[tuple[JsonValue, str]]:
         key, inner = next(iter(value.items()))
         if isinstance(inner, (dict, list, str)):
             yield inner, f"the envelope {key[:40]!r} was taken off"
-
-
-def _decode_or_none(text: str) -> JsonValue:
-    try:
-        return read_json(text)[0]
-    except JsonReadError:
-        return None

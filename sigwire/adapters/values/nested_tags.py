@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
-from sigwire.adapters.values.type_shape import Shape, is_array
+from sigwire.adapters.values.type_shape import Shape
 from sigwire.core.json import JsonValue
-from sigwire.core.narrow import is_object
+from sigwire.core.narrow import is_items, is_object
 
 __all__ = ["read_tags", "with_lists"]
 
@@ -79,7 +79,7 @@ def _items_of(value: JsonValue, items: dict[str, Any]) -> list[Any]:
     """Return the items of a list; ``<people><person>...`` has them in tags of another name than those of an item."""
     if is_object(value) and len(value) == 1 and not value.keys() & (items.get("properties") or {}).keys():
         value = next(iter(value.values()))
-    if is_array(value):
+    if is_items(value):
         return list(value)
     return [] if value == "" else [value]
 

@@ -70,10 +70,8 @@ class ObjectCodec:
 
     def read(self, text: str, *, strict: bool = False) -> FieldReadings:
         """Return the fields in a text that is, or holds, a JSON object. Of duplicate keys the first one counts."""
-        if (
-            any(text.count(name) > 1 for name in self._quoted_names)
-            and (members := _first_of_duplicates(text)) is not None
-        ):
+        may_repeat = any(text.count(name) > 1 for name in self._quoted_names)
+        if may_repeat and (members := _first_of_duplicates(text)) is not None:
             if strict:
                 return FieldReadings(problems={"": "a field is repeated"})
             return self._read_members(members, (Repair(None, "a member came twice; the first one counts"),), strict)
@@ -116,7 +114,6 @@ class ObjectCodec:
         return self._validate
 
     def _read_members(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> FieldReadings:
-        """Read the members of the object into their fields."""
         members, found = self._members(value, strict)
         if members is None:
             names = ", ".join(map(repr, self._codecs))

@@ -7,13 +7,13 @@ are texts, it has aliases, two members of a union may fit one value. Knows nothi
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.narrow import is_object
+from sigwire.core.narrow import is_items, is_object
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, File, Image
@@ -22,15 +22,10 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
-__all__ = ["CompiledType", "Shape", "Texts", "compile_type", "enum_values", "finite_validator", "is_array"]
+__all__ = ["CompiledType", "Shape", "Texts", "compile_type", "enum_values", "finite_validator"]
 
 Texts: TypeAlias = Literal["always", "never", "maybe"]
 """Whether the JSON of a type's values is a string."""
-
-
-def is_array(value: object) -> TypeGuard[Sequence[Any]]:
-    """Return True if a value is, or becomes in JSON, an array."""
-    return isinstance(value, (list, tuple))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +67,7 @@ class Shape:
         if "enum" in node or "const" in node:
             return {_JSON_TYPES.get(type(value), "any") for value in enum_values(node)}
         kind = node.get("type", "any")
-        return set(kind) if is_array(kind) else {str(kind)}
+        return set(kind) if is_items(kind) else {str(kind)}
 
 
 @dataclass(frozen=True)
@@ -302,7 +297,7 @@ def _is_ambiguous(node: Mapping[str, Any]) -> bool:
     """Return True if two members of a union may fit one JSON value. Of scalars, only one fits exactly."""
     if node.get("type") != "union" or node.get("mode") == "left_to_right":
         return False
-    schemas = [choice[0] if is_array(choice) else choice for choice in node["choices"]]
+    schemas = [choice[0] if is_items(choice) else choice for choice in node["choices"]]
     kinds = [_KIND_OF_NODE.get(schema.get("type", ""), "unknown") for schema in schemas]
     shared = [kind for kind in ("object", "array", "literal") if kinds.count(kind) > 1]
     return bool(shared) or ("unknown" in kinds and len(kinds) > 1)
@@ -316,18 +311,17 @@ def _nodes(schema: object) -> Iterator[Mapping[str, Any]]:
             if isinstance(current.get("type"), str):
                 yield current
             pending += [value for key, value in current.items() if key not in ("metadata", "serialization")]
-        elif is_array(current):
+        elif is_items(current):
             pending += current
 
 
 def _change_nodes(schema: Any, kind: str, change: Callable[[JsonObject], JsonObject]) -> Any:
-    """Return a core schema with every node of a kind changed."""
     if is_object(schema):
         made = {
             key: value if key == "metadata" else _change_nodes(value, kind, change) for key, value in schema.items()
         }
         return change(made) if made.get("type") == kind else made
-    if is_array(schema) and type(schema) in (list, tuple):
+    if is_items(schema) and type(schema) in (list, tuple):
         items = [_change_nodes(item, kind, change) for item in schema]
         return tuple(items) if isinstance(schema, tuple) else items
     return schema

@@ -19,9 +19,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sigwire.adapters.values.type_shape import Shape, compile_type, enum_values, is_array
+from sigwire.adapters.values.type_shape import Shape, compile_type, enum_values
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.narrow import is_object
+from sigwire.core.narrow import is_items, is_object
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.fields import FieldSpec
 
@@ -89,7 +89,7 @@ def _without_own_limits(spec: FieldSpec, schema: JsonObject) -> JsonObject:
     own = [(key, value) for key, value in limits if value is not None]
     members = schema.get("anyOf")
     kept = {key: value for key, value in schema.items() if (key, value) not in own}
-    if is_array(members):
+    if is_items(members):
         kept["anyOf"] = [_without_own_limits(spec, member) if is_object(member) else member for member in members]
     return kept
 
@@ -114,7 +114,7 @@ def schema_text(shape: Shape) -> str:
 
 
 def _without_titles(schema: object) -> object:
-    if is_array(schema):
+    if is_items(schema):
         return [_without_titles(item) for item in schema]
     if not is_object(schema):
         return schema
@@ -316,7 +316,7 @@ def _references(schema: object) -> Iterator[str]:
         for key, value in schema.items():
             if key != "$defs" and key not in _DATA:
                 yield from _references(value)
-    elif is_array(schema):
+    elif is_items(schema):
         for item in schema:
             yield from _references(item)
 

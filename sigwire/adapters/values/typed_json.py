@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from sigwire.adapters.values.fitting import fit
 from sigwire.adapters.values.json_text import JsonKind, read_json, unwrap_candidates
-from sigwire.adapters.values.type_shape import CompiledType, compile_type, is_array
+from sigwire.adapters.values.type_shape import CompiledType, compile_type
 from sigwire.core.json import JsonValue, dumps, loads
-from sigwire.core.narrow import is_object
+from sigwire.core.narrow import is_items, is_object
 from sigwire.core.response import Repair
 from sigwire.core.set_order import sort_sets
 from sigwire.errors import InputError, JsonReadError, ValueReadError
@@ -282,7 +282,7 @@ def _refuse_nan(value: object, field: str | None) -> None:
             raise InputError(f"{where} {current!r}, which JSON cannot express. Use None, or a number.")
         if is_object(current):
             pending += current.values()
-        elif is_array(current):
+        elif is_items(current):
             pending += current
 
 

@@ -75,9 +75,7 @@ class ToolCall(Value):
     @property
     def arguments_text(self) -> str:
         """The arguments as the text of a history: compact JSON, or the model's text if it is not an object."""
-        if self.arguments is None:
-            return self.raw_arguments or ""
-        return dumps(self.arguments)
+        return self.raw_arguments or "" if self.arguments is None else dumps(self.arguments)
 
 
 def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
@@ -246,7 +244,10 @@ def _as_call(call: object) -> ToolCall:
         return call
     if not isinstance(call, Mapping):
         raise InputError(f"A tool call is an object with a name, not {type(call).__name__}.")
-    data = cast("Mapping[str, Any]", call)
+    return _call_from_dict(cast("Mapping[str, Any]", call))
+
+
+def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
     if data.get("type") == ToolCall.kind:
         return ToolCall.from_json(data)
     body = data.get("function") if isinstance(data.get("function"), Mapping) else data

@@ -125,11 +125,8 @@ class FunctionArguments:
             self._check_types()
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        compiled = {
-            "_adapter": None,
-            "_validate": None,
-        }  # made again on first use: pydantic validators cannot be pickled
-        return None, {name: getattr(self, name) for name in self.__slots__} | compiled
+        # Made again on first use: pydantic validators cannot be pickled.
+        return None, {name: getattr(self, name) for name in self.__slots__} | {"_adapter": None, "_validate": None}
 
     def _check_names(self, types: Types, descriptions: Mapping[str, str]) -> None:
         unknown = sorted((types.keys() | descriptions.keys()) - self._arguments.keys())
@@ -351,11 +348,8 @@ def _read_metadata(hint: TypeExpression, name: str) -> tuple[str, str | None]:
     for data in _annotated_metadata(hint):
         alias = getattr(data, "validation_alias", None)
         name = alias if isinstance(alias, str) else name
-        text = (
-            data
-            if isinstance(data, str)
-            else getattr(data, "description", None) or getattr(data, "documentation", None)
-        )
+        described = getattr(data, "description", None) or getattr(data, "documentation", None)
+        text = data if isinstance(data, str) else described
         description = text if isinstance(text, str) else description
     return name, description
 
@@ -422,15 +416,21 @@ def _simple_schema(hint: object) -> JsonObject | None:
     if not arguments:
         return {"type": _TYPES[hint]} if isinstance(hint, type) and hint in _TYPES else None
     if origin is typing.Literal:
-        are_strings = len(arguments) > 1 and all(type(value) is str for value in arguments)
-        return {"enum": [*arguments], "type": "string"} if are_strings else None
+        return {"enum": [*arguments], "type": "string"} if _are_several_strings(arguments) else None
     if origin is list:
         inner = _simple_schema(arguments[0])
         return inner and {"items": inner, "type": "array"}
     if origin is dict and arguments[0] is str:
         inner = _simple_schema(arguments[1])
         return inner and {"additionalProperties": inner, "type": "object"}
-    members = [member for member in arguments if member is not types.NoneType]
-    is_optional = origin in (typing.Union, types.UnionType) and len(members) == 1
-    inner = _simple_schema(members[0]) if is_optional else None
+    return _simple_optional(arguments) if origin in (typing.Union, types.UnionType) else None
+
+
+def _simple_optional(members: tuple[TypeExpression, ...]) -> JsonObject | None:
+    members = tuple(member for member in members if member is not types.NoneType)
+    inner = _simple_schema(members[0]) if len(members) == 1 else None
     return inner and {"anyOf": [inner, {"type": "null"}]}
+
+
+def _are_several_strings(values: tuple[object, ...]) -> bool:
+    return len(values) > 1 and all(type(value) is str for value in values)

@@ -142,7 +142,6 @@ def _is_json_of(text: str, value: JsonValue) -> bool:
 
 
 def _error_text(blocks: Sequence[JsonObject], structured: JsonValue) -> str:
-    """Return the content of an error as one text."""
     texts = [str(block["text"]) if block.get("type") == "text" else _summary(block) for block in blocks]
     if structured is not None and not any(_is_json_of(text, structured) for text in texts):
         texts.append(dumps(structured))

@@ -122,7 +122,6 @@ class NameMap:
         self._canonical[self._rules.key(wire)] = name
 
     def _hashed_name(self, name: str) -> str:
-        """Return an unused wire name made of the name and its hash."""
         return next(wire for wire in _hashed_names(name, self._rules) if self._is_free(wire))
 
     def _is_free(self, wire: str) -> bool:

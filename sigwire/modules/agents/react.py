@@ -458,7 +458,6 @@ class ReAct(ResumableAgent, Generic[P, S]):
         )
 
     def _run_fields(self, run: AgentRun) -> dict[str, object]:
-        """Return the fields of a prediction that describe the run."""
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
 
 

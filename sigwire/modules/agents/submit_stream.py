@@ -43,13 +43,8 @@ class SubmitStream:
     """
 
     def __init__(self, submit: Submit, layout: Layout, style: str, event_path: EventPath, model: str) -> None:
-        self._submit, self._layout, self._style, self._event_path, self._model = (
-            submit,
-            layout,
-            style,
-            event_path,
-            model,
-        )
+        self._submit, self._layout, self._style = submit, layout, style
+        self._event_path, self._model = event_path, model
         self._events = FieldEvents(*event_path)
         self._reader: _SubmitReader | None = None
 

@@ -19,7 +19,7 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.record import Record
 from sigwire.core.set_order import sort_sets
 
-__all__ = ["SECRET_TEXT", "describe_exception", "encode", "log_exception", "short_message"]
+__all__ = ["SECRET_TEXT", "describe_exception", "encode", "short_message"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
 _SCALARS = frozenset({bool, int, str, type(None)})
@@ -200,13 +200,6 @@ def describe_exception(name: str, error: BaseException, handler: object) -> tupl
         shown = type(error).__name__
     text = f"{name} raised {shown} at {basename(path)}:{line}; the model got its message and the run continued"
     return text, path, line
-
-
-def log_exception(name: str, error: BaseException, file: str, line: int) -> None:
-    """Write the log record of an exception of a tool."""
-    from sigwire.observe.tracing.logs import log_tool_error  # loads logging
-
-    log_tool_error(name, error, file, line)
 
 
 def _masked(text: str) -> str:

@@ -43,7 +43,7 @@ from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.agents.time_limit import ToolTimeout, await_within, call_within, capture_outcome
-from sigwire.modules.agents.tool_results import describe_exception, encode, log_exception, short_message
+from sigwire.modules.agents.tool_results import describe_exception, encode, short_message
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
@@ -160,7 +160,9 @@ class Toolbox(ChecksKeywords):
         if (name, file, line) not in self._warned:
             self._warned.add((name, file, line))
             warnings.warn_explicit(text, ToolWarning, file, line)
-        log_exception(name, error, file, line)
+        from sigwire.observe.tracing.logs import log_tool_error  # loads logging
+
+        log_tool_error(name, error, file, line)
         return LMWarning("tool", text)
 
 

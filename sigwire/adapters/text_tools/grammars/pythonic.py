@@ -99,9 +99,7 @@ def after_token(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
             return None
         else:
             block = yield from _read_row(cursor, catalog)
-        if block is None:
-            return None
-        return replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, closers))))
+        return block and replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, closers))))
 
     return read
 

@@ -119,9 +119,7 @@ def _make_reader(tags: _TagSet) -> Reader:
                 if (yield from cursor.accept_any(spellings)) is None:
                     return None
         first = yield from _read_call(cursor, tags, catalog)
-        if first is None:
-            return None
-        return (yield from _read_row(cursor, tags, catalog, first))
+        return first and (yield from _read_row(cursor, tags, catalog, first))
 
     return read
 

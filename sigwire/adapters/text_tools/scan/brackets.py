@@ -132,12 +132,8 @@ class _BracketWalk:
         return bool(self.brackets)
 
     def _record_member(self, end: int) -> None:
-        if (
-            self.records_members
-            and len(self.brackets) == 1
-            and not self.cursor.text[self.member_start : end].isspace()
-            and end > self.member_start
-        ):
+        is_outermost = self.records_members and len(self.brackets) == 1 and end > self.member_start
+        if is_outermost and not self.cursor.text[self.member_start : end].isspace():
             self.members.append((self.member_start, end))
             self.member_start = end
 

@@ -31,11 +31,11 @@ class CompiledGrammars:
         self.stops = _flatten(grammar.stops for grammar in grammars)
         self.echoes, self.quotations = _quotations(grammars, fields)
         self.closers = _flatten(grammar.closers for grammar in grammars)
-        self.own_line = tuple(literal for each in grammars if each.own_line for literal in (*each.openers, *each.stops))
+        self.own_line = _line_literals(grammars)
         self.own_by_first = _group_by_first(self.own_line)
         inline = _inline_literals(grammars).union(self.closers, self.quotations, *self.quotations.values())
         self.tokens = tuple(sorted(inline, key=len, reverse=True))
-        self.prefixes = frozenset(token[:end] for token in self.tokens for end in range(1, len(token)))
+        self.prefixes = _proper_prefixes(self.tokens)
         self.first_characters = "".join(sorted(_group_by_first(self.tokens)))
         self.width = max(map(len, self.tokens))
         self.token = re.compile(_alternatives(self.tokens))
@@ -73,6 +73,14 @@ def _quotations(grammars: Iterable[Grammar], fields: Mapping[str, str]) -> tuple
 
 def _flatten(groups: Iterable[tuple[str, ...]]) -> frozenset[str]:
     return frozenset(literal for group in groups for literal in group)
+
+
+def _line_literals(grammars: Iterable[Grammar]) -> tuple[str, ...]:
+    return tuple(literal for grammar in grammars if grammar.own_line for literal in (*grammar.openers, *grammar.stops))
+
+
+def _proper_prefixes(literals: Iterable[str]) -> frozenset[str]:
+    return frozenset(literal[:end] for literal in literals for end in range(1, len(literal)))
 
 
 def _inline_literals(grammars: Iterable[Grammar]) -> frozenset[str]:
