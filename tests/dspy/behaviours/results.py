@@ -11,7 +11,9 @@ FOLDER = Path(__file__).parent
 FILES = sorted(
     path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__main__", "conftest", "results", "support")
 )
-FAILS_ON_DSPY = frozenset(json.loads((FOLDER / "holds.json").read_text(encoding="utf-8"))["fails"])
+_STORED = json.loads((FOLDER / "holds.json").read_text(encoding="utf-8"))
+VERSION: str = _STORED["version"]
+FAILS_ON_DSPY = frozenset[str](_STORED["fails"])
 
 # The reason by behaviour of those that hold on DSPy and not on the door.
 LISTED: dict[str, str] = {}
@@ -32,7 +34,7 @@ _REASONS = {
         predict/predict_constraints_chat predict/predict_constraints_json records/example_repr_exact
         signatures/signature_instructions_default signatures/signature_constraints
     """,
-    # Each has a row in docs/coming-from-dspy.md.
+    # Each is named in docs/coming-from-dspy.md.
     "on purpose": """
         adapters_baml/baml_circular adapters_chat/chat_fallback_second_request adapters_chat/chat_null_content
         adapters_chat/chat_empty_content adapters_json_and_xml/json_structured_is_model
