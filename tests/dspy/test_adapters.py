@@ -268,7 +268,7 @@ def test_parse_error_of_an_overridden_parse_is_asked_again() -> None:
         (XMLAdapter(), '<question>\nWhy?\n</question>\n\n<answers>\n["a"]\n</answers>'),
     ],
 )
-def test_fields_with_values_are_written_as_the_model_writes_them(adapter: Adapter, text: str) -> None:
+def test_fields_with_values_have_the_form_of_an_answer(adapter: Adapter, text: str) -> None:
     signature = make_signature("question: str -> answers: list[str]")
     values = {"question": "Why?", "answers": ["a"]}
     fields = {FieldInfoWithName(name, signature.fields[name]): value for name, value in values.items()}
