@@ -12,7 +12,7 @@ patched, and nothing in the core imports the door.
     teleprompt   the optimizers, as in dspy.teleprompt      missing      names of DSPy that are not here, and what is
     types        fields: Type, Document, Image, History ... paths        DSPy's module paths without a file here
 
-The folders (clients, datasets, experimental, predict, primitives, retrievers, signatures, utils) are DSPy's modules.
+The folders (clients, datasets, dsp, experimental, predict, primitives, retrievers, signatures, utils) are DSPy's modules.
 """
 
 from __future__ import annotations

@@ -222,11 +222,11 @@ def _is_known(model: str) -> bool:
 class DummyLM(FakeLM, BaseLM):
     """DSPy's test model.
 
-    ``answers`` is a list of field dicts, used up one per choice (then every answer is "No more responses"); or a dict
-    from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
-    those of the request. A script of DSPy for ``ReAct`` works: ``next_thought``, ``next_tool_name``, ``next_tool_args`` are
-    a call, and ``finish`` submits the fields of the next answer; for ``ReActV2``, ``tool_calls`` are calls. ``reasoning``
-    adds reasoning beside each answer.
+    ``answers`` is a list of field dicts, used up one per choice (then every answer is "No more responses"; a text in the
+    list is the whole text of an answer); or a dict from a substring of the last message to a field dict. A script of DSPy
+    for ``ReAct`` works: ``next_thought``, ``next_tool_name``, ``next_tool_args`` are a call, and ``finish`` submits the
+    fields of the next answer; for ``ReActV2``, ``tool_calls`` are calls. ``follow_examples`` repeats the answer of the demo
+    whose inputs are those of the request. ``reasoning`` adds reasoning beside each answer.
 
     >>> lm = DummyLM([{"answer": "red"}])
     >>> print(lm("What color?")[0])
@@ -263,6 +263,9 @@ class DummyLM(FakeLM, BaseLM):
         text = _matching_answer(request.messages) if self.follow_examples else None
         if text is None:
             fields = self._fields(request)
+            script: object = fields
+            if isinstance(script, str):
+                return Choice(script)
             choice = self._scripted_calls(fields, request) or self._fields_choice(fields)
         else:
             choice = Choice(text)

@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from sigwire.core.narrow import is_mapping
+from sigwire.core.record import to_plain
 from sigwire.core.response import Attempt, Usage, cost_of_attempts
 
 __all__ = ["UsageTracker", "record_usage", "track_usage"]
@@ -38,10 +39,9 @@ class UsageTracker:
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
         """Count the usage of one request and the cost of its exchanges. Thread-safe."""
-        alone = () if attempts or not isinstance(usage, Usage) else (Attempt(model=model, usage=usage),)
-        for attempt in attempts or alone:
+        for attempt in attempts or ([Attempt(model=model, usage=usage)] if isinstance(usage, Usage) else ()):
             self.attempts.setdefault(attempt.model or model, []).append(attempt)
-        if entry := usage.counts() if isinstance(usage, Usage) else {name: _plain(usage[name]) for name in usage}:
+        if entry := usage.counts() if isinstance(usage, Usage) else to_plain(dict(usage)):
             answered = (attempts[-1].model if attempts else None) or model  # a router's answer is that of a target
             self.usage_data.setdefault(answered, []).append(entry)
 
@@ -60,10 +60,6 @@ class UsageTracker:
         """Return the sums by model. Nested dicts are summed key by key; ``None`` is unknown, not zero."""
         empty: _Counts = {}
         return {model: reduce(_sum, list(entries), empty) for model, entries in list(self.usage_data.items())}
-
-
-def _plain(count: Any) -> Any:
-    return count.model_dump() if hasattr(count, "model_dump") else count
 
 
 def _sum(first: _Counts, second: _Counts) -> _Counts:

@@ -11,7 +11,7 @@ import pytest
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
-from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
+from sigwire.dspy.adapters import Adapter, ChatAdapter, FieldInfoWithName, JSONAdapter, TwoStepAdapter, XMLAdapter
 from sigwire.errors import AdapterParseError, ConfigurationError
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import encode_messages
@@ -19,7 +19,7 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.predict import Predict
 from sigwire.settings import context
 from sigwire.signatures.declarations import InputField, OutputField
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.signature import Signature, make_signature
 from sigwire.signatures.types.history import History
 from sigwire.signatures.types.text import Reasoning
 
@@ -259,3 +259,17 @@ def test_parse_error_of_an_overridden_parse_is_asked_again() -> None:
 
     with context(adapter=Picky()):
         assert Predict(QA, lm=FakeLM(["Rome", "Oslo"]), max_reasks=1)(question="?").answer == "Oslo"
+
+
+@pytest.mark.parametrize(
+    ("adapter", "text"),
+    [
+        (ChatAdapter(), '[[ ## question ## ]]\nWhy?\n\n[[ ## answers ## ]]\n["a"]'),
+        (XMLAdapter(), '<question>\nWhy?\n</question>\n\n<answers>\n["a"]\n</answers>'),
+    ],
+)
+def test_fields_with_values_have_the_form_of_an_answer(adapter: Adapter, text: str) -> None:
+    signature = make_signature("question: str -> answers: list[str]")
+    values = {"question": "Why?", "answers": ["a"]}
+    fields = {FieldInfoWithName(name, signature.fields[name]): value for name, value in values.items()}
+    assert adapter.format_field_with_value(fields) == text

@@ -1,4 +1,4 @@
-"""What DSPy does, in this project's words: each behaviour that holds on DSPy 3.4.1 holds on the door, or its reason is listed.
+"""Behaviours of DSPy in this project's words: each that holds on DSPy 3.4.1 holds on the door, or its reason is listed.
 
 ``python -m tests.dspy.behaviours`` prints the counts, also for DSPy where it is installed.
 """
@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.dspy.behaviours.results import FAILS_ON_DSPY, FILES, LISTED, load_behaviours
+from tests.dspy.behaviours.results import FAILS_ON_DSPY, FILES, LISTED, VERSION, load_behaviours
 from tests.dspy.suite.door_as_dspy import door_as_dspy
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "coming-from-dspy.md"
 Loaded = tuple[list[str], Callable[[str], str]]
 
 
@@ -37,3 +40,13 @@ def test_tables_name_behaviours_that_exist(loaded: Loaded) -> None:
     names, _ = loaded
     assert {*LISTED, *FAILS_ON_DSPY} <= {*names}
     assert LISTED.keys() & FAILS_ON_DSPY == set()
+
+
+def test_page_has_the_counts(loaded: Loaded) -> None:
+    names, _ = loaded
+    counted = len(names) - len(FAILS_ON_DSPY)
+    reasons = Counter(LISTED.values())
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"Of {counted} behaviours that hold on DSPy {VERSION}, {counted - len(LISTED)} hold on the door" in page
+    for reason in ("exact wording", "on purpose", "not built"):
+        assert f"{reasons[reason]} {reason}" in page

@@ -160,3 +160,12 @@ def test_global_history_has_the_calls_of_all_models_since_it_was_cleared(capsys:
     with dspy.context(lm=second):
         dspy.inspect_history(n=1)
     assert "Bye" in capsys.readouterr().out
+
+
+def test_state_names_the_class_of_the_model_whatever_its_options_are() -> None:
+    state = Echo("m", **{"class": "other.module.LM", "model_name": "x"}).dump_state()
+    assert (str(state["class"]).rpartition(".")[2], state["model_name"]) == ("Echo", "x")
+
+
+def test_dummy_lm_answers_with_a_text_of_its_list() -> None:
+    assert DummyLM(["As it is.", {"answer": "red"}])("?") == ["As it is."]

@@ -113,3 +113,17 @@ def test_disable_history_sets_the_size_of_histories() -> None:
     assert len(program.history) == 1
     with dspy.context(disable_history=False, max_history_size=2):
         assert dspy.settings.max_history_size == 2
+
+
+def test_max_trace_size_starts_a_trace_unless_one_is_given() -> None:
+    program = dspy.Predict("question -> answer", lm=dspy.DummyLM([{"answer": "a"}] * 6))
+    with dspy.context(max_trace_size=2):
+        for _ in range(3):
+            program(question="?")
+        assert len(dspy.settings.trace) == 2
+        with dspy.context(max_trace_size=9, trace=None):
+            program(question="?")
+            assert dspy.settings.trace is None
+        with dspy.context(max_trace_size=1):
+            program(question="?")
+            assert len(dspy.settings.trace) == 1

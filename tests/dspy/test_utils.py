@@ -157,3 +157,15 @@ def test_traces_of_runs_capture_errors_of_the_program_and_not_of_the_model() -> 
     assert row["prediction"].completion_text == "RuntimeError: bug"
     limited = Fails(dspy.LMRateLimitError("429"))
     assert dspy.bootstrap_trace_data(limited, ROWS[:1], None, 1, raise_on_error=False, capture_crashes=True) == []
+
+
+def test_paths_of_dsp_are_those_of_the_settings_and_dicts_with_attributes() -> None:
+    from sigwire.dspy.dsp.utils import settings  # type: ignore[import-not-found]
+    from sigwire.dspy.dsp.utils.utils import dotdict  # type: ignore[import-not-found]
+
+    record = dotdict(a=1)
+    record.b = 2
+    del record.a
+    assert (record, settings) == ({"b": 2}, dspy.settings)
+    with pytest.raises(AttributeError, match="no attribute 'a'"):
+        record.a  # noqa: B018

@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pydantic
 import pytest
 
 from sigwire.core.response import Usage
@@ -77,3 +78,16 @@ async def test_direct_calls_and_calls_of_modules_are_counted_once() -> None:
         predict(question="?")
         await predict.acall(question="?")
     assert tracker.get_total_tokens() == {"fake": Usage(4).counts()}
+
+
+def test_details_that_are_pydantic_models_are_summed_as_dicts() -> None:
+    class Details(pydantic.BaseModel):
+        cached_tokens: int
+        audio_tokens: int | None = None
+
+    tracker = UsageTracker()
+    for _ in range(2):
+        tracker.add_usage("m", {"prompt_tokens": 3, "details": Details(cached_tokens=2)})
+    assert tracker.get_total_tokens() == {
+        "m": {"prompt_tokens": 6, "details": {"cached_tokens": 4, "audio_tokens": None}}
+    }

@@ -13,7 +13,7 @@ from sigwire.dspy.modules import Module
 from sigwire.dspy.settings import settings
 from sigwire.effects.loops import block_on, to_thread
 
-__all__ = ["asyncify", "syncify"]
+__all__ = ["AsyncLimiter", "asyncify", "get_limiter", "syncify"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +36,26 @@ def asyncify(program: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
             return await to_thread(program, *args, **kwargs)
 
     return run
+
+
+class AsyncLimiter:
+    """The limit of ``asyncify``. ``total_tokens``: how many programs run at once.
+
+    >>> get_limiter().total_tokens
+    8
+    """
+
+    @property
+    def total_tokens(self) -> int:
+        return int(settings.async_max_workers)
+
+
+_limiter = AsyncLimiter()
+
+
+def get_limiter() -> AsyncLimiter:
+    """Return the limit, the same object in each context."""
+    return _limiter
 
 
 def _limit() -> asyncio.Semaphore:

@@ -11,7 +11,9 @@ FOLDER = Path(__file__).parent
 FILES = sorted(
     path.stem for path in FOLDER.glob("*.py") if path.stem not in ("__main__", "conftest", "results", "support")
 )
-FAILS_ON_DSPY = frozenset(json.loads((FOLDER / "holds.json").read_text(encoding="utf-8"))["fails"])
+_STORED = json.loads((FOLDER / "holds.json").read_text(encoding="utf-8"))
+VERSION: str = _STORED["version"]
+FAILS_ON_DSPY = frozenset[str](_STORED["fails"])
 
 # The reason by behaviour of those that hold on DSPy and not on the door.
 LISTED: dict[str, str] = {}
@@ -32,7 +34,7 @@ _REASONS = {
         predict/predict_constraints_chat predict/predict_constraints_json records/example_repr_exact
         signatures/signature_instructions_default signatures/signature_constraints
     """,
-    # Each has a row in docs/coming-from-dspy.md.
+    # Each is named in docs/coming-from-dspy.md.
     "on purpose": """
         adapters_baml/baml_circular adapters_chat/chat_fallback_second_request adapters_chat/chat_null_content
         adapters_chat/chat_empty_content adapters_json_and_xml/json_structured_is_model
@@ -48,7 +50,7 @@ _REASONS = {
     "not built": """
         adapters_chat/chat_float_underscores adapters_tools/vague_list adapters_tools/replay_unmatched_0
         adapters_tools/replay_unmatched_1 adapters_tools/replay_unmatched_2 agents/react_image
-        library/unbatchify_size library/unbatchify_wait library/asyncify_limiter models/inspect_history
+        library/unbatchify_size library/unbatchify_wait models/inspect_history
         models/lm_provider_attrs modules/module_no_super modules/module_cross_version_loop modules/meta_names
         optimizers/bootstrap_validation_attr optimizers/knn_few_shot predict/input_type_nested predict/input_type_dict
         sampling/knn_init signatures/signature_state_unnamed streaming/stream_final_off tools/tool_tool_in_type_extraction

@@ -1,4 +1,4 @@
-"""What behaviours share: the registry, scripted models, and the runner of one behaviour.
+"""The shared parts of behaviours: the registry, scripted models, and the runner of one behaviour.
 
 A behaviour is a function that asserts one public behaviour of DSPy in words of this project. It imports ``dspy``, which is
 DSPy or, behind the import hook of ``tests/dspy/suite``, the door.

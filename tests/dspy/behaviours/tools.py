@@ -15,7 +15,7 @@ Tool, ToolCalls = mod.Tool, mod.ToolCalls
 
 
 def plain(n: int, word: str = "hi") -> str:
-    """Say a word and a number.
+    """Write a word and a number.
 
     Args:
         n: number
@@ -60,7 +60,7 @@ def deep(who: Person, rank: int, notes: list[Note] | None = None) -> dict[str, A
 
 
 async def aplain(n: int, word: str = "hi") -> str:
-    "Async say."
+    "Write later."
     await asyncio.sleep(0)
     return f"{word} {n}"
 
@@ -84,7 +84,7 @@ def tool_init():
 @behaviour
 def tool_from_function():
     t = Tool(plain)
-    assert t.name == "plain" and "Say a word" in t.desc
+    assert t.name == "plain" and "Write a word" in t.desc
     assert t.args["n"]["type"] == "integer" and t.args["word"]["type"] == "string" and t.args["word"]["default"] == "hi"
 
 
