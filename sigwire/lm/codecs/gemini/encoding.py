@@ -58,14 +58,13 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
-    contents, content_warnings = encode_contents(history.messages, names, target)
     body: JsonObject = {
         **encode_system(history.messages, form.instruction, target),
-        "contents": cast(JsonValue, contents),
+        "contents": cast(JsonValue, encode_contents(history.messages, names, target)),
         **chosen,
         **_with_generation(options, {**_encode_output(form), **thinking}),
     }
-    lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings)
+    lost = (history.warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings)
     return EncodedRequest(
         _path(target, stream),
         merge_extra_body(body, request),

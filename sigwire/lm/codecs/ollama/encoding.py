@@ -20,7 +20,7 @@ from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.history import error_text, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.media import detail_warnings, require_source, text_of_file
+from sigwire.lm.codecs.shared.media import require_source, text_of_file
 from sigwire.lm.codecs.shared.options import (
     OutputForm,
     StructuredMode,
@@ -87,7 +87,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         body,
         {},
         headers_for(request, profile),
-        (*itertools.chain(*lost, option_warnings, detail_warnings(history.messages)), *others),
+        (*itertools.chain(*lost, option_warnings), *others),
         names,
         history.call_ids,
         requested_choices(request),

@@ -88,7 +88,8 @@ class ChatProfile(WireProfile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rules = replace(self.history_rules, untagged_thinking=self.replay != "")
+        thinking: Literal["any", "items"] = "any" if self.replay else "items"
+        rules = replace(self.history_rules, untagged_thinking=self.replay != "", thinking=thinking, filenames="data")
         object.__setattr__(self, "history_rules", rules)
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, Part
+from sigwire.core.messages import Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
-from sigwire.core.response import LMWarning
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
 
 __all__ = [
-    "data_url", "detail_warnings", "encode_by_table", "require_media", "require_source", "split_data_url",
+    "data_url", "encode_by_table", "require_media", "require_source", "split_data_url",
     "text_of_file",
 ]  # fmt: skip
 
@@ -42,14 +41,6 @@ def split_data_url(url: str) -> tuple[str | None, str | None]:
     """
     matched = _DATA_URL.fullmatch(url)
     return (matched[1], matched[2]) if matched else (None, None)
-
-
-def detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
-    """Return a warning if an image has a ``detail``, for wires without it."""
-    images = (part for message in messages for part in message.parts if isinstance(part, ImagePart))
-    if all(image.detail in (None, "auto") for image in images):
-        return ()
-    return (LMWarning("detail", "There is no place for an image's detail; it was left out."),)
 
 
 def require_media(kind: str, able: Collection[str], target: Target[WireProfile]) -> None:
