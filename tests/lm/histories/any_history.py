@@ -15,7 +15,7 @@ TARGETS = {
     "openai-responses": "openai/gpt-5.5",
     "anthropic": "anthropic/claude-haiku-4-5",
     "gemini": "gemini/gemini-3-flash",
-    "ollama": "ollama/qwen3",
+    "ollama": "ollama/qwen3-vl",
     "bedrock": "bedrock/us.amazon.nova-lite-v1:0",
     "litellm": "litellm/cohere/command-r",
 }

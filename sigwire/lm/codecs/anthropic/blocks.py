@@ -18,6 +18,7 @@ from sigwire.lm.codecs.shared.media import require_media
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
+from sigwire.lm.histories.fields import join_fields
 
 __all__ = [
     "ANSWER_READERS", "NO_NAMES", "TEXT", "blocks_of", "encode_blocks", "is_native", "plain_content", "read_block",
@@ -46,7 +47,7 @@ def encode_blocks(message: Message, names: NameMap, target: Target[MessagesProfi
         if fields is None:
             blocks.append(_encode_part(part, message.role, names, target))
         else:
-            blocks[-1] = {**blocks[-1], **fields}
+            blocks[-1] = join_fields(blocks[-1], fields)
     return blocks
 
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -45,6 +45,7 @@ from sigwire.lm.codecs.shared.tools import (
     provider_data,
     refuse_builtin_tools,
 )
+from sigwire.lm.histories.fields import fields_of
 
 __all__ = ["encode"]
 
@@ -159,9 +160,7 @@ def _encode_message(message: Message, names: NameMap, target: Target[OllamaProfi
         return [_encode_result(result, names) for result in message.tool_results]
     wire: JsonObject = {"role": message.role, "content": _encode_text(message.parts, target)}
     wire |= {name: value for name, value in _message_fields(message, names, target).items() if value}
-    for part in message.parts:
-        if isinstance(part, OpaquePart):
-            wire |= _encode_opaque(part, target)
+    wire |= fields_of(message.parts)
     return [wire] if wire["content"] or len(wire) > 2 else []  # an empty turn is not sent
 
 
@@ -172,12 +171,6 @@ def _message_fields(message: Message, names: NameMap, target: Target[OllamaProfi
         "images": [_encode_image(part, target) for part in message.parts if isinstance(part, ImagePart)],
         "tool_calls": calls,
     }
-
-
-def _encode_opaque(part: OpaquePart, target: Target[OllamaProfile]) -> JsonObject:
-    if not isinstance(part.data, dict):
-        raise unsupported_feature("an opaque item that is not an object", target, "Leave it out.")
-    return part.data
 
 
 def _encode_text(parts: Iterable[Part], target: Target[OllamaProfile]) -> str:

@@ -16,6 +16,7 @@ from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, require_source, text_of_file
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
 from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
+from sigwire.lm.histories.fields import fields_of
 
 __all__ = ["encode_message", "encode_part"]
 
@@ -125,7 +126,7 @@ def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfi
     calls: list[JsonValue] = [_encode_call(call, names, target) for call in message.tool_calls]
     if len(calls) == len(message.parts) > 0:  # like most turns of an agent
         return {"role": "assistant", "content": None, "tool_calls": calls}
-    fields = _opaque_fields(message)
+    fields = fields_of(message.parts)
     _refuse_media(message, fields, target)
     wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, fields, target)}
     if calls:
@@ -134,14 +135,6 @@ def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfi
     if thinking and target.profile.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
         wire[target.profile.replay] = thinking
     return {**wire, **fields} if fields else wire
-
-
-def _opaque_fields(message: Message) -> JsonObject:
-    fields: JsonObject = {}
-    for part in message.parts:
-        if isinstance(part, OpaquePart) and isinstance(part.data, dict):
-            fields |= part.data
-    return fields
 
 
 def _refuse_media(message: Message, fields: JsonObject, target: Target[ChatProfile]) -> None:
