@@ -64,7 +64,7 @@ def view_of(message: Message, rules: HistoryRules) -> MessageView:
 
 _RULES_OF_PARTS = operator.attrgetter(
     "family", "media", "untagged_thinking", "thinking", "thinking_as_text", "last_reasoning", "block_fields",
-    "blank_text", "assistant_media", "detail", "filenames",
+    "blank_text", "media_roles", "detail", "filenames",
 )  # fmt: skip
 """The rules that decide a view, as its key."""
 
@@ -120,7 +120,9 @@ class _PartRules:
         self._rules, self._unsent = rules, unsent_reasoning(message, rules)
         kept = (part for number, part in enumerate(message.parts) if number not in self._unsent)
         self._has_item = rules.thinking == "items" and any(is_reasoning_item(part, rules) for part in kept)
-        self._kinds = rules.media if rules.media is None or message.role == "user" else _other_media(message, rules)
+        self._kinds = rules.media
+        if rules.media is not None and message.role not in rules.media_roles:  # the provider keeps sound of its own
+            self._kinds = frozenset({"audio"} if has_sound_item(message, rules) else ())
 
     def part(self, part: Part, number: int) -> tuple[Part | None, tuple[PartLoss, ...]]:
         """Return the part as the provider takes it, ``None`` if not at all, and the losses."""
@@ -138,13 +140,6 @@ class _PartRules:
                 return None, (PartLoss(number, "text", "An empty text was left out.", "none"),)
             case _:
                 return part, ()
-
-
-def _other_media(message: Message, rules: HistoryRules) -> frozenset[str] | None:
-    """Return the kinds of media that a turn of another role than the user may hold."""
-    if message.role == "assistant" and rules.assistant_media:
-        return rules.media
-    return frozenset({"audio"} if has_sound_item(message, rules) else ())
 
 
 _MISPLACED: Mapping[Role, tuple[type, ...]] = {

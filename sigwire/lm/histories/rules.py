@@ -24,7 +24,7 @@ class HistoryRules:
     the user. ``merge``: roles whose neighbouring turns become one. ``first_user``: the text of a user turn to put first if
     another role would be. ``blank_text``: whether a text may be white space. ``result_media``: "keep" in the result, or
     "user": in a user turn behind it. ``media``: the kinds of input that are kept ("image", "audio", "file"), others become
-    a note; ``None`` keeps all, for the encoder to refuse. ``assistant_media``: whether assistant turns may hold media.
+    a note; ``None`` keeps all, for the encoder to refuse. ``media_roles``: the roles of turns that may hold media.
     ``detail``: whether an image may have one. ``filenames``: the names of files that are kept: "all", "data": of files with
     data, "plain": of letters and digits (Bedrock), or "none".
     """
@@ -42,6 +42,6 @@ class HistoryRules:
     blank_text: bool = True
     result_media: Literal["keep", "user"] = "keep"
     media: frozenset[str] | None = None
-    assistant_media: bool = False
+    media_roles: frozenset[Role] = frozenset({"user"})
     detail: bool = True
     filenames: Literal["all", "data", "plain", "none"] = "all"

@@ -26,6 +26,7 @@ def own_item(mark: str, family: str) -> OpaquePart:
         "openai-chat": {"reasoning_details": [{"type": "reasoning.text", "text": mark}]},
         "openai-responses": {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": mark}]},
         "gemini": {"executableCode": {"language": "PYTHON", "code": mark}},
+        "ollama": {"extras": [{"text": mark}]},
         "bedrock": {"guardContent": {"text": {"text": mark}}},
         "litellm/cohere": {"thinking_blocks": [{"type": "thinking", "thinking": mark}]},
     }
@@ -33,7 +34,10 @@ def own_item(mark: str, family: str) -> OpaquePart:
 
 
 KINDS: Mapping[Role, Mapping[str, Callable[[str, str], Part]]] = {
-    "system": {"text": lambda mark, family: TextPart(mark)},
+    "system": {
+        "text": lambda mark, family: TextPart(mark),
+        "image": lambda mark, family: ImagePart(data=data_of(mark), media_type="image/png"),
+    },
     "user": {
         "text": lambda mark, family: TextPart(mark),
         "blank": lambda mark, family: TextPart(" \n"),

@@ -97,14 +97,25 @@ def test_report_without_a_loss_or_request_without_a_part_is_found(back: str) -> 
 @given(st.sampled_from(PAIRS), any_turns)
 @settings(max_examples=40)
 def test_strict_call_raises_exactly_for_lost_content(pair: tuple[str, str], turns: Any) -> None:
-    there, back = pair
+    check_strict_call(*pair, turns)
+
+
+@pytest.mark.parametrize("back", sorted(TARGETS))
+def test_strict_call_raises_for_a_part_exactly_when_content_is_lost(back: str) -> None:
+    for role, kinds in KINDS.items():
+        for kind in kinds:
+            check_strict_call(back, back, [(role, [kind])])
+            check_strict_call("anthropic" if back == "gemini" else "gemini", back, [(role, [kind])])
+
+
+def check_strict_call(there: str, back: str, turns: Any) -> None:
     history = marked_history(turns, FAMILIES.get(there, there))
     losses = to_provider(history, model(back)).losses
     try:
         body: JsonObject | None = encoded(back, tuple(history), strict_history=True).body
     except UnsupportedFeature:  # media are refused with or without the option
         body = None
-    assert (body is None) == any(loss.severity == "content" for loss in losses)
+    assert (body is None) == any(loss.severity == "content" for loss in losses), turns
     assert body is None or body == encoded(back, to_provider(history, model(back)).messages).body
 
 

@@ -14,7 +14,7 @@ from sigwire.errors import InputError
 from sigwire.lm.codecs.bedrock_converse.tables import ConverseProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import encode_by_table
+from sigwire.lm.codecs.shared.media import encode_by_table, require_places
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import object_arguments
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
@@ -24,6 +24,7 @@ __all__ = ["encode_blocks", "read_block", "text_of_citations"]
 
 def encode_blocks(message: Message, names: NameMap, target: Target[ConverseProfile]) -> list[JsonObject]:
     """Return the parts of a turn as blocks, in order."""
+    require_places(message, target)
     return [_encode_part(part, names, target) for part in message.parts]
 
 

@@ -7,7 +7,6 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message
-from sigwire.core.parts import TextPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
@@ -62,7 +61,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     options, lost = place_options(request.options, _option_table(reasoning, target), target)
     warnings += (*lost, *repeat_warning(request, target))
     body: JsonObject = {
-        **_encode_system(history.messages, form.instruction),
+        **_encode_system(history.messages, form.instruction, names, target),
         "messages": cast(JsonValue, _encode_turns(history.messages, names, target)),
         **_encode_tools(tools, history.call_names, names, reasoning, target, warnings),
         **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
@@ -115,11 +114,13 @@ def _encode_output(form: OutputForm) -> JsonObject:
 # --- turns
 
 
-def _encode_system(messages: Iterable[Message], instruction: str) -> JsonObject:
-    """Return the system text, the output instruction last."""
-    parts = (part for message in messages if message.role == "system" for part in message.parts)
-    texts = [part.text for part in parts if isinstance(part, TextPart)]
-    blocks: list[JsonValue] = [{"text": text} for text in (*texts, *((instruction,) if instruction else ()))]
+def _encode_system(
+    messages: Iterable[Message], instruction: str, names: NameMap, target: Target[ConverseProfile]
+) -> JsonObject:
+    """Return the system blocks, the output instruction last."""
+    system = [message for message in messages if message.role == "system"]
+    last: list[JsonObject] = [{"text": instruction}] if instruction else []
+    blocks: list[JsonValue] = [*(block for message in system for block in encode_blocks(message, names, target)), *last]
     return {"system": blocks} if blocks else {}
 
 

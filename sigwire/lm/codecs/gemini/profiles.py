@@ -60,7 +60,7 @@ class GeminiProfile(WireProfile):
         system="front",
         first_user="Continue.",
         untagged_thinking=False,
-        assistant_media=True,
+        media_roles=frozenset({"user", "assistant"}),
         detail=False,
         filenames="none",
     )
