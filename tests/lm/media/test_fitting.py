@@ -407,3 +407,7 @@ def test_every_family_of_the_table_is_that_of_a_profile() -> None:
     modules = (anthropic_profiles, converse_tables, gemini_profiles, chat_profiles, responses_profiles, ollama_tables)
     profiles = [value for module in modules for value in vars(module).values() if isinstance(value, WireProfile)]
     assert {*LIMITS} <= {profile.family for profile in profiles}
+
+
+def test_each_row_of_limits_names_its_source() -> None:
+    assert all(limits.source.startswith("https://") for limits in LIMITS.values())
