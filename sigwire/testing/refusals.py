@@ -1,4 +1,4 @@
-"""The histories that the fake provider refuses, each with its source: the rules of the wires beside this file as a table.
+"""The histories that the fake provider refuses, each with its source: the rules of ``testing.wires`` as a table.
 
 ``basis``: "documented" by the provider, or "reported": the address shows the provider's answer to a user of another client.
 A rule without a source is no rule: the fake provider accepts what only a guess forbids.
