@@ -35,11 +35,15 @@ __all__ = ["ConvertedHistory", "convert_history"]
 
 
 class ConvertedHistory(NamedTuple):
-    """The messages to encode, the changes, and the ids and names of all calls as the caller wrote them."""
+    """The messages to encode, the changes, and the ids and names of all calls as the caller wrote them.
+
+    ``numbers``: for each message, its number in the given history; that of the first if several became one.
+    """
 
     messages: tuple[Message, ...]
     losses: Losses
     calls: tuple[CallKey, ...]
+    numbers: tuple[int, ...] = ()
 
 
 def convert_history(messages: Sequence[Message], rules: HistoryRules) -> ConvertedHistory:
@@ -67,7 +71,8 @@ def convert_history(messages: Sequence[Message], rules: HistoryRules) -> Convert
         turns = merge_roles(turns, rules.merge, losses)
     if rules.first_user is not None:
         turns = start_with_user(turns, rules.first_user, losses)
-    return ConvertedHistory(tuple([turn for _, turn in turns]), tuple(losses), tuple(calls))
+    numbers, kept = tuple([number for number, _ in turns]), tuple([turn for _, turn in turns])
+    return ConvertedHistory(kept, tuple(losses), tuple(calls), numbers)
 
 
 _SYSTEM = {"front": move_system, "between": place_system}

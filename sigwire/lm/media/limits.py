@@ -14,7 +14,7 @@ class MediaLimits:
 
     ``types``: media types of images. ``image_size``: of one image and ``request_size``: of all media of a request, in bytes as
     sent, which is as base64 (4/3 of the file). ``edge``: the longer edge of an image in pixels, ``many_edge`` if a request has
-    more than ``many`` images. ``source``: the page that states them, read in November 2026.
+    more than ``many`` images. ``source``: the page that states them.
     """
 
     types: frozenset[str] = frozenset()
@@ -38,11 +38,11 @@ _ANTHROPIC = MediaLimits(
     _WEB, 5 * _MIB, 8000, 20, 2000, 32_000_000, "https://platform.claude.com/docs/en/build-with-claude/vision"
 )
 _OPENAI = MediaLimits(_WEB, source="https://platform.openai.com/docs/guides/images-vision#image-input-requirements")
-# Inline data count as base64.
+# Inline data count as base64. Types: ai.google.dev/gemini-api/docs/image-understanding.
 _GEMINI = MediaLimits(
     frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
     request_size=20_000_000,
-    source="https://firebase.google.com/docs/ai-logic/input-file-requirements",
+    source="https://firebase.google.com/docs/vertex-ai/input-file-requirements",
 )
 # WebP by version, so it is sent as it is. No limit but memory.
 _OLLAMA = MediaLimits(

@@ -12,7 +12,7 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextP
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.histories.losses import Loss, Losses
 
-__all__ = ["KINDS", "Piece", "marked_history", "pieces_of", "unfounded", "unreported"]
+__all__ = ["KINDS", "Mark", "marked_history", "marks_of", "unfounded", "unreported"]
 
 IDS = ("a", "b", "call.1", "x" * 70)
 
@@ -81,8 +81,8 @@ def marked_history(turns: Sequence[tuple[Role, Sequence[str]]], family: str) -> 
     return [*history, Message.user("And now?")]
 
 
-class Piece(NamedTuple):
-    """Something that a request has or that a loss names. ``what``: the loss that names it, ``needles``: its forms in JSON."""
+class Mark(NamedTuple):
+    """A part of a history: a request has it, or a loss names it. ``what``: the loss, ``needles``: its forms in JSON."""
 
     message: int
     part: int
@@ -90,14 +90,14 @@ class Piece(NamedTuple):
     needles: tuple[str, ...]
 
 
-def pieces_of(history: Sequence[Message]) -> Iterator[Piece]:
-    """Yield all pieces. Thinking beside an item of reasoning is in that item, which some wires send in its place."""
+def marks_of(history: Sequence[Message]) -> Iterator[Mark]:
+    """Yield all marks. Thinking beside an item of reasoning is in that item, which some wires send in its place."""
     for number, message in enumerate(history):
         for place, part in enumerate(message.parts):
             items = _reasoning_of(part.provider, message) if isinstance(part, ThinkingPart) else []
             for what, *needles in _needles(part):
                 if needles[0].strip():
-                    yield Piece(number, place, what, (*needles, *items))
+                    yield Mark(number, place, what, (*needles, *items))
 
 
 def _reasoning_of(provider: str | None, message: Message) -> list[str]:
@@ -140,30 +140,30 @@ def _mark_in(data: JsonValue) -> str:
 
 
 _NAMES = {"thinking": {"thinking"}, "opaque": {"opaque", "thinking"}, "filename": {"filename", "media"}}
-"""By the piece: the losses that name it; by default those of its own name."""
+"""By the mark: the losses that name it; by default those of its own name."""
 
 
-def is_named(piece: Piece, loss: Loss) -> bool:
-    """Return True if a loss names a piece. An image that became a note took its detail with it."""
-    names = _NAMES.get(piece.what, {piece.what, "media"} if piece.what == "detail" else {piece.what})
-    return (loss.message, loss.part) == (piece.message, piece.part) and loss.what in names
+def is_named(mark: Mark, loss: Loss) -> bool:
+    """Return True if a loss names a mark. An image that became a note took its detail with it."""
+    names = _NAMES.get(mark.what, {mark.what, "media"} if mark.what == "detail" else {mark.what})
+    return (loss.message, loss.part) == (mark.message, mark.part) and loss.what in names
 
 
-def is_there(piece: Piece, body: str) -> bool:
-    return any(dumps(needle)[1:-1] in body for needle in piece.needles)
+def is_there(mark: Mark, body: str) -> bool:
+    return any(dumps(needle)[1:-1] in body for needle in mark.needles)
 
 
-def unreported(history: Sequence[Message], losses: Losses, body: str) -> list[Piece]:
-    """Return the pieces that the request has not and no loss names."""
+def unreported(history: Sequence[Message], losses: Losses, body: str) -> list[Mark]:
+    """Return the marks that the request has not and no loss names."""
     return [
-        piece
-        for piece in pieces_of(history)
-        if not is_there(piece, body) and not any(is_named(piece, loss) for loss in losses)
+        mark
+        for mark in marks_of(history)
+        if not is_there(mark, body) and not any(is_named(mark, loss) for loss in losses)
     ]
 
 
 def unfounded(history: Sequence[Message], losses: Losses, body: str) -> list[Loss]:
-    """Return the losses of a part that name nothing, or a piece that the request has."""
+    """Return the losses of a part that name nothing, or a mark that the request has."""
     return [loss for loss in losses if loss.part is not None and not _is_founded(loss, history, body)]
 
 
@@ -171,7 +171,7 @@ def _is_founded(loss: Loss, history: Sequence[Message], body: str) -> bool:
     if loss.what == "text":
         part = history[loss.message].parts[loss.part or 0]
         return isinstance(part, TextPart) and not part.text.strip()
-    named = [piece for piece in pieces_of(history) if is_named(piece, loss)]
-    missing = [piece for piece in named if not is_there(piece, body)]
+    named = [mark for mark in marks_of(history) if is_named(mark, loss)]
+    missing = [mark for mark in named if not is_there(mark, body)]
     # A note in place of a file names it.
     return bool(missing) and (loss.what == "media" or missing == named)

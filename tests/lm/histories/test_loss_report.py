@@ -19,7 +19,7 @@ from sigwire.lm.histories.losses import Loss
 from sigwire.lm.litellm.codec import encode_call, target_for
 from sigwire.testing import FakeProvider
 from tests.lm.histories.any_history import TARGETS, WIRES_OF
-from tests.lm.histories.marked import KINDS, marked_history, pieces_of, unfounded, unreported
+from tests.lm.histories.marked import KINDS, marked_history, marks_of, unfounded, unreported
 
 PAIRS = list(itertools.product(sorted(TARGETS), repeat=2))
 FAMILIES = {"openai": "openai-chat", "litellm": "litellm/cohere"}
@@ -87,11 +87,11 @@ def test_report_without_a_loss_or_request_without_a_part_is_found(back: str) -> 
         if loss.part is not None and loss.what != "text":
             assert unreported(history, (*losses[:number], *losses[number + 1 :]), body), loss
     missing = {(loss.message, loss.part) for loss in losses}
-    for piece in pieces_of(history):
-        if (piece.message, piece.part) not in missing:
-            emptied = functools.reduce(lambda text, needle: text.replace(needle, ""), piece.needles, body)
-            assert piece in unreported(history, losses, emptied)
-            assert unfounded(history, (Loss(piece.message, piece.part, piece.what, "", "content"),), body)
+    for mark in marks_of(history):
+        if (mark.message, mark.part) not in missing:
+            emptied = functools.reduce(lambda text, needle: text.replace(needle, ""), mark.needles, body)
+            assert mark in unreported(history, losses, emptied)
+            assert unfounded(history, (Loss(mark.message, mark.part, mark.what, "", "content"),), body)
 
 
 @given(st.sampled_from(PAIRS), any_turns)
@@ -135,7 +135,7 @@ def test_text_calls_and_results_are_there_after_a_way_back(pair: tuple[str, str]
     away = to_provider(history, model(back)).messages
     kept = dumps([message.to_json() for message in to_provider(away, model(there)).messages])
     kinds = ("text", "call", "result")
-    assert [piece for piece in pieces_of(history) if piece.what in kinds and piece.needles[0] not in kept] == []
+    assert [mark for mark in marks_of(history) if mark.what in kinds and mark.needles[0] not in kept] == []
 
 
 LOST: list[tuple[Role, list[str]]] = [("user", ["text"]), ("assistant", ["signed thinking", "text"])]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sigwire.testing.fake_provider import PLACES
+from sigwire.testing.refusals import REFUSALS
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import ReceivedRequest
-from sigwire.testing.wires.refusals import REFUSALS
 
 ASKED: Any = {"role": "user", "content": "q"}
 LONG = "x" * 65
