@@ -12,9 +12,10 @@ from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.client import LM
+from sigwire.lm.codecs.shared.history import has_media
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
-from sigwire.lm.histories.conversion import convert_history
-from sigwire.lm.histories.losses import Losses, refuse_losses
+from sigwire.lm.histories.conversion import ConvertedHistory, convert_history
+from sigwire.lm.histories.losses import Loss, Losses, refuse_losses
 from sigwire.lm.histories.rules import HistoryRules
 
 __all__ = ["PortableHistory", "to_provider"]
@@ -43,7 +44,8 @@ def to_provider(
 
     A second call with the result changes nothing: ``to_provider(to_provider(h, m).messages, m).losses == ()``.
 
-    Raises ``HistoryLoss`` if ``strict`` is set and content would be lost, ``InputError`` for a part that its turn cannot hold
+    Raises ``HistoryLoss`` if ``strict`` is set and content would be lost, ``UnsupportedMedia`` for an image that exceeds the
+    limits of the provider and cannot be converted, ``InputError`` for a part that its turn cannot hold
     (a call in a user turn), and ``ConfigurationError`` for an unknown provider and for a model without a wire.
 
     >>> from sigwire.core.parts import TextPart, ThinkingPart
@@ -57,10 +59,25 @@ def to_provider(
     """
     rules = _rules_of(target, history)
     rules = replace(rules, thinking_as_text=True) if keep_thinking == "text" else rules
-    messages, losses, _ = convert_history(history, rules)
+    converted = convert_history(history, rules)
     if strict:
-        refuse_losses(losses)
-    return PortableHistory(messages, losses)
+        refuse_losses(converted.losses)
+    if any(map(has_media, converted.messages)):
+        return _with_fitted_media(converted, rules.family)
+    return PortableHistory(converted.messages, converted.losses)
+
+
+def _with_fitted_media(converted: ConvertedHistory, family: str) -> PortableHistory:
+    """Return the history with media within the limits of the provider. A call changes them in the same way."""
+    from sigwire.lm.media.fitting import fit_turns  # lazy: most histories have no media
+
+    losses = list(converted.losses)
+    turns = fit_turns(converted.messages, family)
+    for number, before, (after, warnings) in zip(converted.numbers, converted.messages, turns, strict=True):
+        losses += [Loss(number, None, "media", warning.detail, "form") for warning in warnings]
+        if after is not before and not warnings:
+            losses.append(Loss(number, None, "media", "The name of a format was corrected.", "none"))
+    return PortableHistory(tuple([message for message, _ in turns]), tuple(losses))
 
 
 def _rules_of(target: str | LanguageModel, history: Sequence[Message]) -> HistoryRules:

@@ -2,15 +2,17 @@
 
 ``convert_history(messages, rules)`` returns messages that an encoder can write one by one:
 
-    text         lone surrogates are replaced; empty text parts and empty turns are dropped
-    foreign      thinking and opaque items of another provider (not ``rules.family``) are dropped, or thinking becomes text
-    media        media that the provider does not take become a note, if the rules list what it takes
+    text         lone surrogates are replaced; empty text parts and empty turns are dropped, by the rules blank ones too
+    thinking     thinking and opaque items of another provider (not ``rules.family``) are dropped, or thinking becomes text;
+                 of its own, those that it does not take back
+    media        media that the provider does not take become a note, if the rules list what it takes; details of images and
+                 names of files without a place are dropped
     answers      exactly one tool turn follows an assistant turn with calls. It answers every call, in call order: a call
                  without a result gets an error result, a user turn quotes a result without a call. Assistant turns that
                  directly follow a turn with calls become one turn with it
     ids          call ids that the wire refuses, or that repeat, are rewritten, for the call and its result
     results      if results of the wire are text only, their images move to a user turn behind them
-    turns        by the rules: system turns gathered, neighbours of one role merged, a user turn put first
+    turns        by the rules: system turns gathered or placed, neighbours of one role merged, a user turn put first
 
 Every change is a ``Loss``. Rewritten ids are not mapped back: a provider answers with new ids, and the caller's messages are
 never changed. A part in a turn that cannot hold it (a call in a user turn) is an ``InputError``.
@@ -27,17 +29,21 @@ from sigwire.lm.histories.calls import answer_calls, merge_call_turns
 from sigwire.lm.histories.losses import Loss, Losses, Turn
 from sigwire.lm.histories.parts import CallKey, is_plain, view_of
 from sigwire.lm.histories.rules import HistoryRules
-from sigwire.lm.histories.turns import merge_roles, move_media, move_system, start_with_user
+from sigwire.lm.histories.turns import merge_roles, move_media, move_system, place_system, start_with_user
 
 __all__ = ["ConvertedHistory", "convert_history"]
 
 
 class ConvertedHistory(NamedTuple):
-    """The messages to encode, the changes, and the ids and names of all calls as the caller wrote them."""
+    """The messages to encode, the changes, and the ids and names of all calls as the caller wrote them.
+
+    ``numbers``: for each message, its number in the given history; that of the first if several became one.
+    """
 
     messages: tuple[Message, ...]
     losses: Losses
     calls: tuple[CallKey, ...]
+    numbers: tuple[int, ...] = ()
 
 
 def convert_history(messages: Sequence[Message], rules: HistoryRules) -> ConvertedHistory:
@@ -59,15 +65,17 @@ def convert_history(messages: Sequence[Message], rules: HistoryRules) -> Convert
         turns = rewrite_call_ids(turns, rules.ids, losses)
         if rules.result_media == "user":
             turns = move_media(turns, losses)
-    if rules.system == "front":
-        turns = move_system(turns, losses)
+    if rules.system != "keep":
+        turns = _SYSTEM[rules.system](turns, losses)
     if rules.merge:
         turns = merge_roles(turns, rules.merge, losses)
     if rules.first_user is not None:
         turns = start_with_user(turns, rules.first_user, losses)
-    return ConvertedHistory(tuple([turn for _, turn in turns]), tuple(losses), tuple(calls))
+    numbers, kept = tuple([number for number, _ in turns]), tuple([turn for _, turn in turns])
+    return ConvertedHistory(kept, tuple(losses), tuple(calls), numbers)
 
 
+_SYSTEM = {"front": move_system, "between": place_system}
 _NO_CALLS: tuple[CallKey, ...] = ()
 
 
@@ -90,9 +98,10 @@ def _scan(
         view = view_of(message, rules)
         if view.losses:
             losses += [Loss(number, *loss) for loss in view.losses]
-        if view.parts == ():
+        kept = view.message or message
+        if not kept.parts:
             continue
-        turns.append((number, message if view.parts is None else Message(message.role, view.parts)))
+        turns.append((number, kept))
         calls += view.calls
         is_moved = view.has_media and rules.result_media == "user"
         is_normal = is_normal and view.answers == unanswered and view.is_tidy and not is_moved

@@ -20,10 +20,10 @@ class Loss(Value):
     """A change of a history for one provider.
 
     ``message``: the number of the message in the given history, from 0. ``part``: the number of the part in it, ``None`` if
-    the change is of the turn. ``what``: "thinking", "opaque", "media", "result_media", "tool_results", "call_id", "system",
-    "messages" or "text". ``why``: the change and its reason, as a sentence. ``severity``: "none" if the model reads the same
-    (a renamed id, joined neighbours), "form" if it reads the same content in another form or place, "content" if content is
-    missing.
+    the change is of the turn. ``what``: "thinking", "opaque", "media", "detail", "filename", "result_media", "tool_results",
+    "call_id", "system", "messages" or "text". ``why``: the change and its reason, as a sentence. ``severity``: "none" if the
+    model reads the same (a renamed id, joined neighbours), "form" if it reads the same content in another form or place, or
+    without its label (the name of a file), "content" if content is missing.
 
     >>> Loss(2, None, "tool_results", "The call 'a' of 'f' has no result.", "form").severity
     'form'

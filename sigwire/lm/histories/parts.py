@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, Role
-from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.histories.losses import PartLoss, Severity
+from sigwire.lm.histories.media import fit_media_part, fit_result
 from sigwire.lm.histories.rules import HistoryRules
+from sigwire.lm.histories.thinking import (
+    fit_thinking,
+    has_sound_item,
+    is_block_field,
+    is_reasoning_item,
+    unsent_reasoning,
+)
 from sigwire.lm.histories.unicode import is_unicode, replace_surrogates, to_unicode
 
-__all__ = ["CallKey", "MessageView", "is_plain", "media_kind", "view_of"]
+__all__ = ["CallKey", "MessageView", "is_plain", "view_of"]
 
 CallKey: TypeAlias = tuple[str, str]
 """The id and the name of a call or of a result."""
@@ -24,11 +32,11 @@ CallKey: TypeAlias = tuple[str, str]
 class MessageView(NamedTuple):
     """A turn as one provider may see it.
 
-    ``parts``: those that are kept, ``None`` if all are. ``is_tidy``: a tool turn holds results only, and no other turn
+    ``message``: the turn, ``None`` if nothing changes. ``is_tidy``: a tool turn holds results only, and no other turn
     holds one. ``has_media``: a result holds media.
     """
 
-    parts: tuple[Part, ...] | None = None
+    message: Message | None = None
     losses: tuple[PartLoss, ...] = ()
     calls: tuple[CallKey, ...] = ()
     answers: tuple[CallKey, ...] = ()
@@ -41,24 +49,27 @@ def is_plain(message: Message) -> bool:
     if len(message.parts) != 1 or message.role == "tool":
         return False
     part = message.parts[0]
-    return isinstance(part, TextPart) and part.text.isascii() and part.text != ""
+    return isinstance(part, TextPart) and part.text.isascii() and part.text != "" and not part.text.isspace()
 
 
 def view_of(message: Message, rules: HistoryRules) -> MessageView:
     """Return the view of a turn, cached on the message: a conversation repeats its turns in every request."""
     views = message.derived(_views)
-    flags = rules.untagged_thinking, rules.signed_thinking, rules.thinking_as_text, rules.assistant_media
-    key = (rules.family, rules.media, flags)
+    key = _RULES_OF_PARTS(rules)
     view = views.get(key)
     if view is None:
         view = views[key] = _make_view(message, rules)
     return view
 
 
-_ViewKey: TypeAlias = tuple[str, frozenset[str] | None, tuple[bool, ...]]
+_RULES_OF_PARTS = operator.attrgetter(
+    "family", "media", "untagged_thinking", "thinking", "thinking_as_text", "last_reasoning", "block_fields",
+    "blank_text", "media_roles", "detail", "filenames",
+)  # fmt: skip
+"""The rules that decide a view, as its key."""
 
 
-def _views(message: Message) -> dict[_ViewKey, MessageView]:
+def _views(message: Message) -> dict[object, MessageView]:
     return {}
 
 
@@ -71,7 +82,7 @@ def _make_view(message: Message, rules: HistoryRules) -> MessageView:
         severity: Severity = "none" if message.role in ("assistant", "tool") else "form"
         losses.append(PartLoss(None, "messages", f"An empty {message.role} turn was left out.", severity))
     return MessageView(
-        None if parts and parts == message.parts else parts,
+        None if parts and parts == message.parts else kept,
         tuple(losses),
         tuple([(call.id, call.name) for call in kept.tool_calls]),
         tuple([(result.id, result.name) for result in results]),
@@ -81,14 +92,16 @@ def _make_view(message: Message, rules: HistoryRules) -> MessageView:
 
 
 def _kept_parts(message: Message, rules: HistoryRules, losses: list[PartLoss]) -> Iterator[Part]:
-    misplaced = _MISPLACED[message.role]
-    takes_media = _takes_media(message, rules)
+    fit = _PartRules(message, rules)
+    is_kept = False
     for number, part in enumerate(message.parts):
-        if isinstance(part, misplaced):
+        if isinstance(part, _MISPLACED[message.role]):
             raise _misplaced_error(part, message.role)
-        kept, loss = _fit(part, number, rules, takes_media)
-        if loss is not None:
-            losses.append(loss)
+        kept, lost = fit.part(part, number)
+        if kept is part and is_block_field(part, rules) and not is_kept:
+            kept, lost = None, (PartLoss(number, "opaque", "Data about a part that was left out.", "none"),)
+        losses += lost
+        is_kept = kept is not None
         if kept is not None:
             yield _clean(kept, number, losses)
 
@@ -100,18 +113,35 @@ def _clean(part: Part, number: int, losses: list[PartLoss]) -> Part:
     return clean
 
 
-def _fit(part: Part, number: int, rules: HistoryRules, takes_media: frozenset[str] | None) -> _Fitted:
-    if isinstance(part, ThinkingPart | OpaquePart):
-        return _fit_foreign(part, number, rules)
-    if isinstance(part, ImagePart | AudioPart | FilePart):
-        return _fit_media(part, number, takes_media)
-    if isinstance(part, ToolResult) and part.media:
-        return _fit_result(part, number, rules.media)
-    return (None, PartLoss(number, "text", "An empty text was left out.", "none")) if part == _EMPTY else (part, None)
+class _PartRules:
+    """The rules for the parts of one turn."""
+
+    def __init__(self, message: Message, rules: HistoryRules) -> None:
+        self._rules, self._unsent = rules, unsent_reasoning(message, rules)
+        kept = (part for number, part in enumerate(message.parts) if number not in self._unsent)
+        self._has_item = rules.thinking == "items" and any(is_reasoning_item(part, rules) for part in kept)
+        self._kinds = rules.media
+        if rules.media is not None and message.role not in rules.media_roles:  # the provider keeps sound of its own
+            self._kinds = frozenset({"audio"} if has_sound_item(message, rules) else ())
+
+    def part(self, part: Part, number: int) -> tuple[Part | None, tuple[PartLoss, ...]]:
+        """Return the part as the provider takes it, ``None`` if not at all, and the losses."""
+        match part:
+            case OpaquePart() if number in self._unsent:
+                why = "Reasoning at the end of a turn was left out; the provider refuses it without an item behind it."
+                return None, (PartLoss(number, "thinking", why, "content"),)
+            case ThinkingPart() | OpaquePart():
+                return fit_thinking(part, number, self._rules, has_item=self._has_item)
+            case ImagePart() | AudioPart() | FilePart():
+                return fit_media_part(part, number, self._kinds, self._rules)
+            case ToolResult():
+                return fit_result(part, number, self._rules)
+            case TextPart() if not (part.text if self._rules.blank_text else part.text.strip()):
+                return None, (PartLoss(number, "text", "An empty text was left out.", "none"),)
+            case _:
+                return part, ()
 
 
-_Fitted: TypeAlias = tuple[Part | None, PartLoss | None]
-_EMPTY = TextPart("")
 _MISPLACED: Mapping[Role, tuple[type, ...]] = {
     "system": (ToolCall, ToolResult, ThinkingPart),
     "user": (ToolCall, ThinkingPart),
@@ -125,107 +155,6 @@ def _misplaced_error(part: Part, role: Role) -> InputError:
         f"A {role!r} message cannot hold a {type(part).__name__}. "
         "Calls and thinking belong to assistant messages, results to tool messages."
     )
-
-
-# --- thinking and items of a provider
-
-
-def _fit_foreign(part: ThinkingPart | OpaquePart, number: int, rules: HistoryRules) -> _Fitted:
-    if part.provider == rules.family or (part.provider is None and rules.untagged_thinking):
-        return _fit_own(part, number, rules)
-    if isinstance(part, ThinkingPart) and rules.thinking_as_text and part.text:
-        return TextPart(part.text), PartLoss(number, "thinking", "Thinking was sent as text.", "form")
-    source = f"that only {part.provider} understands" if part.provider else "without a provider"
-    feature = _lost_feature(part)
-    if not feature:
-        return None, PartLoss(number, "opaque", f"Data {source}, about a text that is kept, were left out.", "none")
-    what = "Thinking" if feature == "thinking" else "An item"
-    return None, PartLoss(number, feature, f"{what} {source} was left out.", "content")
-
-
-def _fit_own(part: ThinkingPart | OpaquePart, number: int, rules: HistoryRules) -> _Fitted:
-    """Return a part of the provider itself. Thinking without a signature is that of a truncated stream."""
-    if not rules.signed_thinking or isinstance(part, OpaquePart) or part.signature or part.redacted is not None:
-        return part, None
-    if rules.thinking_as_text and part.text:
-        return TextPart(part.text), PartLoss(number, "thinking", "Thinking was sent as text.", "form")
-    severity: Severity = "content" if part.text else "none"
-    why = "Thinking without its signature was left out; the provider refuses it."
-    return None, PartLoss(number, "thinking", why, severity)
-
-
-def _lost_feature(part: ThinkingPart | OpaquePart) -> str:
-    """Return the feature that a foreign part has; ``""`` for data about texts that are kept (ids, signatures, citations)."""
-    if isinstance(part, ThinkingPart):
-        return "thinking" if part.text or part.redacted else ""
-    data = _object_of(part.data)
-    if data.get("type") == "reasoning" or not _THOUGHTS.isdisjoint(data):
-        return "thinking"
-    return "" if _is_shell(data) else "opaque"
-
-
-def _object_of(data: JsonValue) -> JsonObject:
-    return data if isinstance(data, dict) else {}
-
-
-def _is_shell(data: JsonObject) -> bool:
-    """Return True for a message without its texts, or for notes to a text; both stand beside their ``TextPart``."""
-    if "type" in data or "role" in data:
-        content = data.get("content")
-        parts = content if isinstance(content, list) else []
-        texts = [_object_of(part).get("type") == "output_text" for part in parts if isinstance(part, dict)]
-        return data.get("type", "message") == "message" and all(texts)
-    return data != {} and data.keys() <= _NOTES
-
-
-_THOUGHTS = frozenset({"reasoning_details", "thinking_blocks"})
-_NOTES = frozenset({"annotations", "audio", "cache_control", "citations", "provider_specific_fields"})
-
-
-# --- media
-
-
-def _takes_media(message: Message, rules: HistoryRules) -> frozenset[str] | None:
-    """Return the kinds of media that a turn may hold, ``None`` for all."""
-    if rules.media is None or message.role == "user" or (message.role == "assistant" and rules.assistant_media):
-        return rules.media
-    # The provider keeps sound of its own: its id is in an item beside it.
-    items = (part.data for part in message.parts if isinstance(part, OpaquePart) and part.provider == rules.family)
-    return frozenset({"audio"} if any("audio" in _object_of(data) for data in items) else ())
-
-
-def _fit_media(
-    part: ImagePart | AudioPart | FilePart, number: int, kinds: frozenset[str] | None
-) -> tuple[MediaPart, PartLoss | None]:
-    is_text = isinstance(part, FilePart) and (part.media_type or "").startswith("text/") and part.data is not None
-    if kinds is None or media_kind(part) in kinds or (is_text and kinds):
-        return part, None
-    name = media_kind(part)
-    title = f": {part.filename}" if isinstance(part, FilePart) and part.filename else ""
-    note = TextPart(f"[{name} left out{title}]")
-    return note, PartLoss(number, "media", f"An input of kind {name} became the note {note.text!r}.", "content")
-
-
-def media_kind(part: MediaPart) -> str:
-    """Return "image", "audio" or "file".
-
-    >>> media_kind(ImagePart(url="https://a.example/b.png"))
-    'image'
-    """
-    return _KINDS.get(type(part), "text")
-
-
-_KINDS: Mapping[type, str] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
-
-
-def _fit_result(result: ToolResult, number: int, kinds: frozenset[str] | None) -> tuple[ToolResult, PartLoss | None]:
-    media: list[MediaPart] = []
-    loss: PartLoss | None = None
-    for part in result.media:
-        fitted, lost = (part, None) if isinstance(part, TextPart) else _fit_media(part, number, kinds)
-        media.append(fitted)
-        loss = loss or lost
-    return (result, None) if loss is None else (replace(result, media=tuple(media)), loss)
 
 
 # --- text

@@ -9,9 +9,9 @@ from sigwire.core.messages import Message, Part, Role
 from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.histories.losses import Loss, Turn
-from sigwire.lm.histories.parts import media_kind
+from sigwire.lm.histories.media import media_kind
 
-__all__ = ["merge_roles", "move_media", "move_system", "start_with_user"]
+__all__ = ["merge_roles", "move_media", "move_system", "place_system", "start_with_user"]
 
 
 def move_media(turns: Iterable[Turn], losses: list[Loss]) -> list[Turn]:
@@ -63,6 +63,37 @@ def _merge_system(turns: Sequence[Message]) -> Message:
     return Message("system", tuple(part for turn in turns for part in turn.parts))
 
 
+def place_system(turns: list[Turn], losses: list[Loss]) -> list[Turn]:
+    """Put system turns inside the conversation behind the user's turns; those behind the assistant's go to the front."""
+    front, placed = list[Turn](), list[Turn]()
+    waiting: list[tuple[Turn, int]] = []
+    for turn in turns:
+        if turn[1].role == "system":
+            waiting.append((turn, len(placed)))
+            continue
+        if not placed or turn[1].role == "assistant":
+            _put_system(waiting, front, placed, losses)
+            waiting.clear()
+        placed.append(turn)
+    _put_system(waiting, front, placed, losses)
+    return [*front, *placed]
+
+
+def _put_system(waiting: list[tuple[Turn, int]], front: list[Turn], placed: list[Turn], losses: list[Loss]) -> None:
+    is_front = not placed or placed[-1][1].role == "assistant"
+    why = (
+        "A system turn behind the assistant's was moved to the front."
+        if is_front
+        else "A system turn was moved behind the user's turns, to its place here."
+    )
+    losses += [
+        Loss(turn[0], None, "system", why, "form")
+        for turn, place in waiting
+        if place < len(placed) or (is_front and placed)
+    ]
+    (front if is_front else placed).extend([turn for turn, _ in waiting])
+
+
 def merge_roles(turns: Iterable[Turn], roles: frozenset[Role], losses: list[Loss]) -> list[Turn]:
     """Merge neighbouring turns of each of these roles."""
     merged: list[Turn] = []
@@ -86,9 +117,14 @@ def _join_parts(first: tuple[Part, ...], second: tuple[Part, ...]) -> tuple[Part
 
 
 def start_with_user(turns: list[Turn], text: str, losses: list[Loss]) -> list[Turn]:
-    """Put a user turn first if a turn of another role would be, after system turns."""
+    """Put a user turn first, after system turns, if there is none or another role would be first."""
     first = next((place for place, turn in enumerate(turns) if turn[1].role != "system"), None)
-    if first is None or turns[first][1].role == "user":
+    if first is None:
+        number = turns[-1][0] if turns else 0
+        why = "The request has system turns only; a short user turn was added."
+        losses.append(Loss(number, None, "messages", why, "form"))
+        return [*turns, (number, Message.user(text))]
+    if turns[first][1].role == "user":
         return turns
     number = turns[first][0]
     why = "The conversation did not start with a user turn; a short one was put first."

@@ -31,7 +31,7 @@ from sigwire.lm.media.limits import LIMITS, UNKNOWN, MediaLimits
 from sigwire.media.errors import UnsupportedMedia
 from sigwire.media.sniff import pixels_of, sniff
 
-__all__ = ["fit_media"]
+__all__ = ["fit_media", "fit_turns"]
 
 P = TypeVar("P", bound=Part)
 
@@ -57,11 +57,20 @@ def fit_media(messages: Sequence[Message], family: str, warnings: list[LMWarning
     >>> fit_media([given], "openai-chat", warnings)[0].parts[0].media_type, warnings[0].detail
     ('image/gif', 'An image declared as image/png has the first bytes of image/gif and was sent as that.')
     """
+    turns = fit_turns(messages, family)
+    warnings += [warning for _, changes in turns for warning in changes]
+    return [message for message, _ in turns]
+
+
+def fit_turns(messages: Sequence[Message], family: str) -> list[tuple[Message, list[LMWarning]]]:
+    """Return each message with media that the family of hosts takes, and its changes. Raises as ``fit_media`` does."""
     limits = LIMITS.get(family, UNKNOWN)
-    images = sum(isinstance(part, ImagePart) for part in _media_of(messages))
-    fit = _Fit(family, limits, limits.edge_for(images), warnings)
-    fitted = [_with_media(message, fit) for message in messages]
-    size = sum(len(part.data or "") for part in _media_of(fitted))
+    edge = limits.edge_for(sum(isinstance(part, ImagePart) for part in _media_of(messages)))
+    fitted: list[tuple[Message, list[LMWarning]]] = []
+    for message in messages:
+        changes: list[LMWarning] = []
+        fitted.append((_with_media(message, _Fit(family, limits, edge, changes)), changes))
+    size = sum(len(part.data or "") for part in _media_of([message for message, _ in fitted]))
     if limits.request_size is not None and size > limits.request_size:
         raise UnsupportedMedia(
             f"The media of the request have {size} bytes as base64; {family} takes {limits.request_size} in one request "

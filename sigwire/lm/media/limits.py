@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["LIMITS", "UNKNOWN", "MediaLimits"]
 
@@ -14,7 +14,7 @@ class MediaLimits:
 
     ``types``: media types of images. ``image_size``: of one image and ``request_size``: of all media of a request, in bytes as
     sent, which is as base64 (4/3 of the file). ``edge``: the longer edge of an image in pixels, ``many_edge`` if a request has
-    more than ``many`` images.
+    more than ``many`` images. ``source``: the page that states them.
     """
 
     types: frozenset[str] = frozenset()
@@ -23,6 +23,7 @@ class MediaLimits:
     many: int | None = None
     many_edge: int | None = None
     request_size: int | None = None
+    source: str = ""
 
     def edge_for(self, images: int) -> int | None:
         """Return the longest edge of an image in a request with so many images."""
@@ -33,23 +34,25 @@ _WEB = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MIB = 2**20
 
 UNKNOWN = MediaLimits()
-# 5 MB as sent: github.com/anthropics/claude-code/issues/14887 ("5242880 bytes"). 8,000 px, 2,000 px with more than 20 images:
-# github.com/anomalyco/opencode/issues/12068. Types and 32 MB: docs.claude.com/en/docs/build-with-claude/vision (2026-11).
-_ANTHROPIC = MediaLimits(_WEB, 5 * _MIB, 8000, 20, 2000, 32_000_000)
-# platform.openai.com/docs/guides/images-vision#image-input-requirements (2026-11).
-_OPENAI = MediaLimits(_WEB)
-# ai.google.dev/gemini-api/docs/image-understanding (types), firebase.google.com/docs/vertex-ai/input-file-requirements ("the
-# maximum total request size is 20 MB"; inline data count as base64) (2026-11).
-_GEMINI = MediaLimits(
-    frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}), request_size=20_000_000
+_ANTHROPIC = MediaLimits(
+    _WEB, 5 * _MIB, 8000, 20, 2000, 32_000_000, "https://platform.claude.com/docs/en/build-with-claude/vision"
 )
-# github.com/ollama/ollama/blob/main/server/routes.go, github.com/ggml-org/llama.cpp/tree/master/tools/mtmd (2026-11); WebP by
-# version, so it is sent as it is. No limit but memory.
-_LOCAL = MediaLimits(frozenset({"image/png", "image/jpeg", "image/webp"}))
+_OPENAI = MediaLimits(_WEB, source="https://platform.openai.com/docs/guides/images-vision#image-input-requirements")
+# Inline data count as base64. Types: ai.google.dev/gemini-api/docs/image-understanding.
+_GEMINI = MediaLimits(
+    frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
+    request_size=20_000_000,
+    source="https://firebase.google.com/docs/vertex-ai/input-file-requirements",
+)
+# WebP by version, so it is sent as it is. No limit but memory.
+_OLLAMA = MediaLimits(
+    frozenset({"image/png", "image/jpeg", "image/webp"}),
+    source="https://github.com/ollama/ollama/blob/main/server/routes.go",
+)
 
 LIMITS: Mapping[str, MediaLimits] = {
     "anthropic": _ANTHROPIC,
-    "anthropic-compatible": MediaLimits(_WEB),
+    "anthropic-compatible": MediaLimits(_WEB, source=_ANTHROPIC.source),
     "openai-chat": _OPENAI,
     "openai-responses": _OPENAI,
     "azure": _OPENAI,
@@ -57,14 +60,21 @@ LIMITS: Mapping[str, MediaLimits] = {
     "gemini": _GEMINI,
     "gemini-chat-completions": _GEMINI,
     "vertex": _GEMINI,
-    # docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: 3.75 MB of the file, 8,000 px (2026-11).
-    "bedrock": MediaLimits(_WEB, 5_000_000, 8000),
-    # console.groq.com/docs/vision: "a request containing a base64 encoded image is 4MB" (2026-11).
-    "groq": MediaLimits(_WEB, request_size=4_000_000),
-    # docs.x.ai/docs/guides/image-understanding: 20 MiB, jpg/jpeg or png (2026-11).
-    "xai": MediaLimits(frozenset({"image/png", "image/jpeg"}), 20 * _MIB),
-    "ollama": _LOCAL,
-    "ollama-chat-completions": _LOCAL,
-    "llamacpp": _LOCAL,
+    # 3.75 MB of the file.
+    "bedrock": MediaLimits(
+        _WEB,
+        5_000_000,
+        8000,
+        source="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html",
+    ),
+    "groq": MediaLimits(_WEB, request_size=4_000_000, source="https://console.groq.com/docs/vision"),
+    "xai": MediaLimits(
+        frozenset({"image/png", "image/jpeg"}),
+        20 * _MIB,
+        source="https://docs.x.ai/developers/model-capabilities/images/understanding",
+    ),
+    "ollama": _OLLAMA,
+    "ollama-chat-completions": _OLLAMA,
+    "llamacpp": replace(_OLLAMA, source="https://github.com/ggml-org/llama.cpp/tree/master/tools/mtmd"),
 }
 """By the family of a wire's profile. GIF is sent to Gemini, Ollama and llama.cpp as its first frame."""

@@ -288,8 +288,6 @@ def _user(content: RequestNode, parts: tuple[Part, ...], calls: tuple[ToolCall, 
     results = tuple(part for part in parts if isinstance(part, ToolResult))
     if len(results) != len(calls) or [result.name for result in results] != [call.name for call in calls]:
         raise _count_error(content)
-    if strange := [r.id for r, call in zip(results, calls, strict=True) if r.id and r.id != call.id]:
-        raise content.wrong(f"Function response id {strange[0]!r} does not match the function call's.")
     named = tuple(
         ToolResult(call.id, r.name, r.content, r.is_error, r.media) for r, call in zip(results, calls, strict=True)
     )

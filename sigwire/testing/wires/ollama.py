@@ -179,7 +179,7 @@ def _nameless(node: RequestNode, calls: tuple[ToolCall, ...]) -> frozenset[str]:
 def _result(node: RequestNode, text: str, open_calls: list[ToolCall], nameless: frozenset[str]) -> ToolResult:
     """Return the result for its call: by id, else by tool name in call order.
 
-    The server compares no ids: an unknown id is the client's own id for a call that had none.
+    The server compares no ids: an unknown id is the client's own id for a call that had none, and no result is refused.
     """
     given, name = (found.text() if (found := node.get(key)) else None for key in ("tool_call_id", "tool_name"))
     own = [call for call in open_calls if call.id == given]
@@ -187,7 +187,7 @@ def _result(node: RequestNode, text: str, open_calls: list[ToolCall], nameless: 
     for call in (*own, *(call for call in others if name in (None, call.name))):
         open_calls.remove(call)
         return ToolResult(call.id, call.name, text)
-    raise node.wrong(f"tool message for {given or name!r} does not follow a call of it")
+    return ToolResult(given or "", name or "", text)
 
 
 def _tool(node: RequestNode) -> JsonObject:

@@ -15,7 +15,7 @@ TARGETS = {
     "openai-responses": "openai/gpt-5.5",
     "anthropic": "anthropic/claude-haiku-4-5",
     "gemini": "gemini/gemini-3-flash",
-    "ollama": "ollama/qwen3",
+    "ollama": "ollama/qwen3-vl",
     "bedrock": "bedrock/us.amazon.nova-lite-v1:0",
     "litellm": "litellm/cohere/command-r",
 }
@@ -24,7 +24,7 @@ TARGETS = {
 WIRES_OF = {"openai-responses": "responses"}
 """The option ``wire`` of these models."""
 
-words = st.sampled_from(["blue", "tea at 5", "1\n2", "na\u00efve", ""])
+words = st.sampled_from(["blue", "tea at 5", "1\n2", "na\u00efve", "", " \n"])
 families = st.sampled_from(["anthropic", "gemini", "openai-responses", "deepseek", None])
 ids = st.sampled_from(["", "a", "b", "call.1", "toolu_01", "x" * 70, "x" * 69 + "y"])
 picture = ImagePart(data="iVBORw0KGgo=", media_type="image/png")
@@ -55,4 +55,7 @@ turns = st.one_of(
     turn_of("tool", results),
     turn_of("system", texts),
 )
-histories = st.lists(turns, max_size=7).map(lambda found: [Message.user("begin"), *found])
+first = st.sampled_from(
+    [Message.user("begin"), Message.user("begin"), Message.assistant("begin"), Message.system("begin")]
+)
+histories = st.tuples(first, st.lists(turns, max_size=7)).map(lambda found: [found[0], *found[1]])

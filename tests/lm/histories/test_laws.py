@@ -53,8 +53,7 @@ def test_losses_are_empty_exactly_when_nothing_changed(history: list[Message], t
 def test_there_and_back_keeps_texts_calls_and_results(history: list[Message], there: str, back: str) -> None:
     kept = converted(converted(converted(history, back).messages, there).messages, back).messages
     everything = "\n".join(_texts(kept))
-    for text in _texts(history):
-        assert text in everything
+    assert [text for text in _texts(history) if text.strip() and text not in everything] == []
     assert [(call.name, call.arguments) for call in _calls(kept)] == [
         (call.name, call.arguments) for call in _calls(history)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sigwire.testing.fake_provider import PLACES
+from sigwire.testing.refusals import REFUSALS
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import ReceivedRequest
 
@@ -40,45 +41,60 @@ def claude(*turns: Any, **options: Any) -> dict[str, Any]:
 
 
 USE: dict[str, Any] = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}
-DONE = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]}
+DONE: dict[str, Any] = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "1"}]}
 THINKS = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 CALLED: dict[str, Any] = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
 ANSWERED = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": 1}}}]}
 QUESTION = {"role": "user", "parts": [{"text": "q"}]}
-LOST = "was provided without its required following item"
-TURN_ORDER = "function call turn comes immediately after a user turn or after a function response turn"
 
-REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
-    "id of 41 characters": (
-        "openai",
-        {"messages": [ASKED, *chat_turn("x" * 41)]},
-        r"Invalid 'messages\[1\]\.tool_calls\[0\]\.id': string too long. Expected a string with maximum length 40",
-    ),
-    "call_id of 65 characters": (
-        "openai-responses",
-        {"input": items("call", "result", call_id=LONG)},
-        r"Invalid 'input\[1\]\.call_id': string too long. Expected a string with maximum length 64",
-    ),
-    "reasoning at the end": ("openai-responses", {"input": items("reasoning")}, LOST),
-    "reasoning before the user": ("openai-responses", {"input": items("reasoning", "user")}, LOST),
-    "reasoning before a result": ("openai-responses", {"input": items("call", "reasoning", "result")}, LOST),
-    "text of white space": (
-        "anthropic",
-        claude({"role": "user", "content": [{"type": "text", "text": " \n"}]}),
-        "text content blocks must contain non-whitespace text",
-    ),
-    "loop without thinking": (
-        "anthropic",
-        claude(USE, DONE, **THINKS),
-        "Expected `thinking` or `redacted_thinking`, but found `tool_use`",
-    ),
-    "call first": ("gemini", {"contents": [CALLED, ANSWERED]}, TURN_ORDER),
-    "call behind a turn of the model": (
-        "gemini",
+GEMINI_3 = "gemini-3-flash"
+UNSIGNED = {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": ""}]}
+TWICE = {"role": "user", "content": [DONE["content"][0], DONE["content"][0]]}
+
+REFUSED: dict[str, list[dict[str, Any]]] = {
+    "id of 41 characters": [{"messages": [ASKED, *chat_turn("x" * 41)]}],
+    "call without a result": [
+        {"messages": [ASKED, chat_turn("a")[0], ASKED]},
+        {"messages": [ASKED, chat_turn("a")[0]]},
+    ],
+    "result without a call": [{"messages": [ASKED, chat_turn("a")[1]]}],
+    "result with another id": [{"messages": [ASKED, chat_turn("a")[0], chat_turn("b")[1]]}],
+    "user turn without content": [{"messages": [{"role": "user", "content": None}]}],
+    "call_id of 65 characters": [{"input": items("call", "result", call_id=LONG)}],
+    "reasoning at the end": [
+        {"input": items("reasoning")},
+        {"input": items("reasoning", "user")},
+        {"input": items("call", "reasoning", "result")},
+    ],
+    "item without a result": [{"input": items("call", "user")}],
+    "output without a call": [{"input": items("result")}],
+    "no messages": [{"max_tokens": 9, "messages": []}],
+    "assistant first": [{"max_tokens": 9, "messages": [{"role": "assistant", "content": "a"}, ASKED]}],
+    "prefill with a blank at its end": [claude({"role": "assistant", "content": "a "})],
+    "turn without content": [claude({"role": "user", "content": ""})],
+    "text of white space": [claude({"role": "user", "content": [{"type": "text", "text": " \n"}]})],
+    "empty text": [claude({"role": "user", "content": [{"type": "text", "text": ""}]})],
+    "unsigned thinking": [claude(UNSIGNED, ASKED)],
+    "loop without thinking": [claude(USE, DONE, **THINKS)],
+    "id with a point": [claude({"role": "assistant", "content": [{**USE["content"][0], "id": "a.b"}]}, DONE)],
+    "result of another call": [claude(DONE)],
+    "two results of one call": [claude(USE, TWICE)],
+    "use without a result": [claude(USE, ASKED), claude(USE)],
+    "id twice": [claude(USE, DONE, USE, DONE)],
+    "call behind a turn of the model": [
+        {"contents": [CALLED, ANSWERED]},
         {"contents": [QUESTION, {"role": "model", "parts": [{"text": "a"}]}, CALLED, ANSWERED]},
-        TURN_ORDER,
-    ),
+    ],
+    "fewer responses than calls": [{"contents": [QUESTION, CALLED]}, {"contents": [QUESTION, CALLED, QUESTION]}],
+    "unsigned call": [{"contents": [QUESTION, CALLED, ANSWERED]}],
+    "part without data": [{"contents": [{"role": "user", "parts": [{}]}]}],
+    "name with a digit first": [
+        {"contents": [QUESTION, {"role": "model", "parts": [{"functionCall": {"name": "3d"}}]}, ANSWERED]}
+    ],
+    "other role": [{"messages": [{"role": "wizard", "content": "x"}]}],
+    "image as a URL": [{"messages": [{"role": "user", "content": "x", "images": ["https://a.example/b.png"]}]}],
 }
+"""Requests by the name of the rule that refuses them."""
 
 ACCEPTED: dict[str, tuple[str, dict[str, Any]]] = {
     "id of 40 characters": ("openai", {"messages": [ASKED, *chat_turn("x" * 40)]}),
@@ -93,19 +109,31 @@ ACCEPTED: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "call behind results": ("gemini", {"contents": [QUESTION, CALLED, ANSWERED, CALLED, ANSWERED]}),
 }
-PATHS = {"gemini": "/v1beta/models/gemini-2.5-flash:generateContent"}
 
 
-def read(wire: str, body: dict[str, Any]) -> None:
-    exchange = ReceivedRequest("POST", PATHS.get(wire, ""), {}, {"anthropic-version": "2023-06-01"})
+def read(wire: str, body: dict[str, Any], model: str = "gemini-2.5-flash") -> None:
+    path = f"/v1beta/models/{model}:generateContent" if wire == "gemini" else ""
+    exchange = ReceivedRequest("POST", path, {}, {"anthropic-version": "2023-06-01"})
     PLACES[wire].read(RequestNode({"model": "m", **body} if wire != "gemini" else body), exchange)
 
 
-@pytest.mark.parametrize(("wire", "body", "text"), REFUSED.values(), ids=REFUSED)
-def test_history_is_refused_with_the_text_of_the_provider(wire: str, body: dict[str, Any], text: str) -> None:
-    with pytest.raises(InvalidValue) as refused:
-        read(wire, body)
-    assert re.search(text, PLACES[wire].describe(refused.value).message or "")
+@pytest.mark.parametrize("name", REFUSALS)
+def test_history_is_refused_with_the_text_of_the_provider(name: str) -> None:
+    rule = REFUSALS[name]
+    for body in REFUSED[name]:
+        with pytest.raises(InvalidValue) as refused:
+            read(rule.wire, body, GEMINI_3 if name == "unsigned call" else "gemini-2.5-flash")
+        assert rule.text in (PLACES[rule.wire].describe(refused.value).message or "")
+
+
+def test_each_rule_names_its_source() -> None:
+    assert REFUSED.keys() == REFUSALS.keys()
+    for rule in REFUSALS.values():
+        place = r"https://github\.com/[^/]+/[^/]+/(issues/\d+|pull/\d+|blob/main/.+)"
+        assert re.fullmatch(
+            place if rule.basis == "reported" else r"https://[^/]*(claude|openai|google|ollama)[^ ]+", rule.source
+        )
+    assert len({rule.text for rule in REFUSALS.values()}) == len(REFUSALS)
 
 
 @pytest.mark.parametrize(("wire", "body"), ACCEPTED.values(), ids=ACCEPTED)

@@ -34,6 +34,7 @@ from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.media import fitting, pictures
 from sigwire.lm.media.fitting import fit_media
 from sigwire.lm.media.limits import LIMITS, MediaLimits
+from sigwire.lm.portable import to_provider
 from sigwire.media.errors import UnsupportedMedia
 from sigwire.media.sniff import pixels_of, sniff
 from sigwire.testing import FakeProvider
@@ -407,3 +408,21 @@ def test_every_family_of_the_table_is_that_of_a_profile() -> None:
     modules = (anthropic_profiles, converse_tables, gemini_profiles, chat_profiles, responses_profiles, ollama_tables)
     profiles = [value for module in modules for value in vars(module).values() if isinstance(value, WireProfile)]
     assert {*LIMITS} <= {profile.family for profile in profiles}
+
+
+def test_each_row_of_limits_names_its_source() -> None:
+    assert all(limits.source.startswith("https://") for limits in LIMITS.values())
+
+
+def test_portable_history_names_each_image_that_was_made_to_fit() -> None:
+    history = [Message.user("q"), Message.assistant("a"), Message("user", (TextPart("And?"), BMP, LONG))]
+    lm = LM("anthropic/claude-haiku-4-5", api_key="k")
+    messages, losses = to_provider(history, lm)
+    assert [(loss.message, loss.what, loss.severity) for loss in losses] == [(2, "media", "form"), (2, "media", "form")]
+    assert losses[0].why.startswith("An image was converted: its type is image/bmp")
+    with FakeProvider(["ok", "ok"]) as provider:
+        for turns in (history, messages):
+            model_at(provider, "anthropic").respond(Request(tuple(turns)))
+        given, converted = provider.requests
+    assert given.body["messages"] == converted.body["messages"]  # type: ignore[index, call-overload]
+    assert to_provider(messages, lm) == (messages, ())

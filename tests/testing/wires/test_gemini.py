@@ -142,7 +142,6 @@ HI = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
         (contents(CALL), "number of function response parts"),
         (contents(CALL, CALL, answers=[answered()]), "number of function response parts"),
         (contents(CALL, answers=[answered("sub")]), "number of function response parts"),
-        (contents(CALL, answers=[answered(id="other")]), "does not match the function call's"),
         (contents({"functionCall": CALL["functionCall"]}, answers=[answered()]), "missing a thought_signature"),
         (
             contents({"functionCall": {"name": "add", "args": "{}"}}, answers=[answered()]),

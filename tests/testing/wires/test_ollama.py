@@ -143,11 +143,6 @@ def called(arguments: Any) -> dict[str, Any]:
         ({"messages": [{"role": "wizard", "content": "x"}]}, "invalid role: wizard"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "cannot unmarshal array"),
         ({"messages": [{"role": "user", "content": "x", "images": ["data:image/png;base64,AA"]}]}, "illegal base64"),
-        ({"messages": [USER, {"role": "tool", "tool_name": "add", "content": "1"}]}, "does not follow a call"),
-        (
-            {"messages": [USER, called({}), {"role": "tool", "tool_call_id": "c2", "content": "1"}]},
-            "does not follow a call",
-        ),
         ({"think": "deep"}, "invalid think value"),
         ({"format": "xml"}, "invalid format"),
         ({"top_logprobs": 30}, "<= 20"),

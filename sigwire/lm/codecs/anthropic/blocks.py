@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -18,10 +18,10 @@ from sigwire.lm.codecs.shared.media import require_media
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import object_arguments, provider_data, read_call
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
+from sigwire.lm.histories.fields import join_fields
 
 __all__ = [
-    "ANSWER_READERS", "NO_NAMES", "TEXT", "blocks_of", "encode_blocks", "is_dropped", "is_native", "kept_parts",
-    "plain_content", "read_block",
+    "ANSWER_READERS", "NO_NAMES", "TEXT", "blocks_of", "encode_blocks", "is_native", "plain_content", "read_block",
 ]  # fmt: skip
 
 
@@ -33,27 +33,10 @@ def plain_content(blocks: list[JsonObject]) -> JsonValue:
     return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == TEXT else cast(JsonValue, blocks)
 
 
-def kept_parts(parts: Iterable[Part], profile: MessagesProfile) -> tuple[Part, ...]:
-    kept: list[Part] = []
-    is_kept = False  # fields follow their block
-    for part in parts:
-        is_kept = is_kept if _fields(part) is not None else not is_dropped(part, profile)
-        if is_kept:
-            kept.append(part)
-    return tuple(kept)
-
-
 def _fields(part: Part) -> JsonObject | None:
     """Return the fields that a part adds to the block before it; ``None`` for a part that is a block."""
     data = part.data if isinstance(part, OpaquePart) else None
     return data if isinstance(data, dict) and "type" not in data else None
-
-
-def is_dropped(part: Part, profile: MessagesProfile) -> bool:
-    """Return True for text of white space only, and for thinking without its signature (its stream was truncated)."""
-    if isinstance(part, TextPart):
-        return not part.text.strip()
-    return isinstance(part, ThinkingPart) and part.redacted is None and not part.signature and profile.signed_thinking
 
 
 def encode_blocks(message: Message, names: NameMap, target: Target[MessagesProfile]) -> list[JsonObject]:
@@ -64,7 +47,7 @@ def encode_blocks(message: Message, names: NameMap, target: Target[MessagesProfi
         if fields is None:
             blocks.append(_encode_part(part, message.role, names, target))
         else:
-            blocks[-1] = {**blocks[-1], **fields}
+            blocks[-1] = join_fields(blocks[-1], fields)
     return blocks
 
 
@@ -116,7 +99,7 @@ def _result_content(result: ToolResult, target: Target[MessagesProfile]) -> Json
     if is_native(result.content) and not result.media:
         return result.content
     parts: tuple[MediaPart, ...] = (TextPart(result.text), *result.media)
-    blocks = [_encode_media(part, target) for part in parts if not is_dropped(part, target.profile)]
+    blocks = [_encode_media(part, target) for part in parts if not isinstance(part, TextPart) or part.text.strip()]
     return plain_content(blocks) if result.media and blocks else result.text
 
 

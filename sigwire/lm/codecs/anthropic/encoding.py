@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -11,7 +12,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError
-from sigwire.lm.codecs.anthropic.blocks import NO_NAMES, TEXT, encode_blocks, kept_parts, plain_content
+from sigwire.lm.codecs.anthropic.blocks import NO_NAMES, TEXT, encode_blocks, plain_content
 from sigwire.lm.codecs.anthropic.cache_marks import with_cache_marks
 from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
@@ -19,7 +20,6 @@ from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
 from sigwire.lm.codecs.anthropic.tools import encode_tools
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
@@ -49,13 +49,13 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     warnings += (*history.warnings, *tools.warnings, *form.warnings)
     thinking = encode_reasoning(request, history.messages, target, warnings)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
-    warnings += (*lost, *detail_warnings(history.messages))
-    system, turns = _split_system(_kept_messages(history.messages, profile, warnings), warnings)
+    warnings += lost
+    system = list(itertools.takewhile(lambda turn: turn.role == "system", history.messages))
     body: JsonObject = {
         **({"anthropic_version": profile.body_version} if profile.body_version else {"model": target.model}),
         "max_tokens": thinking.max_tokens,
         **_encode_system(system, form.instruction, target),
-        "messages": cast(JsonValue, _encode_messages(turns, names, target, warnings)),
+        "messages": cast(JsonValue, _encode_messages(history.messages[len(system) :], names, target)),
         **encode_tools(tools, request, thinking, target, warnings),
         **merge_objects(_encode_output(form), thinking.fields),
         **options,
@@ -123,36 +123,6 @@ def _encode_output(form: OutputForm) -> JsonObject:
 # --- system
 
 
-def _split_system(messages: Iterable[Message], warnings: list[LMWarning]) -> tuple[list[Message], list[Message]]:
-    """Return the system turns before the conversation, and the conversation.
-
-    A system turn inside it must follow the user's turns and precede the assistant's or the end.
-    """
-    leading, turns, waiting = list[Message](), list[Message](), list[Message]()
-    for turn in messages:
-        if turn.role == "system":
-            (waiting if turns else leading).append(turn)
-            continue
-        if waiting and turn.role != "assistant":
-            warnings.append(LMWarning("system", "A system turn was moved behind the user's turns, to its place here."))
-        else:
-            waiting = _place_system(waiting, leading, turns, warnings)
-        turns.append(turn)
-    _place_system(waiting, leading, turns, warnings)
-    return leading, turns
-
-
-def _place_system(
-    waiting: list[Message], leading: list[Message], turns: list[Message], warnings: list[LMWarning]
-) -> list[Message]:
-    if waiting and turns[-1].role == "assistant":
-        warnings.append(LMWarning("system", "A system turn behind the assistant's was moved to the front."))
-        leading.extend(waiting)
-    else:
-        turns.extend(waiting)
-    return []
-
-
 def _encode_system(system: Iterable[Message], instruction: str, target: Target[MessagesProfile]) -> JsonObject:
     """Return one text, or blocks if there are several; the output instruction is last."""
     blocks = [block for turn in system for block in encode_blocks(turn, NO_NAMES, target)]
@@ -168,9 +138,7 @@ def _encode_system(system: Iterable[Message], instruction: str, target: Target[M
 _WIRE_ROLES: Mapping[Role, str] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "user"}
 
 
-def _encode_messages(
-    turns: Iterable[Message], names: NameMap, target: Target[MessagesProfile], warnings: list[LMWarning]
-) -> list[JsonObject]:
+def _encode_messages(turns: Iterable[Message], names: NameMap, target: Target[MessagesProfile]) -> list[JsonObject]:
     """Encode the turns; neighbours of one role on the wire are one message: results, then the user's text."""
     messages: list[tuple[str, list[JsonObject]]] = []
     for turn in turns:
@@ -179,11 +147,6 @@ def _encode_messages(
             messages[-1][1].extend(blocks)
         else:
             messages.append((role, blocks))
-    if not messages or messages[0][0] != "user":
-        warnings.append(
-            LMWarning("messages", "The conversation did not start with a user turn; a short one was put first.")
-        )
-        messages.insert(0, ("user", [{"type": "text", "text": "Continue."}]))
     if messages[-1][0] == "assistant":
         require_feature(
             target.facts.prefill or not _is_prefill(messages[-1][1]), "an answer to continue", target, _END_WITH_USER
@@ -205,15 +168,3 @@ def _strip_end(blocks: list[JsonObject]) -> None:
     text = blocks[-1].get("text")
     if blocks[-1].get("type") == "text" and isinstance(text, str):
         blocks[-1] = {**blocks[-1], "text": text.rstrip()}
-
-
-def _kept_messages(
-    messages: Iterable[Message], profile: MessagesProfile, warnings: list[LMWarning]
-) -> Iterator[Message]:
-    """Yield the turns without the parts that the provider refuses, and without turns that are empty then."""
-    for message in messages:
-        parts = kept_parts(message.parts, profile)
-        if parts:
-            yield message if len(parts) == len(message.parts) else Message(message.role, parts)
-        elif message.role != "assistant":
-            warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))

@@ -22,7 +22,15 @@ __all__ = [
 
 NAMES = NameRules(max_length=128)
 _OBJECT_ROOT = SchemaRules(root="object")
-_HISTORY = HistoryRules(ids=CallIdRules(), system="front")
+_HISTORY = HistoryRules(
+    ids=CallIdRules(),
+    system="front",
+    thinking="signed",
+    block_fields=True,
+    first_user="Continue.",
+    blank_text=False,
+    detail=False,
+)
 _TOOL_FIELDS = frozenset(
     "allowed_callers cache_control defer_loading eager_input_streaming input_examples strict".split()
 )
@@ -34,8 +42,8 @@ class MessagesProfile(WireProfile):
     """One host of the Messages wire. The defaults are api.anthropic.com.
 
     ``version``: of the API, sent as a header; from 2026-10-21 no model accepts sampling options. ``media``: what a user
-    turn may hold beside text. ``efforts``: the efforts of models that accept them, weakest first. ``signed_thinking``:
-    whether thinking is sent back only with a signature. ``temperature_or_top_p``: whether one excludes the other.
+    turn may hold beside text. ``efforts``: the efforts of models that accept them, weakest first.
+    ``temperature_or_top_p``: whether one excludes the other.
     ``cache_control``: whether the cache mark is accepted. ``web_search``: the type of the host's search tool, if any.
     ``body_version``: the version that the body names, on a host that has the model and ``{method}`` in the path.
     """
@@ -50,7 +58,6 @@ class MessagesProfile(WireProfile):
     version: str = "2023-06-01"
     media: frozenset[str] = frozenset({"image", "file"})
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "xhigh", "max")
-    signed_thinking: bool = True
     temperature_or_top_p: bool = True
     cache_control: bool = True
     web_search: str | None = "web_search_20250305"
@@ -58,8 +65,6 @@ class MessagesProfile(WireProfile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rules = replace(self.history_rules, signed_thinking=self.signed_thinking)
-        object.__setattr__(self, "history_rules", rules)
         # A row with another version must not send the version of the row that it replaces.
         if not self.body_version:
             object.__setattr__(self, "headers", {**self.headers, "anthropic-version": self.version})
@@ -73,7 +78,7 @@ VERTEX_MESSAGES = MessagesProfile(
 COMPATIBLE_MESSAGES = MessagesProfile(
     family="anthropic-compatible",
     tool_fields=frozenset[str](),
-    signed_thinking=False,
+    history_rules=replace(_HISTORY, thinking="any"),
     temperature_or_top_p=False,
     cache_control=False,
     web_search=None,

@@ -11,7 +11,6 @@ from sigwire.core.messages import Message
 from sigwire.core.parts import ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
-from sigwire.lm.codecs.anthropic.blocks import is_dropped
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import target_warning
@@ -49,7 +48,7 @@ def encode_reasoning(
         return ThinkingParameters(limit, {}, False)
     if asked.is_off and (by_budget or "off" in efforts):
         return ThinkingParameters(limit, _DISABLED, False)
-    if by_budget and _continues_without_thinking(messages, target.profile):
+    if by_budget and _continues_without_thinking(messages):
         detail = "cannot start to think inside a loop of calls; thinking was switched off."
         warnings.append(target_warning("reasoning", target, detail))
         return ThinkingParameters(limit, _DISABLED, False)
@@ -64,7 +63,7 @@ def encode_reasoning(
     return ThinkingParameters(limit, {"thinking": thinking, "output_config": {"effort": effort}}, True, forces)
 
 
-def _continues_without_thinking(messages: Sequence[Message], profile: MessagesProfile) -> bool:
+def _continues_without_thinking(messages: Sequence[Message]) -> bool:
     """Return True if results end the history, and its loop of calls starts with a turn without thinking.
 
     The provider refuses a thinking budget then: "a final `assistant` message must start with a thinking block".
@@ -73,8 +72,7 @@ def _continues_without_thinking(messages: Sequence[Message], profile: MessagesPr
     loop = list(itertools.takewhile(lambda turn: turn.role in ("assistant", "tool"), backwards))
     if not loop or loop[0].role != "tool":
         return False
-    first = loop[-1].parts[0]
-    return not isinstance(first, ThinkingPart) or is_dropped(first, profile)
+    return not isinstance(loop[-1].parts[0], ThinkingPart)
 
 
 def _max_tokens(request: Request, target: Target[MessagesProfile], budget: int = 0) -> JsonValue:

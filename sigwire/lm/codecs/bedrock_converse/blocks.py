@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,24 +14,17 @@ from sigwire.errors import InputError
 from sigwire.lm.codecs.bedrock_converse.tables import ConverseProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import encode_by_table
+from sigwire.lm.codecs.shared.media import encode_by_table, require_places
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import object_arguments
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
-__all__ = ["encode_blocks", "is_dropped", "read_block", "text_of_citations"]
-
-
-def is_dropped(part: Part, profile: ConverseProfile) -> bool:
-    """Return True for text of white space only, and for thinking that the model does not take back."""
-    if isinstance(part, TextPart):
-        return not part.text.strip()
-    is_signed = isinstance(part, ThinkingPart) and profile.signed_thinking and bool(part.signature or part.redacted)
-    return isinstance(part, ThinkingPart) and not is_signed
+__all__ = ["encode_blocks", "read_block", "text_of_citations"]
 
 
 def encode_blocks(message: Message, names: NameMap, target: Target[ConverseProfile]) -> list[JsonObject]:
     """Return the parts of a turn as blocks, in order."""
+    require_places(message, target)
     return [_encode_part(part, names, target) for part in message.parts]
 
 
@@ -76,9 +68,7 @@ def _encode_file(part: FilePart, target: Target[ConverseProfile]) -> JsonObject:
     media_type = (part.media_type or "application/pdf").partition(";")[0]
     kind = _FILE_FORMATS.get(media_type) or ("txt" if media_type.startswith("text/") else None)
     require_feature(kind is not None, f"a document as {media_type!r}", target, "Send it as PDF or as text.")
-    # A name may have letters, digits, single blanks, hyphens, parentheses and brackets (service model).
-    name = " ".join(re.sub(r"[^A-Za-z0-9\-()\[\]]", " ", part.filename or "").split())[:200] or "document"
-    return {"document": {"format": kind, "name": name, "source": _source(part, "file", target)}}
+    return {"document": {"format": kind, "name": part.filename or "document", "source": _source(part, "file", target)}}
 
 
 def _source(part: ImagePart | FilePart, kind: str, target: Target[ConverseProfile]) -> JsonObject:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import Message, Part
-from sigwire.core.parts import TextPart, ThinkingPart
+from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
-from sigwire.lm.codecs.bedrock_converse.blocks import encode_blocks, is_dropped
+from sigwire.lm.codecs.bedrock_converse.blocks import encode_blocks
 from sigwire.lm.codecs.bedrock_converse.reasoning import ReasoningFields, encode_reasoning
 from sigwire.lm.codecs.bedrock_converse.tables import OPTIONS, SAMPLING, ConverseProfile
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import (
     NO_SAMPLING,
     OptionTable,
@@ -52,11 +50,10 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     warnings += (*history.warnings, *tools.warnings, *form.warnings)
     reasoning = encode_reasoning(request, target, warnings)
     options, lost = place_options(request.options, _option_table(reasoning, target), target)
-    warnings += (*lost, *detail_warnings(history.messages))
-    kept = list(_kept_messages(history.messages, profile, warnings))
+    warnings += lost
     body: JsonObject = {
-        **_encode_system(kept, form.instruction),
-        "messages": cast(JsonValue, _encode_turns(kept, names, target, warnings)),
+        **_encode_system(history.messages, form.instruction, names, target),
+        "messages": cast(JsonValue, _encode_turns(history.messages, names, target)),
         **_encode_tools(tools, history.call_names, names, reasoning, target, warnings),
         **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
     }
@@ -100,35 +97,17 @@ def _encode_output(form: OutputForm) -> JsonObject:
 # --- turns
 
 
-def _kept_messages(
-    messages: Iterable[Message], profile: ConverseProfile, warnings: list[LMWarning]
-) -> Iterator[Message]:
-    """Yield the turns without the parts that the provider refuses, and without turns that are empty then."""
-    for message in messages:
-        parts = tuple(part for part in message.parts if not is_dropped(part, profile))
-        if len(_thoughts(parts)) < len(_thoughts(message.parts)):
-            warnings.append(LMWarning("thinking", "Thinking that the model does not take back was left out."))
-        if parts:
-            yield message if len(parts) == len(message.parts) else Message(message.role, parts)
-        elif message.role != "assistant":
-            warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
-
-
-def _thoughts(parts: Iterable[Part]) -> list[str]:
-    return [part.text for part in parts if isinstance(part, ThinkingPart) and part.text]
-
-
-def _encode_system(messages: Iterable[Message], instruction: str) -> JsonObject:
-    """Return the system text, the output instruction last."""
-    parts = (part for message in messages if message.role == "system" for part in message.parts)
-    texts = [part.text for part in parts if isinstance(part, TextPart)]
-    blocks: list[JsonValue] = [{"text": text} for text in (*texts, *((instruction,) if instruction else ()))]
+def _encode_system(
+    messages: Iterable[Message], instruction: str, names: NameMap, target: Target[ConverseProfile]
+) -> JsonObject:
+    """Return the system blocks, the output instruction last."""
+    system = [message for message in messages if message.role == "system"]
+    last: list[JsonObject] = [{"text": instruction}] if instruction else []
+    blocks: list[JsonValue] = [*(block for message in system for block in encode_blocks(message, names, target)), *last]
     return {"system": blocks} if blocks else {}
 
 
-def _encode_turns(
-    messages: Iterable[Message], names: NameMap, target: Target[ConverseProfile], warnings: list[LMWarning]
-) -> list[JsonObject]:
+def _encode_turns(messages: Iterable[Message], names: NameMap, target: Target[ConverseProfile]) -> list[JsonObject]:
     """Encode the turns; neighbours of one role on the wire are one message: results, then the user's text."""
     turns: list[tuple[str, list[JsonObject]]] = []
     for message in messages:
@@ -140,9 +119,6 @@ def _encode_turns(
             turns[-1][1].extend(blocks)
         else:
             turns.append((role, blocks))
-    if not turns or turns[0][0] != "user":
-        warnings.append(LMWarning("messages", "The conversation did not start with a user turn; one was put first."))
-        turns.insert(0, ("user", [{"text": "Continue."}]))
     return [{"role": role, "content": cast(JsonValue, blocks)} for role, blocks in turns]
 
 

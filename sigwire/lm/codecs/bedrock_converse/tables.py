@@ -36,14 +36,21 @@ class ConverseProfile(WireProfile):
     """The models of one vendor on the Converse wire. The defaults are what every model accepts.
 
     ``thinking``: whether reasoning is requested as Claude's ``thinking``, else as ``reasoning_effort``. ``result_status``:
-    whether a result may have a status. ``signed_thinking``: whether thinking is sent back, with its signature.
+    whether a result may have a status.
     """
 
     family: str = "bedrock"
     path: str = "/model/{model}/{method}"
     names: NameRules = NameRules()
     history_rules: HistoryRules = HistoryRules(
-        ids=CallIdRules(allowed="A-Za-z0-9_.:-", max_length=64), system="front", untagged_thinking=False
+        ids=CallIdRules(allowed="A-Za-z0-9_.:-", max_length=64),
+        system="front",
+        untagged_thinking=False,
+        thinking="none",
+        first_user="Continue.",
+        blank_text=False,
+        detail=False,
+        filenames="plain",
     )
     tool_schema: SchemaRules = SchemaRules(root="object")
     output_schema: SchemaRules = OUTPUT_SCHEMA
@@ -51,11 +58,12 @@ class ConverseProfile(WireProfile):
     media: frozenset[str] = frozenset({"image", "file"})
     thinking: bool = False
     result_status: bool = False
-    signed_thinking: bool = False
 
 
 CONVERSE = ConverseProfile()
-CLAUDE = replace(CONVERSE, thinking=True, result_status=True, signed_thinking=True)
+CLAUDE = replace(
+    CONVERSE, thinking=True, result_status=True, history_rules=replace(CONVERSE.history_rules, thinking="signed")
+)
 
 SAMPLING = ("temperature", "top_p", "top_k")
 

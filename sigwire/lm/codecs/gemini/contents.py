@@ -10,7 +10,6 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.gemini.parts import encode_part, inline_data
@@ -18,7 +17,6 @@ from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import detail_warnings
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
 
@@ -40,9 +38,7 @@ def encode_system(messages: Sequence[Message], instruction: str, target: Target[
 _TO_USER = "Move it to a user turn."
 
 
-def encode_contents(
-    messages: Sequence[Message], names: NameMap, target: Target[GeminiProfile]
-) -> tuple[list[JsonObject], tuple[LMWarning, ...]]:
+def encode_contents(messages: Sequence[Message], names: NameMap, target: Target[GeminiProfile]) -> list[JsonObject]:
     """Return the turns; neighbours of one role are one content, such as a result and the user's next text."""
     contents: list[tuple[str, list[JsonObject]]] = []
     for message in _sign_turns(messages, target):
@@ -51,18 +47,7 @@ def encode_contents(
             contents[-1][1].extend(parts)
         elif parts:
             contents.append((role, parts))
-    warnings = (*detail_warnings(messages), *_name_warnings(messages))
-    if not contents:
-        contents.append(("user", [{"text": target.profile.history_rules.first_user or ""}]))
-        warnings += (LMWarning("messages", "The request has system turns only; an empty user turn was sent."),)
-    return [{"role": role, "parts": cast(JsonValue, parts)} for role, parts in contents], warnings
-
-
-def _name_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
-    files = (part for message in messages for part in message.parts if isinstance(part, FilePart))
-    if not any(file.filename and file.data is not None for file in files):
-        return ()
-    return (LMWarning("filename", "There is no place for the name of a file; it was left out."),)
+    return [{"role": role, "parts": cast(JsonValue, parts)} for role, parts in contents]
 
 
 def _sign_turns(messages: Sequence[Message], target: Target[GeminiProfile]) -> Iterator[Message]:

@@ -51,15 +51,14 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
-    contents, content_warnings = encode_contents(history.messages, names, target)
     config = {**_encode_output(form), **thinking}
     body: JsonObject = {
         **encode_system(history.messages, form.instruction, target),
-        "contents": cast(JsonValue, contents),
+        "contents": cast(JsonValue, encode_contents(history.messages, names, target)),
         **chosen,
         **(merge_objects(options, {"generationConfig": config}) if config else options),
     }
-    lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings)
+    lost = (history.warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings)
     query = {"alt": "sse"} if stream else {}
     found = itertools.chain(*lost, option_warnings)
     return assemble(ready, _path(target, stream), body, found, query=query, repeats=False)

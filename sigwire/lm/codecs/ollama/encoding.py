@@ -9,7 +9,7 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -21,7 +21,7 @@ from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.media import detail_warnings, require_source, text_of_file
+from sigwire.lm.codecs.shared.media import require_source, text_of_file
 from sigwire.lm.codecs.shared.options import merge_objects, place_options, target_warning, unsupported_feature
 from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, add_instruction, choose_output
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
@@ -32,6 +32,7 @@ from sigwire.lm.codecs.shared.tools import (
     provider_data,
     refuse_builtin_tools,
 )
+from sigwire.lm.histories.fields import fields_of
 
 __all__ = ["encode"]
 
@@ -66,8 +67,8 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     if (window := window_for(body, target)) is not None:
         body = merge_objects(body, {"options": {"num_ctx": window}})
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
-    others = (*option_warnings, *detail_warnings(history.messages))
-    sent = assemble(ready, profile.path.format(model=target.model), body, itertools.chain(*lost, others))
+    found = itertools.chain(*lost, option_warnings)
+    sent = assemble(ready, profile.path.format(model=target.model), body, found)
     return sent._replace(warnings=(*sent.warnings, *context_warnings(sent.body, request)))
 
 
@@ -134,9 +135,7 @@ def _encode_message(message: Message, names: NameMap, target: Target[OllamaProfi
         return [_encode_result(result, names) for result in message.tool_results]
     wire: JsonObject = {"role": message.role, "content": _encode_text(message.parts, target)}
     wire |= {name: value for name, value in _message_fields(message, names, target).items() if value}
-    for part in message.parts:
-        if isinstance(part, OpaquePart):
-            wire |= _encode_opaque(part, target)
+    wire |= fields_of(message.parts)
     return [wire] if wire["content"] or len(wire) > 2 else []  # an empty turn is not sent
 
 
@@ -147,12 +146,6 @@ def _message_fields(message: Message, names: NameMap, target: Target[OllamaProfi
         "images": [_encode_image(part, target) for part in message.parts if isinstance(part, ImagePart)],
         "tool_calls": calls,
     }
-
-
-def _encode_opaque(part: OpaquePart, target: Target[OllamaProfile]) -> JsonObject:
-    if not isinstance(part.data, dict):
-        raise unsupported_feature("an opaque item that is not an object", target, "Leave it out.")
-    return part.data
 
 
 def _encode_text(parts: Iterable[Part], target: Target[OllamaProfile]) -> str:

@@ -50,7 +50,9 @@ class OllamaProfile(WireProfile):
     family: str = "ollama"
     path: str = "/api/chat"
     names: NameRules = NameRules(allowed="a-zA-Z0-9_.-", max_length=128)
-    history_rules: HistoryRules = HistoryRules(result_media="user", system="front")
+    history_rules: HistoryRules = HistoryRules(
+        result_media="user", system="front", detail=False, media_roles=frozenset({"user", "assistant", "system"})
+    )
     tool_schema: SchemaRules = TOOL_SCHEMA
     defaults: JsonObject = field(default_factory=lambda: {"truncate": False, "shift": False})
     media: frozenset[str] = frozenset({"image"})

@@ -13,9 +13,17 @@ from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, require_source, text_of_file
-from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
+from sigwire.lm.codecs.shared.media import (
+    data_url,
+    encode_by_table,
+    require_media,
+    require_places,
+    require_source,
+    text_of_file,
+)
+from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import object_arguments, provider_data
+from sigwire.lm.histories.fields import fields_of
 
 __all__ = ["encode_message", "encode_part"]
 
@@ -45,6 +53,7 @@ class _CachedTurn:
 
 
 def _encode_turn(message: Message, names: NameMap, target: Target[ChatProfile]) -> list[JsonObject]:
+    require_places(message, target)
     if message.role == "assistant":
         wire = _encode_assistant(message, names, target)
         return [] if wire == _EMPTY_TURN else [wire]
@@ -113,8 +122,7 @@ def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfi
     calls: list[JsonValue] = [_encode_call(call, names, target) for call in message.tool_calls]
     if len(calls) == len(message.parts) > 0:  # like most turns of an agent
         return {"role": "assistant", "content": None, "tool_calls": calls}
-    fields = _opaque_fields(message)
-    _refuse_media(message, fields, target)
+    fields = fields_of(message.parts)
     wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, fields, target)}
     if calls:
         wire["tool_calls"] = calls
@@ -122,22 +130,6 @@ def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfi
     if thinking and target.profile.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
         wire[target.profile.replay] = thinking
     return {**wire, **fields} if fields else wire
-
-
-def _opaque_fields(message: Message) -> JsonObject:
-    fields: JsonObject = {}
-    for part in message.parts:
-        if isinstance(part, OpaquePart) and isinstance(part.data, dict):
-            fields |= part.data
-    return fields
-
-
-def _refuse_media(message: Message, fields: JsonObject, target: Target[ChatProfile]) -> None:
-    for part in message.parts:
-        if isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields):
-            raise unsupported_feature(
-                f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn."
-            )
 
 
 def _assistant_content(message: Message, fields: JsonObject, target: Target[ChatProfile]) -> JsonValue:

@@ -88,7 +88,8 @@ class ChatProfile(WireProfile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rules = replace(self.history_rules, untagged_thinking=self.replay != "")
+        thinking: Literal["any", "items"] = "any" if self.replay else "items"
+        rules = replace(self.history_rules, untagged_thinking=self.replay != "", thinking=thinking, filenames="data")
         object.__setattr__(self, "history_rules", rules)
 
 
@@ -96,22 +97,23 @@ class ChatProfile(WireProfile):
 
 _CAP: Mapping[str, Option | None] = {"max_tokens": Place("max_tokens")}
 _LOCAL: Mapping[str, Option | None] = {**_CAP, "top_k": Place("top_k"), "service_tier": None, "metadata": None}
+_WEAK = HistoryRules(result_media="user", media_roles=frozenset({"user", "system"}))
 # Chat templates of models fail on a second system turn, and on two user turns in a row.
-_TEMPLATE = HistoryRules(result_media="user", system="front", merge=frozenset({"user"}))
+_TEMPLATE = replace(_WEAK, system="front", merge=frozenset({"user"}))
 
 OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
 COMPATIBLE = ChatProfile(
     family="openai-compatible", options=_CAP, allowed_tools=False, text_lists=False, reasoning=_USUAL_EFFORTS,
     broken_arguments=False, cache_key=False, cache_mark="cache_control",
-    history_rules=HistoryRules(result_media="user"),
+    history_rules=_WEAK,
 )  # fmt: skip
 GROQ = replace(
     COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"})
 )
 MISTRAL = replace(
     COMPATIBLE, family="mistral", options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
-    history_rules=HistoryRules(result_media="user", ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
+    history_rules=replace(_WEAK, ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
     reasoning=ReasoningNames(efforts=("off", "high")), replay="chunk", usage_in_streams=False,
 )  # fmt: skip
 DEEPSEEK = replace(

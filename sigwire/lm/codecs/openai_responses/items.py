@@ -222,10 +222,8 @@ def _has_no_text(part: JsonObject) -> bool:
 
 
 def _sendable_items(items: list[JsonObject], target: Target[ResponsesProfile]) -> list[JsonObject]:
-    """Remove items that the provider rejects: a message without text, reasoning without an item after it."""
+    """Remove items that the provider rejects: a message without text."""
     filled = [item for item in map(_with_filled_content, items) if item.get("content") or not is_message(item)]
-    while filled and filled[-1].get("type") == "reasoning":
-        filled.pop()
     if target.profile.interleaved:
         return filled
     return sorted(filled, key=lambda item: item.get("type") in ("function_call", "custom_tool_call"))

@@ -44,7 +44,14 @@ class ResponsesProfile(WireProfile):
     path: str = "/responses"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
-    history_rules: HistoryRules = HistoryRules(untagged_thinking=False, ids=RESPONSES_IDS)
+    history_rules: HistoryRules = HistoryRules(
+        untagged_thinking=False,
+        thinking="items",
+        last_reasoning=False,
+        ids=RESPONSES_IDS,
+        filenames="data",
+        media_roles=frozenset({"user", "system"}),
+    )
     tool_fields: frozenset[str] = frozenset({"allowed_callers", "async", "defer_loading", "output_schema", "strict"})
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     system_role: Literal["developer", "system"] = "developer"

@@ -37,7 +37,7 @@ def normalize_history(
     Raises ``InputError`` for a part that its turn cannot hold, and ``HistoryLoss`` for lost content if the option
     ``strict_history`` is set.
     """
-    converted, losses, calls = convert_history(messages, rules)
+    converted, losses, calls, _ = convert_history(messages, rules)
     if losses and options.get("strict_history"):
         refuse_losses(losses)
     warnings = [LMWarning(loss.what, loss.why) for loss in losses if loss.severity != "none"]

@@ -124,7 +124,7 @@ class Target(Generic[D]):
     def history_rules(self) -> HistoryRules:
         """The profile's rules with the model's ids, its places for system turns and for media of results."""
         rules, facts = self.profile.history_rules, self.facts
-        rules = replace(rules, system="keep") if facts.later_system else rules
+        rules = replace(rules, system="between") if facts.later_system else rules
         rules = rules if facts.call_ids is None else replace(rules, ids=facts.call_ids)
         return rules if facts.media_in_results else replace(rules, result_media="user")
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
-from sigwire.core.response import LMWarning
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
+from sigwire.lm.histories.thinking import has_sound_item
 
 __all__ = [
-    "data_url", "detail_warnings", "encode_by_table", "require_media", "require_source", "split_data_url",
+    "data_url", "encode_by_table", "require_media", "require_places", "require_source", "split_data_url",
     "text_of_file",
 ]  # fmt: skip
 
@@ -44,17 +44,21 @@ def split_data_url(url: str) -> tuple[str | None, str | None]:
     return (matched[1], matched[2]) if matched else (None, None)
 
 
-def detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
-    """Return a warning if an image has a ``detail``, for wires without it."""
-    images = (part for message in messages for part in message.parts if isinstance(part, ImagePart))
-    if all(image.detail in (None, "auto") for image in images):
-        return ()
-    return (LMWarning("detail", "There is no place for an image's detail; it was left out."),)
-
-
 def require_media(kind: str, able: Collection[str], target: Target[WireProfile]) -> None:
     """Raise ``UnsupportedFeature`` for a kind of input ("image") that is not in ``able``."""
     require_feature(kind in able, f"{kind} input", target, "Leave it out or use a provider that accepts it.")
+
+
+def require_places(message: Message, target: Target[WireProfile]) -> None:
+    """Raise ``UnsupportedFeature`` for media in a turn that cannot hold them. A provider keeps sound of its own."""
+    if message.role in (rules := target.profile.history_rules).media_roles:
+        return
+    for part in message.parts:
+        if isinstance(part, ImagePart | FilePart) or (
+            isinstance(part, AudioPart) and not has_sound_item(message, rules)
+        ):
+            place = f"a {type(part).__name__} in {'an' if message.role == 'assistant' else 'a'} {message.role} turn"
+            raise unsupported_feature(place, target, "Move it to a user turn.")
 
 
 def require_source(part: ImagePart, target: Target[WireProfile]) -> None:

@@ -19,7 +19,6 @@ from sigwire.lm.codecs.anthropic.blocks import (
     blocks_of,
     encode_blocks,
     is_native,
-    kept_parts,
     read_block,
 )
 from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, MessagesProfile
@@ -27,6 +26,7 @@ from sigwire.lm.codecs.anthropic.tables import OPTIONS
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import Place
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
+from sigwire.lm.histories.parts import view_of
 
 __all__ = ["read_request"]
 
@@ -198,8 +198,10 @@ def _read_exactly(block: JsonObject, role: Role, dialect: MessagesProfile) -> tu
     readers = ANSWER_READERS if role == "assistant" else _ASKING_READERS
     parts = read_block(block, dialect.family, NO_NAMES, readers)
     bare = {name: value for name, value in block.items() if value is not None}
+    turn = Message(role, parts)
     try:
-        written = encode_blocks(Message(role, kept_parts(parts, dialect)), NO_NAMES, Target("", "", dialect))
+        kept = view_of(turn, dialect.history_rules).message or turn
+        written = encode_blocks(kept, NO_NAMES, Target("", "", dialect))
     except CallerError:
         written = []
     return parts if written == [bare] else (OpaquePart(dialect.family, block),)

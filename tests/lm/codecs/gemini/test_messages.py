@@ -274,19 +274,19 @@ ONE_WAY: dict[str, tuple[Target[GeminiProfile], tuple[Message, ...], JsonObject,
     "a conversation that begins with the model": (
         target(),
         (Message.assistant("a"), ASKED),
-        body(user({"text": ""}), model({"text": "a"}), WIRE_ASKED),
+        body(user({"text": "Continue."}), model({"text": "a"}), WIRE_ASKED),
         ["messages"],
     ),
     "a system turn alone": (
         target(),
         (Message.system("S"),),
-        body(user({"text": ""}), systemInstruction=NONE_SAID),
+        body(user({"text": "Continue."}), systemInstruction=NONE_SAID),
         ["messages"],
     ),
     "an empty user turn": (
         target(),
         (Message.system("S"), Message.user("")),
-        body(user({"text": ""}), systemInstruction=NONE_SAID),
+        body(user({"text": "Continue."}), systemInstruction=NONE_SAID),
         ["messages", "messages"],
     ),
     "row 82 another provider's thinking and signature are dropped, its id kept": (

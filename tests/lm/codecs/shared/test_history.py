@@ -224,7 +224,13 @@ TURNS: dict[str, tuple[HistoryRules, list[Message], list[Message], list[str]]] =
         ["messages"],
     ),
     "a user turn is first already": (HistoryRules(first_user="(begin)"), [S, ASKED], [S, ASKED], []),
-    "a history of system turns alone is kept": (HistoryRules(first_user="(begin)"), [S], [S], []),
+    "a user turn follows system turns alone": (
+        HistoryRules(first_user="(begin)"),
+        [S],
+        [S, Message.user("(begin)")],
+        ["messages"],
+    ),
+    "system turns alone are kept": (HistoryRules(), [S], [S], []),
 }
 
 
