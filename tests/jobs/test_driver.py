@@ -18,7 +18,7 @@ from tests.jobs.engines import InlineExecutor, answer_text, job_of, questions
 
 
 class Sink:
-    """Keeps the ids of records, of rows that were given up, and the number of syncs."""
+    """Keeps the ids of records and of lost rows, and the number of syncs."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []
@@ -159,7 +159,7 @@ def test_lost_engine_ends_the_run_while_other_chunks_are_out(tmp_path: Path) -> 
 def test_stalled_run_keeps_the_records_in_its_journals(tmp_path: Path) -> None:
     hands = Hands(tmp_path, "ab", size=2, in_flight=1)
     hands.write("ab", started="ab", done="a")
-    hands.go_on()  # the journal has grown
+    hands.go_on()  # a worker wrote to the journal
     hands.go_on()
     assert (hands.has_ended, hands.driver.status, hands.sink.kept) == (True, "stalled", ["a"])
 

@@ -92,7 +92,7 @@ class BatchDriver:
                 line.deliver(HttpReply(stored.status, REPEATED, stored.answer or b""))
                 return
             self._lines[id] = line
-            if stored is None or stored.batch not in self._open:
+            if stored is None:  # a line without an answer is in an open batch
                 self._park(line, now)
             else:
                 line.batch = stored.batch

@@ -21,12 +21,13 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import ConfigurationError, LMInvalidRequestError, LMServerError, LMTimeoutError
+from sigwire.errors import ConfigurationError, LMInvalidRequestError, LMServerError, LMTimeoutError, LMTransportError
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM
 from sigwire.lm.batch.waves import in_waves
 from sigwire.lm.client import LM
+from sigwire.lm.codecs.batches import openai as openai_batches
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.lm.policy.money.prices import Price
@@ -384,6 +385,33 @@ def test_failure_of_a_line_that_ran_alone_is_not_stored(make: Make) -> None:
             make(provider, rest="now")("question 1")
         fails = False
         assert make(provider, rest="now")("question 1") == ["[[ ## answer ## ]]\nanswer 1"]
+
+
+def test_batch_is_sent_when_its_first_request_has_waited_long_enough(make: Make, clock: JumpingClock) -> None:
+    started = clock.time
+    with FakeProvider(echo) as provider:
+        assert make(provider, quiet=10_000.0, max_wait=60.0, poll=(1.0, 1.0))("question 1")
+    assert clock.time - started < 100
+
+
+def test_batch_that_never_reached_the_provider_is_the_error_of_its_programs(
+    tmp_path: Path, clock: JumpingClock
+) -> None:
+    plain = LM(MODELS["openai"], base_url="http://127.0.0.1:9", api_key="k", cache=False, num_retries=0)
+    lm = BatchLM(plain, tmp_path / "x.batch", clock=clock, deadline=1_000)
+    with pytest.raises(LMTransportError):
+        lm("question 1")
+    assert [batch.state for batch in lm.batches()] == ["failed"]
+
+
+@pytest.mark.parametrize(("room", "sizes"), [(10, [1, 1, 1]), (1_900, [2, 1])])
+def test_batch_has_the_lines_that_fit_into_the_bytes_of_the_provider(
+    room: int, sizes: list[int], make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_batches, "LIMITS", openai_batches.LIMITS._replace(bytes=room))
+    with FakeProvider(echo) as provider:
+        ask_all(make(provider, "openai", **WAVES), questions(3))
+        assert sorted(batches_of(provider).values(), reverse=True) == sizes
 
 
 # --- costs and limits
