@@ -23,6 +23,7 @@ Loaded = tuple[list[str], Callable[[str], str]]
 def loaded() -> Iterator[Loaded]:
     with door_as_dspy():
         yield load_behaviours()
+        sys.modules["tests.dspy.behaviours.support"].close_providers()
     for name in [name for name in sys.modules if name.startswith("tests.dspy.behaviours.")]:
         del sys.modules[name]
 

@@ -175,13 +175,17 @@ class Scripted(dspy.BaseLM):  # type: ignore[misc]
         return self.forward(prompt, messages, **kwargs)
 
 
+_providers = contextlib.ExitStack()
+close_providers = _providers.close
+
+
 @functools.cache
 def streaming_address() -> str:
-    """Return the address of a provider that streams fields in small chunks; it runs until the process ends."""
+    """Return the address of a provider that streams fields in small chunks; it runs until ``close_providers``."""
     from sigwire.testing import FakeProvider
     from sigwire.testing.answers import Streamed
 
-    return FakeProvider(_written, streamed=Streamed(cut=4)).__enter__().url("openai")
+    return _providers.enter_context(FakeProvider(_written, streamed=Streamed(cut=4))).url("openai")
 
 
 def _written(request: Any) -> str:
