@@ -72,6 +72,8 @@ def convert_history(messages: Sequence[Message], rules: HistoryRules) -> Convert
     if rules.first_user is not None:
         turns = start_with_user(turns, rules.first_user, losses)
     numbers, kept = tuple([number for number, _ in turns]), tuple([turn for _, turn in turns])
+    if losses and kept == tuple(messages):  # an empty first turn was left out and put first again
+        losses = []
     return ConvertedHistory(kept, tuple(losses), tuple(calls), numbers)
 
 

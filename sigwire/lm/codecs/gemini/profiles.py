@@ -55,10 +55,10 @@ class GeminiProfile(WireProfile):
     preview_names: frozenset[str] = frozenset({"preview", "latest", "exp"})
     names: NameRules = NameRules(allowed="A-Za-z0-9_.:-", first="A-Za-z_", max_length=128)
     # Untagged thinking as plain text would be an answer.
-    # Some models refuse an empty text: github.com/google-gemini/deprecated-generative-ai-python/issues/727.
+    # Recorded requests without a user turn start with an empty text; the models accept it.
     history_rules: HistoryRules = HistoryRules(
         system="front",
-        first_user="Continue.",
+        first_user="",
         untagged_thinking=False,
         media_roles=frozenset({"user", "assistant"}),
         detail=False,
