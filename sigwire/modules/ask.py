@@ -63,15 +63,27 @@ class Ask:
         """Ask and wait, blocking."""
         if in_stream():
             return run(self.streamed())
-        with self._asking():
+        asked.question = self
+        try:
             return self._record_call(self.lm.respond(self.request))
+        except Exception as error:
+            self._record_failure(error)
+            raise
+        finally:
+            asked.question = None
 
     async def arun(self) -> Response:
         """Ask and await."""
         if in_stream():
             return await arun(self.streamed())
-        with self._asking():
+        asked.question = self
+        try:
             return self._record_call(await self.lm.arespond(self.request))
+        except Exception as error:
+            self._record_failure(error)
+            raise
+        finally:
+            asked.question = None
 
     def streamed(self) -> Steps[Response]:
         """Ask, and emit the response as it arrives, in events of the reader."""
@@ -82,28 +94,21 @@ class Ask:
         reader: EventReader = _PathReader(event_path) if factory is None else factory.reader(*event_path)
         yield Emit(AskStart(self.lm.model, path=event_path.path, turn=event_path.turn))
         log = _EventLog()
-        with self._asking():
-            try:
-                response: Response = yield from _convert_events(reader, _model_steps(self.lm, self.request), log.events)
-            except BaseException as error:  # the provider charges for a partial response
-                partial_response = log.partial_of(error)
-                if partial_response is not None:
-                    record_usage(self.lm.model, partial_response.usage)
-                raise
-        if events := tuple(reader.close()):
-            yield Emit(*events)
-        return self._record_call(response)
-
-    @contextmanager
-    def _asking(self) -> Generator[None]:
         asked.question = self
         try:
-            yield
-        except Exception as error:
-            self._record_failure(error)
+            response: Response = yield from _convert_events(reader, _model_steps(self.lm, self.request), log.events)
+        except BaseException as error:  # the provider charges for a partial response
+            partial_response = log.partial_of(error)
+            if partial_response is not None:
+                record_usage(self.lm.model, partial_response.usage)
+            if isinstance(error, Exception):
+                self._record_failure(error)
             raise
         finally:
             asked.question = None
+        if events := tuple(reader.close()):
+            yield Emit(*events)
+        return self._record_call(response)
 
     # --- recorded by a journal ---
 
