@@ -142,7 +142,8 @@ class _ArgumentDraft:
         required = [slot.name for slot in self._slots if slot.required]
         missing = tuple(name for name in required if name not in ordered)
         lack = len(missing) / (len(required) or 1)
-        return FilledArguments(ordered, self._evidence, missing, lack, self._enumerated_values())
+        further = self._enumerated_values() or self._repeated_values()
+        return FilledArguments(ordered, self._evidence, missing, lack, further)
 
     def _enumerated_values(self) -> tuple[JsonObject, ...]:
         """Return the other values of an enumeration ("Rome and Oslo"); two enumerations of one length are paired."""
@@ -154,6 +155,24 @@ class _ArgumentDraft:
                 several[slot.name] = [_value_of(slot, [peer], self._text) for peer in peers]
         count = max(map(len, several.values()), default=0)
         return tuple({name: v[i] for name, v in several.items() if len(v) == count} for i in range(count))
+
+    def _repeated_values(self) -> tuple[JsonObject, ...]:
+        """Return further sets of values after the used ones, if the free mentions repeat their kinds in order."""
+        if not self._single:
+            return ()
+        used = sorted(self._single, key=lambda pair: pair[0].start)
+        kinds, slots, rest = [m.kind for m, _ in used], [slot for _, slot in used], self._free_after(used[-1][0])
+        rounds = [rest[start : start + len(used)] for start in range(0, len(rest), len(used))]
+        if any([m.kind for m in found] != kinds for found in rounds):
+            return ()
+        return tuple(self._write(slots, found) for found in rounds)
+
+    def _free_after(self, last: Mention) -> list[Mention]:
+        after = (m for m in self._text.mentions if m.start > last.start and m.kind in _ENUMERATED)
+        return list(filter(self._is_free, after))
+
+    def _write(self, slots: Sequence[Slot], mentions: Sequence[Mention]) -> JsonObject:
+        return {slot.name: _value_of(slot, [m], self._text) for slot, m in zip(slots, mentions, strict=True)}
 
 
 def _least_score(slot: Slot) -> float:

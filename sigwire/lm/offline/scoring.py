@@ -182,6 +182,8 @@ def name_strength(option: str, text: ParsedText) -> float:
         return 3.0 + len(option) / 100
     stems = set(name_words(option)) - STOP_WORDS
     hits = sum(len(part) > 3 for part in stems & text.stems)
+    if not hits and len(option) > 4:  # "musical" names the option "music"
+        hits = any(word.text.lower().startswith(option.lower()) for word in text.tokens)
     return 2.0 * hits / len(stems) if hits * 2 > len(stems) - 1 and stems else 0.0
 
 
