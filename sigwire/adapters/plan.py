@@ -202,6 +202,8 @@ class Plan:
         conversation uses: a call that repeats one gets another id. The text of a provider that runs its own tools is never
         read for calls.
         """
+        if not (tools or self.warnings) and _has_no_calls(response.choices):
+            return response
         warnings = list(self.warnings)
         choices = with_unique_ids(response.choices, taken)
         choices = self._read_text_calls(choices, tuple(tools), taken, warnings)
@@ -454,6 +456,13 @@ def _calls_alone(options: AdapterOptions, tools_mode: ToolsMode | None) -> Calls
     if options.calls_alone is not None:
         return options.calls_alone
     return "families" if tools_mode == "native" else "fences"
+
+
+def _has_no_calls(choices: tuple[Choice, ...]) -> bool:
+    for choice in choices:  # noqa: SIM110  # a generator would cost each call a frame
+        if choice.tool_calls:
+            return False
+    return True
 
 
 def _is_readable(choice: Choice) -> bool:
