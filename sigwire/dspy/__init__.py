@@ -26,7 +26,7 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        COPRO, EM, F1, GEPA, KNN, SIMBA, AdapterParseError, AgentStopped, ApprovalAsked, ApprovalNeeded, AskStart,
+        COPRO, EM, F1, GEPA, SIMBA, AdapterParseError, AgentStopped, ApprovalAsked, ApprovalNeeded, AskStart,
         BaseCallback, BatchInDoubt, BatchLM, BatchRun, BestOfN, BetterTogether, BootstrapFewShot,
         BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch, BootstrapRS, Budget, BudgetSpent, CallReport,
         CallerError, Capabilities, Cassette, CassetteMiss, ChatSession, Choice, CodeLimits, Comparison,
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
     from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
     from sigwire.dspy.predict.composites import Parallel, Refine
+    from sigwire.dspy.predict.nearest import KNN
     from sigwire.dspy.primitives import BaseModule
     from sigwire.dspy.primitives.interpreters import (  # isort: skip
         CodeExecutionError, CodeInterpreter, CodeInterpreterError, FinalOutput, LocalInterpreter, PythonInterpreter,
@@ -140,6 +141,7 @@ _MODULES = {
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
     "sigwire.dspy.predict.code": "CodeAct ProgramOfThought RLM",
     "sigwire.dspy.predict.composites": "Parallel Refine",
+    "sigwire.dspy.predict.nearest": "KNN",
     "sigwire.dspy.primitives": "BaseModule",
     "sigwire.dspy.primitives.interpreters": (
         "CodeExecutionError CodeInterpreter CodeInterpreterError FinalOutput LocalInterpreter PythonInterpreter"

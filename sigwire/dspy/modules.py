@@ -287,7 +287,8 @@ class ReActV2(ReAct[P, S]):
         return {**super().tools, submit.name: answers}
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
-        reason = "submit" if run.termination_reason == "submit" else "forced_submit"
+        ends = ("submit",) if self.toolbox.tools else ("submit", "no_calls")  # without tools the model answers at once
+        reason = "submit" if run.termination_reason in ends else "forced_submit"
         return {**super()._run_fields(run), "termination_reason": reason}
 
 

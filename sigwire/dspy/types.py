@@ -109,6 +109,11 @@ class _Medium(_FieldMethods):
         """Another name of ``from_path``."""
         return cls.from_path(path)
 
+    def __setattr__(self, name: str, value: object) -> None:
+        raise InputError(
+            f"{type(self).__name__} is frozen (setting {name!r}). Make a new one."
+        )  # pydantic: a ValueError
+
     def __str__(self) -> str:
         return marked(cast(Any, self).format())
 

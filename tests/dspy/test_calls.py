@@ -325,6 +325,14 @@ def test_vectorizer_is_deterministic_and_fits_an_embedder() -> None:
     assert nearest.question == "red car"
 
 
+def test_knn_has_the_vectors_of_its_examples() -> None:
+    examples = [dspy.Example(question=text, answer="").with_inputs("question") for text in ("tea", "red car")]
+    vectors = dspy.KNN(1, examples, dspy.Embedder(DummyVectorizer())).trainset_vectors
+    assert (vectors == DummyVectorizer()(["tea", "red car"])).all()
+    with pytest.raises(sigwire.ConfigurationError, match=r"compares words .* vectorizer="):
+        _ = dspy.KNN(1, examples).trainset_vectors
+
+
 def test_parse_value_reads_a_literal_in_the_words_of_its_type() -> None:
     kind = Literal["a", "b"]
     assert [parse_value(text, kind) for text in ("a", "'a'", "Literal[a]", "str[a]")] == ["a"] * 4

@@ -25,6 +25,22 @@ from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 CITED = {"cited_text": "Tea", "document_index": 0, "start_char_index": 0, "end_char_index": 3}
 
 
+@pytest.mark.parametrize(
+    "value", [dspy.File(b"a"), dspy.Image("https://a.b/c.png"), dspy.Audio(b"a", audio_format="wav")]
+)
+def test_media_are_frozen_and_can_be_copied(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"is frozen \(setting 'url'\)"):
+        value.url = "https://a.b/d.png"
+    assert copy.deepcopy(value) == value == pickle.loads(pickle.dumps(value))
+
+
+def test_agent_without_tools_submits_its_answer() -> None:
+    agent = dspy.ReActV2("question -> answer")
+    agent.set_lm(sigwire.FakeLM([{"answer": "yes"}]))
+    result = agent(question="Is it?")
+    assert (result.answer, result.termination_reason) == ("yes", "submit")
+
+
 def test_document_is_made_of_a_text_or_of_fields() -> None:
     document = dspy.Document("Tea.", title="Drinks", context="a menu")
     assert document == dspy.Document(data="Tea.", title="Drinks", context="a menu")

@@ -53,7 +53,7 @@ _REASONS = {
         library/unbatchify_size library/unbatchify_wait models/inspect_history
         models/lm_provider_attrs modules/module_no_super modules/module_cross_version_loop modules/meta_names
         optimizers/bootstrap_validation_attr optimizers/knn_few_shot predict/input_type_nested predict/input_type_dict
-        sampling/knn_init signatures/signature_state_unnamed streaming/stream_final_off tools/tool_tool_in_type_extraction
+        signatures/signature_state_unnamed streaming/stream_final_off tools/tool_tool_in_type_extraction
     """,
 }
 for _reason, _names in _REASONS.items():
