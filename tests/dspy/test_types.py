@@ -35,7 +35,7 @@ def test_media_are_frozen_and_can_be_copied(value: Any) -> None:
 
 
 def test_agent_without_tools_submits_its_answer() -> None:
-    agent = dspy.ReActV2("question -> answer")
+    agent: Any = dspy.ReActV2("question -> answer")
     agent.set_lm(sigwire.FakeLM([{"answer": "yes"}]))
     result = agent(question="Is it?")
     assert (result.answer, result.termination_reason) == ("yes", "submit")
