@@ -125,7 +125,6 @@ def _perform(effect: Effect[object], cancelled: StreamCancelled) -> Generator[ob
 
 
 def _run_nested(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:
-    """Run an effect in a thread, and yield the events that are emitted there."""
     from concurrent.futures import Future
     from queue import SimpleQueue
 
@@ -301,7 +300,6 @@ class _EventQueue:
         self._deliver, self.scope = deliver, CancelScope()
 
     def install(self) -> None:
-        """Route the events of the current context to this queue."""
         stream_queue.set(self)
         set_scope(self.scope)
 
@@ -319,7 +317,6 @@ class _EventQueue:
             raise StreamCancelled
 
     async def aput(self, events: tuple[object, ...]) -> None:
-        """Deliver events and await that they were read."""
         import asyncio
 
         loop, acknowledged, here = asyncio.get_running_loop(), asyncio.Event(), threading.get_ident()

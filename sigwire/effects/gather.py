@@ -119,7 +119,6 @@ class _GatherQueue(Generic[T]):
             run(self.worker())
 
     def clear(self) -> None:
-        """Drop the steps that have not started."""
         self._waiting.clear()
 
     def values(self, last: tuple[type[BaseException], ...] = ()) -> list[T]:

@@ -301,7 +301,6 @@ class BaseLM:
         self._capabilities = capabilities
 
     def _default_capabilities(self) -> Capabilities:
-        """Return the capabilities of a model without ``capabilities=``."""
         return Capabilities()
 
     # --- history

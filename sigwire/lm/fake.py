@@ -170,7 +170,6 @@ class FakeLM(BaseLM):
         )
 
     def _fields_choice(self, fields: Mapping[str, object]) -> Choice:
-        """Return a choice with the fields as text, and fields of tool calls as calls."""
         called = {name: value for name, value in fields.items() if isinstance(value, ToolCalls)}
         if not called:
             return Choice(self._format(fields))
@@ -184,7 +183,6 @@ _Next: TypeAlias = Callable[[Request], Answer]
 
 
 def _script(answers: Iterable[Answer] | _Next) -> tuple[deque[Answer] | None, _Next]:
-    """Return the queue of answers, if they can be counted, and the function that returns the next one."""
     if isinstance(answers, (list, tuple)):
         queue = deque(cast("Sequence[Answer]", answers))
         return queue, lambda request: queue.popleft()

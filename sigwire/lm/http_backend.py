@@ -437,7 +437,6 @@ def _emit_all(call: Call, response: Response) -> Emit:
 
 
 def _alternative_form(codec: Codec[Any], error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
-    """Return another form of a refused request, if the codec has one and no part of an answer was emitted."""
     alternative: Callable[[LMError, EncodedRequest], EncodedRequest | None] | None = getattr(codec, "alternative", None)
     return alternative(error, sent) if alternative is not None and error.partial is None else None
 

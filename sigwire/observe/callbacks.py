@@ -135,7 +135,6 @@ def _watched_steps(call: CallHook, steps: Steps[T]) -> Steps[T]:
 
 
 def _listeners_of(kind: str, instance: object) -> Sequence[CallbackLike]:
-    """Return the listeners of a call."""
     callbacks: Sequence[CallbackLike] | None = getattr(instance, "callbacks", None)
     common = _source()
     if kind in LOG_CHECKS and LOG_CHECKS[kind]():  # faster than get()

@@ -149,7 +149,6 @@ class _Packets:
         self._cuts = cuts
 
     def add(self, data: bytes) -> None:
-        """Add bytes of the body. Complete packets are sent; the rest is buffered."""
         self._buffer += data
         for position in [*self._cuts_in_buffer()]:
             head, self._buffer = self._buffer[: position - self._start], self._buffer[position - self._start :]
@@ -157,7 +156,6 @@ class _Packets:
             self.sink.send(head)
 
     def flush(self) -> None:
-        """Send the buffered bytes."""
         if self._buffer:
             self._start += len(self._buffer)
             data, self._buffer = self._buffer, b""

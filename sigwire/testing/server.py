@@ -194,7 +194,6 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(min(rest, 0.01))  # the bytes of a next request make the connection readable
 
     def check(self) -> None:
-        """Raise ``ClientDisconnected`` if the connection is closed."""
         if cast(LoopbackServer, self.server).stopping:
             raise ClientDisconnected("server stopped")
         # Readable without a byte: the client has closed. A byte is the next request.

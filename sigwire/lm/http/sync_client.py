@@ -126,7 +126,6 @@ class _SyncConnection:
         return self._perform(_READ, self.socket.recv, _CHUNK_SIZE)
 
     def _perform(self, waits_for: int, attempt: Callable[[A], R], argument: A) -> R:
-        """Call ``attempt``, waiting for the socket as often as needed."""
         remaining = seconds_until(self.deadline)
         while True:
             try:
@@ -183,7 +182,6 @@ class ConnectionPool:
         return _SyncConnection(open_socket(origin, deadline, self._context), origin, generation)
 
     def _acquire(self, origin: Origin) -> _SyncConnection | None:
-        """Return a kept connection that can be reused, or ``None``."""
         while True:
             with self._lock:
                 idle = self._idle.get(origin)

@@ -200,7 +200,6 @@ class HttpTransport(ChecksKeywords):
         return encode_head(request.method, target, headers, end.shown)
 
     def _proxy_for(self, end: ServerUrl) -> Proxy | None:
-        """Return the proxy for an origin, chosen at the first request to the origin."""
         if end.origin not in self._proxies:
             from_env = proxy_from_env(end) if self._trust_env and self._proxy is None else None
             self._proxies[end.origin] = self._proxy or from_env

@@ -160,7 +160,6 @@ class LiteLLM:
 
 
 def _complete_all(prepared: _Prepared) -> Steps[Response]:
-    """Return one answer, or the joined answers of a wire that gives one choice a request."""
     if prepared.sent.repeat == 1:
         return (yield from _complete(prepared))
     responses: list[Response] = yield Gather(

@@ -192,7 +192,6 @@ def _complete_choice(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:
 
 
 def _ordered_parts(choice: Choice, target: Target[LiteLLMProfile]) -> tuple[Part, ...]:
-    """Return the parts: thinking, fields of the upstream, text, images, calls."""
     message = object_of(object_of(choice.raw).get("message"))
     found = choice.message().parts
     thinking = (part for part in found if isinstance(part, ThinkingPart))

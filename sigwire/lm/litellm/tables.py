@@ -105,7 +105,6 @@ UNKNOWN_PROVIDER = "unknown to sigwire and to litellm"
 
 
 def _codes(*names: str) -> frozenset[str]:
-    """Return codes of replies and names of LiteLLM's classes, in lower case."""
     return frozenset(name.lower() for name in names)
 
 

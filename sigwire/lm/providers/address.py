@@ -93,7 +93,6 @@ class EndpointResolver:
         return "?" + "&".join([given, *pairs] if given else pairs)
 
     def _variable_values(self, template: str | None = None) -> dict[str, str]:
-        """Return the values of the variables of a template, or of all variables."""
         known = self._provider.variables
         return {name: self._value(name) for name in known if template is None or f"{{{name}}}" in template}
 
@@ -131,7 +130,6 @@ class EndpointResolver:
         return last[2]
 
     def _variable_names(self) -> tuple[str, ...]:
-        """Return the environment variables that the endpoint depends on."""
         row, connection = self._provider, self._connection
         keys = [key.variable for key in row.keys] if connection.api_key is None else []
         if not connection.base_url:

@@ -217,7 +217,6 @@ def _block(part: Part, ids: IdSequence) -> JsonValue:
 
 
 def _add_citations(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
-    """Add the citations to the last text block."""
     for block in reversed(content) if choice.citations else ():
         if isinstance(block, dict) and block["type"] == "text":
             block["citations"] = list(choice.citations)

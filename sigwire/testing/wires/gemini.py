@@ -186,7 +186,6 @@ _FOREIGN = frozenset({"args", "response", "parametersJsonSchema", "responseJsonS
 
 
 def _camel(value: Any) -> Any:
-    """Return the body with the keys in the spelling of the documentation."""
     kind = RequestNode(value).kind
     if kind == "array":
         return [_camel(item) for item in value]
@@ -278,7 +277,6 @@ def _contents(node: RequestNode, model: str) -> tuple[Message, ...]:
 
 
 def _is_question(content: RequestNode) -> bool:
-    """Parse a user turn, which starts a new turn of the conversation."""
     if content.kind != "object" or content.value.get("role") == "model":
         return False
     return not any("functionResponse" in part.fields() for part in content["parts"].items())
@@ -371,7 +369,6 @@ def _name(node: RequestNode) -> str:
 
 
 def _tools(node: RequestNode | None) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
-    """Parse the functions and the tools that the provider runs."""
     functions: list[JsonObject] = []
     served: list[JsonObject] = []
     for tool in node.items() if node else []:

@@ -170,7 +170,6 @@ def _call(node: RequestNode) -> ToolCall:
 
 
 def _nameless(node: RequestNode, calls: tuple[ToolCall, ...]) -> frozenset[str]:
-    """Return ids for the calls that have none."""
     return frozenset(
         call.id for call, sent in zip(calls, node["tool_calls"].items(), strict=True) if not sent.has("id")
     )

@@ -175,7 +175,6 @@ def read_schema(wanted: RequestNode, code: str) -> ResponseFormat:
 
 
 def _check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None:
-    """Check a schema: an object at the root, and the strict subset for a strict schema."""
     schema = node.fields()
     if schema and schema.get("type") != "object":
         found = f"got 'type: \"{schema.get('type')}\"'."

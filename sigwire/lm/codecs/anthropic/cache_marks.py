@@ -60,7 +60,6 @@ def _wire_length(messages: Iterable[Message]) -> int:
 
 
 def _count_marks(body: JsonObject) -> int:
-    """Return the number of the caller's own marks."""
     contents = (body.get("tools"), body.get("system"), *(wire.get("content") for wire in objects_of(body["messages"])))
     return sum("cache_control" in block for content in contents for block in objects_of(content))
 

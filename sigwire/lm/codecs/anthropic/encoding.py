@@ -71,7 +71,6 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
 
 
 def _option_table(thinks: bool, request: Request, target: Target[MessagesProfile]) -> OptionTable:
-    """Return the wire's table, with rows over it for what the host, its version and the model refuse."""
     facts, profile = target.facts, target.profile
     table = dict(OPTIONS)
     if request.options.get("temperature") is not None and profile.temperature_or_top_p:

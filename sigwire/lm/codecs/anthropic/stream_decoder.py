@@ -46,7 +46,6 @@ class _PartialBlock:
         self.deltas.setdefault(name, []).append(delta)
 
     def body(self) -> JsonObject:
-        """Return the block as in a whole reply."""
         texts: JsonObject = {
             name: (string_of(self.data, name) or "") + "".join(deltas)
             for name, deltas in self.deltas.items()
@@ -178,7 +177,6 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         return block is not None and block.index == event.get("index") and string_of(block.data, "type") == kind
 
     def _close_block(self) -> _Events:
-        """End the open block: emit the parts that its deltas did not emit."""
         block, self._open = self._open, None
         if block is None:
             return
@@ -219,7 +217,6 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         yield from ()
 
     def _content(self, block: _PartialBlock, delta: JsonObject) -> _Events:
-        """Read a summary of past turns, in a block of the provider."""
         block.data = {**block.data, **remove_members(delta, {"type", "content"})}
         block.add("content", string_of(delta, "content") or "")
         yield from ()

@@ -42,7 +42,6 @@ class _PartialCandidate:
         self.functions: dict[str, JsonObject] = {}  # of calls, by id
 
     def body(self) -> JsonObject:
-        """Return the candidate as in a whole reply."""
         content: JsonObject = {**self.content, "parts": self.parts} if self.parts else self.content
         return {**self.members, **({"content": content} if content else {})}
 
@@ -114,7 +113,6 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             yield from self._end_part(candidate)
 
     def _end_part(self, candidate: _PartialCandidate) -> Iterator[StreamEvent]:
-        """End the open text or call."""
         if candidate.call is not None:
             candidate.events.end_call(self._call_of(candidate, candidate.call.wire(), candidate.call.call_id))
             candidate.call = None

@@ -115,7 +115,6 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
 
 
 def _option_table(is_reasoning: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:
-    """Return the wire's table, updated with the rows of the host and of the model."""
     facts, profile = target.facts, target.profile
     table = {**OPTIONS, **profile.options}
     if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and is_reasoning):

@@ -140,7 +140,6 @@ class _JsonDepth:
         self._in_string = self._escaped = self._has_object = False
 
     def is_complete(self, deltas: list[str]) -> bool:
-        """Return True if the deltas are a complete object."""
         for delta in deltas[self._scanned :]:
             self._scan(delta)
         self._scanned = len(deltas)

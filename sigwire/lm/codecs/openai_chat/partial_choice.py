@@ -108,7 +108,6 @@ class PartialChoice:
     # --- readers of a delta's fields
 
     def _read_content(self, value: JsonValue) -> Iterator[StreamEvent]:
-        """Read text, or a list of content parts."""
         if isinstance(value, str):
             self._lists["content"].add_text(value)
             yield from self._read_text(value)
@@ -237,7 +236,6 @@ class _DeltaMerger:
         self._items: list[tuple[JsonObject, list[str]]] = []
 
     def add(self, item: JsonObject) -> None:
-        """Add an object, or a delta of the last one."""
         name = self._fields.get(string_of(item, "type") or "")
         delta = item.get(name) if name else None
         deltas = [delta] if isinstance(delta, str) else []
@@ -249,18 +247,15 @@ class _DeltaMerger:
             self._items.append((dict(item), deltas))
 
     def add_text(self, delta: str) -> None:
-        """Add a delta of text, without the object around it."""
         if self._items and self._items[-1][0].get("type") == "text":
             self._items[-1][1].append(delta)
         else:
             self._items.append(({"type": "text"}, [delta]))
 
     def items(self) -> list[JsonValue]:
-        """Return the joined objects."""
         return [self._join(item, deltas) for item, deltas in self._items]
 
     def texts(self) -> Iterator[str]:
-        """Yield the deltas of every object."""
         for _, deltas in self._items:
             yield from deltas
 
@@ -276,7 +271,6 @@ def _is_continuation(last: JsonObject, item: JsonObject) -> bool:
 
 
 def _merge_field(into: JsonObject, name: str, value: JsonValue) -> None:
-    """Concatenate lists, merge the fields of objects, replace any other value."""
     before = into.get(name)
     if value is None:
         return
@@ -292,7 +286,6 @@ def _merge_field(into: JsonObject, name: str, value: JsonValue) -> None:
 
 
 def _extend_list(before: JsonValue, more: list[JsonValue]) -> list[JsonValue]:
-    """Extend the list of this choice in place, or start one."""
     extended = before if isinstance(before, list) else []
     extended.extend(more)
     return extended

@@ -48,7 +48,6 @@ def recover_event(body: JsonValue, sent: EncodedRequest, target: Target[ChatProf
 
 
 def _rejected_calls(body: JsonValue, sent: EncodedRequest) -> tuple[ToolCall, ...]:
-    """Return the calls in an error body, each with the host's complaint. Any other error has none."""
     error = value_at(body, "error")
     text = string_of(error, "failed_generation")
     if string_of(error, "code") != "tool_use_failed" or text is None:

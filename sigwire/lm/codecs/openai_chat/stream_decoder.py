@@ -154,7 +154,6 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
             yield from self._end_response(response, map(ChoiceEvents, range(len(wires))))
 
     def _check_complete(self) -> None:
-        """Raise ``LMError`` if a choice or its finish reason is missing."""
         if isinstance(error := value_at(self._body, "x_groq.error"), str):
             raise self._failure({"error": error})
         is_finished = (

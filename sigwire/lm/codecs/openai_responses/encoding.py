@@ -91,7 +91,6 @@ def _without_server_results(request: Request, target: Target[ResponsesProfile]) 
 
 
 def _option_table(is_reasoning: bool, target: Target[ResponsesProfile]) -> OptionTable:
-    """Return the wire's table, updated with the rows of the host and of the model."""
     table = {**OPTIONS, **target.profile.options}
     sampling = target.facts.sampling
     if sampling == "never" or (sampling == "unless_reasoning" and is_reasoning):
@@ -146,7 +145,6 @@ def _encode_output(form: OutputForm) -> JsonObject:
 
 
 def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
-    """Add the instruction to the first system turn, or add a system turn."""
     if not text:
         return messages
     if messages and messages[0].role == "system" and is_text(messages[0]):
@@ -187,7 +185,6 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None, fie
 
 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
-    """Encode a tool that the host runs: its type and its settings, in one flat object."""
     require_feature(kind in target.profile.builtin, f"the built-in tool {kind!r}", target, "Use a function tool.")
     return {"type": kind, **(_search_settings(settings, target) if kind == "web_search" else settings)}
 

@@ -252,6 +252,5 @@ def _encode_call(
 
 
 def _call_item(call: ToolCall, target: Target[ResponsesProfile]) -> JsonObject:
-    """Return the fields of the call's item that a ``ToolCall`` does not have."""
     item = provider_data(call, target.profile.family).get("item")
     return item if isinstance(item, dict) else {}

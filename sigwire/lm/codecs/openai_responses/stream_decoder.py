@@ -53,7 +53,6 @@ class _PartialItem:
     arguments: list[str] = field(default_factory=list[str])
 
     def wire_item(self) -> JsonObject:
-        """Return the item; an item without an end gets its deltas."""
         if self.is_done:
             return self.item
         if self.item.get("type") in _CALLS:
@@ -105,7 +104,6 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
         yield from self._start_response(string_of(self._created, "id"), string_of(self._created, "model"))
 
     def _read_end(self, event: JsonObject) -> Iterator[StreamEvent]:
-        """Keep the complete response. Raises the error of a failed response."""
         response = object_of(event.get("response"))
         if response.get("error") or response.get("status") == "failed" or event.get("type") == "response.failed":
             raise self._failure({"status": "failed", **response})
@@ -113,7 +111,6 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
         yield from ()
 
     def _read_error(self, event: JsonObject) -> Iterator[StreamEvent]:
-        """Raise an error whose fields are those of the event."""
         raise self._failure({"error": {name: value for name, value in event.items() if name != "type"}})
 
     def _read_item(self, event: JsonObject) -> Iterator[StreamEvent]:
@@ -147,7 +144,6 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
             yield ReasoningDelta(delta)
 
     def _read_paragraph(self, event: JsonObject) -> Iterator[StreamEvent]:
-        """Separate the parts of a summary."""
         if event.get("summary_index") not in (0, None) and not self._cutter.found:
             yield ReasoningDelta("\n\n")
 

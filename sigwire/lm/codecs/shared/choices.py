@@ -97,7 +97,6 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
 
 @functools.cache
 def _split_paths(path: str | tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the first step and the rest of each path in a table."""
     steps = (candidate.partition(".") for candidate in ((path,) if isinstance(path, str) else path))
     return tuple((first, rest) for first, _, rest in steps)
 

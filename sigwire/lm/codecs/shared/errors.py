@@ -274,14 +274,12 @@ _TITLE, _TITLE_END = re.compile(r"<title[^<>]*>", re.IGNORECASE), re.compile("</
 
 
 def _excerpt(text: str) -> str:
-    """Return the title of a page, or the start of a text."""
     title = _TITLE.search(text)
     end = _TITLE_END.search(text, title.end()) if title else None
     return (text[title.end() : end.start()] if title and end else text).strip()[:500]
 
 
 def _validation_error(item: JsonValue) -> str:
-    """Return one entry of a list of validation errors as text: location and message."""
     if not isinstance(item, dict):
         return str(item)
     path = item.get("loc")
@@ -334,7 +332,6 @@ _HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT
 
 
 def _date(text: str) -> datetime | None:
-    """Return the time of an HTTP date or of one in RFC 3339; ``None`` for another text."""
     found = _HTTP_DATE.fullmatch(text)
     try:
         if found:

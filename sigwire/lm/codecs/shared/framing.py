@@ -65,7 +65,6 @@ class _SniffingDecoder:
         return self._decoder is not None and self._decoder.has_end_mark
 
     def _choose_decoder(self, data: bytes) -> bytes:
-        """Choose a decoder if a byte decides, and return the bytes for it."""
         start = self._start + data
         if len(start) < len(_BOM) and _BOM.startswith(start):
             self._start = start

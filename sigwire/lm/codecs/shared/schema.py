@@ -432,7 +432,6 @@ def _recursive_refs(document: JsonObject, *, required_only: bool = False) -> fro
 
 
 def _reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
-    """Return the references to which a reference leads."""
     found: set[str] = set()
     waiting = graph[start]
     while waiting:

@@ -95,7 +95,6 @@ def _compile(
 
 
 def _without_unknown(fields: JsonObject, known: frozenset[str], name: str, to: str) -> list[LMWarning]:
-    """Remove the fields that the wire does not have; return a warning for each."""
     lost = [field for field in fields if field not in known]
     for field in lost:
         del fields[field]
