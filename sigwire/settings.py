@@ -70,14 +70,13 @@ def _is_number(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _are_listeners(value: object) -> bool:
-    return is_items(value) and not any(isinstance(item, type) for item in value)
-
-
 _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "lm": (_none_or("respond"), 'a language model such as sigwire.LM("offline/lexical")'),
     "adapter": (_none_or("plan"), "an adapter such as sigwire.ChatAdapter()"),
-    "listeners": (_are_listeners, "a list of listeners such as [MyCallback()]"),
+    "listeners": (
+        lambda value: is_items(value) and not any(isinstance(item, type) for item in value),
+        "a list of listeners such as [MyCallback()]",
+    ),
     "budget": (_none_or("deadline"), "a budget such as sigwire.Budget(money=1.0)"),
     "sample": (lambda value: value is None or type(value) in (int, str), "a number, a text or None"),
     "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),

@@ -407,18 +407,18 @@ class BaseLM:
         options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
         if trusted:
             return options
-        return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
+        return {
+            name: value
+            for name, value in storable_options(options).items()
+            if name not in _ENDPOINTS and not _ENDPOINT_WORD.search(name)
+        }
 
 
 # Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are DSPy's.
 _NO_OPTIONS = frozenset("callbacks capabilities class finetuning_model launch_kwargs train_kwargs".split())
+# Options that decide where a request and its key are sent.
 _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
-
-
-def _is_endpoint(name: str) -> bool:
-    """Return True if an option decides where a request and its key are sent."""
-    return name in _ENDPOINTS or _ENDPOINT_WORD.search(name) is not None
 
 
 _OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM", "sigwire.lm.router.router.Router"})

@@ -219,16 +219,11 @@ def _chat(fields: Mapping[str, object]) -> str:
     return "\n\n".join([*sections, "[[ ## completed ## ]]\n"])
 
 
-def _json(fields: Mapping[str, object]) -> str:
-    return dumps({name: _to_plain(value) for name, value in fields.items()})
-
-
-def _xml(fields: Mapping[str, object]) -> str:
-    return "\n".join(f"<{name}>\n{_text(value)}\n</{name}>" for name, value in fields.items())
-
-
 # By class name: lm does not import adapters.
-_FORMATS: Mapping[str, _FieldFormat] = {"JSONAdapter": _json, "XMLAdapter": _xml}
+_FORMATS: Mapping[str, _FieldFormat] = {
+    "JSONAdapter": lambda fields: dumps({name: _to_plain(value) for name, value in fields.items()}),
+    "XMLAdapter": lambda fields: "\n".join(f"<{name}>\n{_text(value)}\n</{name}>" for name, value in fields.items()),
+}
 
 
 def _field_format(adapter: object) -> _FieldFormat:

@@ -44,10 +44,6 @@ def canonical_options(options: Mapping[str, JsonValue]) -> Mapping[str, JsonValu
     return canonical
 
 
-def _effort(value: JsonValue) -> JsonValue:
-    return "off" if value == "none" else value
-
-
 def _thinking(value: JsonValue) -> JsonValue:
     match value:
         case {"type": "disabled"}:
@@ -64,7 +60,7 @@ def _thinking(value: JsonValue) -> JsonValue:
 _ALIASES: Mapping[str, tuple[str, Callable[[JsonValue], JsonValue] | None]] = {
     "max_completion_tokens": ("max_tokens", None),
     "max_output_tokens": ("max_tokens", None),
-    "reasoning_effort": ("reasoning", _effort),
+    "reasoning_effort": ("reasoning", lambda effort: "off" if effort == "none" else effort),
     "thinking": ("reasoning", _thinking),
 }
 ALIASES = frozenset(_ALIASES)

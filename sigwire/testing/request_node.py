@@ -98,7 +98,8 @@ class RequestNode:
         """Return the value as a string, one of ``allowed`` if given."""
         found: str = self._of(str, "string")
         if allowed is not None and found not in allowed:
-            raise self.wrong(f"Invalid value: '{found}'. Supported values are: {_join_names(allowed)}.")
+            names = ", ".join(f"'{name}'" for name in sorted(allowed))
+            raise self.wrong(f"Invalid value: '{found}'. Supported values are: {names}.")
         return found
 
     def flag(self) -> bool:
@@ -146,7 +147,3 @@ class RequestNode:
         if high is not None and number > high:
             raise self.wrong(f"Expected a value <= {high}, but got {number} instead.")
         return number
-
-
-def _join_names(values: Collection[str]) -> str:
-    return ", ".join(f"'{value}'" for value in sorted(values))

@@ -138,7 +138,7 @@ class FakeWire(ABC):
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
         """Return the provider's reply headers, for an error or a success."""
-        return _retry_after(fault)
+        return {} if fault is None or fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
 
     def quota_headers(self, quotas: Sequence[Quota]) -> Mapping[str, str]:
         """Return the headers that announce rate limits; default: none."""
@@ -161,10 +161,6 @@ class FakeWire(ABC):
         if fault.message:
             return fault
         return replace(fault, message=self.messages.get(fault.kind, f"The fake provider answers with {fault.kind}."))
-
-
-def _retry_after(fault: Fault | None) -> Mapping[str, str]:
-    return {} if fault is None or fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
 
 
 def bearer(exchange: ReceivedRequest) -> str | None:
@@ -245,7 +241,9 @@ def _token(text: str, listed: bool) -> JsonObject:
 def usage_of(response: Response, parsed: ParsedRequest) -> Usage:
     """Return the usage of a response; unknown counts are estimated by four characters per token."""
     usage = response.usage
-    written = sum(len(choice.text) + sum(map(_size, choice.tool_calls)) for choice in response.choices)
+    calls = [call for choice in response.choices for call in choice.tool_calls]
+    written = sum(len(choice.text) for choice in response.choices)
+    written += sum(len(call.name) + len(call.arguments_text) for call in calls)
     return replace(
         usage,
         input_tokens=_known_or_estimate(usage.input_tokens, _characters(parsed)),
@@ -261,10 +259,6 @@ def request_tokens(parsed: ParsedRequest) -> int:
 
 def _characters(parsed: ParsedRequest) -> int:
     return len(dumps(parsed.request.to_json()))
-
-
-def _size(call: ToolCall) -> int:
-    return len(call.name) + len(call.arguments_text)
 
 
 def _known_or_estimate(tokens: int | None, characters: int) -> int:

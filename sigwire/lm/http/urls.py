@@ -160,7 +160,8 @@ class Proxy:
 
 def proxy_from_env(end: ServerUrl) -> Proxy | None:
     """Return the proxy for a server by curl's rules: lower case first, and no HTTP_PROXY in CGI, where a client can set it."""
-    if _is_loopback(end.origin.host) or any(_matches_entry(entry, end.origin) for entry in _no_proxy()):
+    exempt = _env("no_proxy").replace(",", " ").lower().split()
+    if _is_loopback(end.origin.host) or any(_matches_entry(entry, end.origin) for entry in exempt):
         return None
     is_cgi = end.origin.scheme == "http" and "REQUEST_METHOD" in os.environ
     url = _env(f"{end.origin.scheme}_proxy", upper=not is_cgi) or _env("all_proxy")
@@ -178,10 +179,6 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _no_proxy() -> list[str]:
-    return _env("no_proxy").replace(",", " ").lower().split()
 
 
 def _matches_entry(entry: str, end: Origin) -> bool:

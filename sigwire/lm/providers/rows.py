@@ -21,10 +21,6 @@ __all__ = ["CLAUDE_RULES", "GEMINI_CAPABILITIES", "GEMINI_RULES", "ROWS"]
 # --- Anthropic
 
 
-def _without_v1(url: str) -> str:
-    return without_slash(url).removesuffix("/v1")
-
-
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _CLAUDE_3 = ModelFacts(thinking="none")
 _CLAUDE_4 = ModelFacts(sampling="unless_reasoning", thinking="budget", forced_choice_with_reasoning=False)
@@ -68,7 +64,7 @@ _ANTHROPIC = Provider(
     prefix="anthropic",
     base_url="https://api.anthropic.com",
     base_variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
-    tidy=_without_v1,
+    tidy=lambda url: without_slash(url).removesuffix("/v1"),
     keys=(ApiKey("ANTHROPIC_API_KEY", "x-api-key", "{}"), ApiKey("ANTHROPIC_AUTH_TOKEN")),
     wires={"messages": Wire("anthropic", "anthropic:ANTHROPIC")},
     capabilities=Capabilities(

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
@@ -120,14 +120,16 @@ class Anthropic(FakeWire):
         return key
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
-        body.fields(FIELDS | {"output_format"} if OUTPUT_FORMAT_BETA in _betas(exchange) else FIELDS)
+        betas = exchange.headers.get("anthropic-beta", "").replace(" ", "").split(",")
+        body.fields(FIELDS | {"output_format"} if OUTPUT_FORMAT_BETA in betas else FIELDS)
         model = body["model"].text()
         limit = body["max_tokens"].integer(0)
         if exchange.headers["anthropic-version"] != "2023-06-01" and (sampling := [n for n in SAMPLING if body.has(n)]):
             raise InvalidValue("unknown", (sampling[0],))
         tools = _tools(body.get("tools"))
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
-        messages = (*_system(body.get("system")), *_messages(body["messages"]))
+        system = (Message("system", _content(node, "system")),) if (node := body.get("system")) else ()
+        messages = (*system, *_messages(body["messages"]))
         check_thinking(body, messages)
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
         request = Request(messages, tools, choice, parallel, _format(body), options)
@@ -196,10 +198,6 @@ class Anthropic(FakeWire):
 _TYPES: Mapping[str, str] = {"array": "list", "object": "dictionary"}
 
 
-def _betas(exchange: ReceivedRequest) -> list[str]:
-    return [name.strip() for name in exchange.headers.get("anthropic-beta", "").split(",")]
-
-
 # --- writing -----------------------------------------------------------------------------------------
 
 
@@ -225,10 +223,6 @@ def _add_citations(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
 
 
 # --- reading: messages -------------------------------------------------------------------------------
-
-
-def _system(node: RequestNode | None) -> tuple[Message, ...]:
-    return () if node is None else (Message("system", _content(node, "system")),)
 
 
 def _messages(node: RequestNode) -> tuple[Message, ...]:
@@ -286,10 +280,6 @@ def _thinking(block: RequestNode) -> ThinkingPart:
     return ThinkingPart(block["thinking"].text(), block["signature"].text(), provider="anthropic")
 
 
-def _redacted_block(block: RequestNode) -> ThinkingPart:
-    return ThinkingPart(redacted=block["data"].text(), provider="anthropic")
-
-
 def _call(block: RequestNode) -> ToolCall:
     block.fields({"type", "id", "name", "input", "cache_control", "caller", "toolset_name"})
     id, name = _fitting(block["id"], ID, "^[a-zA-Z0-9_-]+$"), _fitting(block["name"], NAME, "^[a-zA-Z0-9_-]{1,128}$")
@@ -327,10 +317,10 @@ def _document(block: RequestNode) -> Part:
     )
 
 
-_READERS: Mapping[str, Any] = {
+_READERS: Mapping[str, Callable[[RequestNode], Part]] = {
     "text": _text,
     "thinking": _thinking,
-    "redacted_thinking": _redacted_block,
+    "redacted_thinking": lambda block: ThinkingPart(redacted=block["data"].text(), provider="anthropic"),
     "tool_use": _call,
     "tool_result": _result,
     "image": _image,

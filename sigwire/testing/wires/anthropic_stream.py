@@ -64,12 +64,8 @@ def _call(block: Any, cut: Cutter) -> Iterator[JsonObject]:
         yield {"type": "input_json_delta", "partial_json": text}
 
 
-def _no_events(block: Any, cut: Cutter) -> Iterator[JsonObject]:
-    yield from ()
-
-
 _Kind: TypeAlias = "tuple[Mapping[str, Any], Callable[[Any, Cutter], Iterator[JsonObject]]]"
-_WHOLE: _Kind = ({}, _no_events)
+_WHOLE: _Kind = ({}, lambda block, cut: iter(()))
 # The start of a block, and its deltas.
 _KINDS: Mapping[str, _Kind] = {
     "text": ({"text": ""}, _text),

@@ -118,7 +118,11 @@ class OpenAIChat(OpenAIWire):
 
     def _choice(self, choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         parts = parts_of(choice, ids, "call_")
-        calls = [_written_call(part) for part in parts if isinstance(part, ToolCall)]
+        calls: list[JsonValue] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
+            for call in parts
+            if isinstance(call, ToolCall)
+        ]
         text = _text_of(parts, TextPart)
         message: JsonObject = {
             "role": "assistant",
@@ -142,10 +146,6 @@ class OpenAIChat(OpenAIWire):
 
 def _text_of(parts: tuple[Part, ...], kind: type[TextPart | ThinkingPart]) -> str:
     return "".join(part.text for part in parts if isinstance(part, kind))
-
-
-def _written_call(call: ToolCall) -> JsonValue:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
 # --- reading -----------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def _result(node: RequestNode, open_calls: dict[str, str]) -> ToolResult:
 
 
 def _message(node: RequestNode, role: str) -> Message:
-    calls = _calls(node)
+    calls = tuple(map(_call, found.items(filled=True))) if (found := node.get("tool_calls")) else ()
     content = node.get("content")
     if content is None and not (role == "assistant" and (calls or node.has("refusal"))):
         raise InvalidValue("type", (*node.path, "content"), wanted="string", found="null")
@@ -221,10 +221,6 @@ def _part(node: RequestNode, kind: str) -> Part:
         return AudioPart(audio["data"].text(), audio["format"].text({"wav", "mp3"}))
     given = {name: value.text() for name in ("file_data", "file_id", "filename") if (value := node["file"].get(name))}
     return FilePart(given.get("file_data"), None, given.get("file_id"), given.get("filename"))
-
-
-def _calls(node: RequestNode) -> tuple[ToolCall, ...]:
-    return tuple(_call(call) for call in found.items(filled=True)) if (found := node.get("tool_calls")) else ()
 
 
 def _call(node: RequestNode) -> ToolCall:

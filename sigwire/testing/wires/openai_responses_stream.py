@@ -85,12 +85,8 @@ def _call(item: Any, cut: Cutter) -> Iterator[JsonObject]:
     yield {"type": "response.function_call_arguments.done", **complete}
 
 
-def _no_events(item: Any, cut: Cutter) -> Iterator[JsonObject]:
-    yield from ()
-
-
 _Kind: TypeAlias = "tuple[Mapping[str, Any], Callable[[Any, Cutter], Iterator[JsonObject]]]"
-_WHOLE: _Kind = ({}, _no_events)
+_WHOLE: _Kind = ({}, lambda item, cut: iter(()))
 # An item when added, and its deltas. The encrypted reasoning at the start differs from that at the end.
 _KINDS: Mapping[str, _Kind] = {
     "message": ({"status": "in_progress", "content": []}, _message),

@@ -185,26 +185,14 @@ def read_block(block: JsonObject, family: str, names: NameMap, readers: _Readers
         return (OpaquePart(family, block),)
     if isinstance(part, TextPart) and not part.text:
         return ()
-    extra = _extra_fields(block, known)
+    extra: JsonObject = {name: value for name, value in block.items() if name not in known and value}
     return (part, OpaquePart(family, extra)) if extra and not isinstance(part, ToolCall) else (part,)
-
-
-def _extra_fields(block: JsonObject, known: frozenset[str]) -> JsonObject:
-    return {name: value for name, value in block.items() if name not in known and value}
-
-
-def _read_text(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    return TextPart(string_of(block, "text") or "")
 
 
 def _read_thinking(block: JsonObject, family: str, names: NameMap) -> Part | None:
     signature = block.get("signature")
     signed = signature if isinstance(signature, str) else None
     return ThinkingPart(string_of(block, "thinking") or "", signature=signed, provider=family)
-
-
-def _read_redacted(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    return ThinkingPart(redacted=string_of(block, "data") or "", provider=family)
 
 
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
@@ -221,8 +209,11 @@ _Readers: TypeAlias = Mapping[str, tuple[_Reader, frozenset[str]]]
 
 _OPAQUE: tuple[_Reader, frozenset[str]] = (lambda block, family, names: None, frozenset())
 ANSWER_READERS: _Readers = {
-    "text": (_read_text, frozenset({"type", "text"})),
+    "text": (lambda block, family, names: TextPart(string_of(block, "text") or ""), frozenset({"type", "text"})),
     "thinking": (_read_thinking, frozenset({"type", "thinking", "signature"})),
-    "redacted_thinking": (_read_redacted, frozenset({"type", "data"})),
+    "redacted_thinking": (
+        lambda block, family, names: ThinkingPart(redacted=string_of(block, "data") or "", provider=family),
+        frozenset({"type", "data"}),
+    ),
     "tool_use": (_read_call, _CALL_FIELDS),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sigwire.core.json import JsonValue
 from sigwire.core.response import FinishReason
 from sigwire.core.tools.specs import GEMINI_TOOLS
 from sigwire.errors import (
@@ -23,10 +22,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _to_list(value: JsonValue) -> JsonValue:
-    return value if isinstance(value, list) else [value]
-
-
 OPTIONS: OptionTable = {
     "frequency_penalty": Place("generationConfig.frequencyPenalty"),
     "logprobs": Place("generationConfig.responseLogprobs"),
@@ -36,7 +31,7 @@ OPTIONS: OptionTable = {
     "reasoning": Skip(),
     "seed": Place("generationConfig.seed"),
     "service_tier": Place("serviceTier"),
-    "stop": Place("generationConfig.stopSequences", _to_list),
+    "stop": Place("generationConfig.stopSequences", lambda stop: stop if isinstance(stop, list) else [stop]),
     "temperature": Place("generationConfig.temperature"),
     "top_k": Place("generationConfig.topK"),
     "top_logprobs": Place("generationConfig.logprobs"),

@@ -68,10 +68,6 @@ OLLAMA_CLOUD = OllamaProfile(asks_for_window=False, enforces_format=False)
 # --- tables
 
 
-def _to_list(stop: JsonValue) -> JsonValue:
-    return [stop] if isinstance(stop, str) else stop
-
-
 _SAMPLING = (
     "frequency_penalty", "min_p", "num_ctx", "presence_penalty", "repeat_penalty", "seed", "temperature", "top_k", "top_p",
 )  # fmt: skip
@@ -82,7 +78,7 @@ OPTIONS: OptionTable = {
     "max_tokens": Place("options.num_predict"),
     "n": Skip(),  # a reply has one choice; the client sends the request several times
     "reasoning": Skip(),
-    "stop": Place("options.stop", _to_list),
+    "stop": Place("options.stop", lambda stop: [stop] if isinstance(stop, str) else stop),
 }
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length", "load": "stop", "unload": "stop"}

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text
@@ -58,15 +58,12 @@ def _encode_turn(message: Message, names: NameMap, target: Target[ChatProfile]) 
         wire = _encode_assistant(message, names, target)
         return [] if wire == _EMPTY_TURN else [wire]
     if message.role == "tool":
-        return [_encode_result(result) for result in message.tool_results]
+        results = message.tool_results
+        return [{"role": "tool", "tool_call_id": result.id, "content": error_text(result)} for result in results]
     return [{"role": message.role, "content": _encode_content(message.parts, target)}]
 
 
 _EMPTY_TURN: JsonObject = {"role": "assistant", "content": ""}  # some hosts reject such a turn
-
-
-def _encode_result(result: ToolResult) -> JsonObject:
-    return {"role": "tool", "tool_call_id": result.id, "content": error_text(result)}
 
 
 def _encode_content(parts: tuple[Part, ...], target: Target[ChatProfile]) -> JsonValue:

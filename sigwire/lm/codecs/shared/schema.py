@@ -161,7 +161,8 @@ def _member_of_type(kind: JsonValue, keywords: JsonObject) -> JsonObject:
     for name, value in keywords.items():
         keyword_type = _TYPE_OF_KEYWORD.get(name, kind)
         if name == "enum" and isinstance(value, list):
-            items = [item for item in value if (_json_type(item), kind) in ((kind, kind), ("integer", "number"))]
+            kinds = (kind, "integer") if kind == "number" else (kind,)
+            items = [item for item in value if _TYPE_NAMES.get(type(item), "null") in kinds]
             if items and items != [None]:
                 member[name] = items
         elif (keyword_type, kind) in ((kind, kind), ("number", "integer")):
@@ -181,10 +182,6 @@ _TYPE_OF_KEYWORD: Mapping[str, str] = {
 _TYPE_NAMES: Mapping[type, str] = {
     bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object",
 }  # fmt: skip
-
-
-def _json_type(value: JsonValue) -> str:
-    return _TYPE_NAMES.get(type(value), "null")
 
 
 def merge_all_of(node: JsonObject) -> JsonObject:
