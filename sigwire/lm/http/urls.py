@@ -63,7 +63,8 @@ def parse_url(url: str) -> ServerUrl:
     try:
         parts = urlsplit(url)
         default = _PORTS[parts.scheme]
-        host, port = _ascii(parts.hostname or ""), parts.port or default
+        host, port = parts.hostname or "", parts.port or default
+        host = host if host.isascii() else host.encode("idna").decode()
     except (KeyError, ValueError):
         host, port, default, parts = "", 0, 0, urlsplit("")
     if not _HOST.fullmatch(host):
@@ -83,10 +84,6 @@ def parse_url(url: str) -> ServerUrl:
 
 def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _ascii(host: str) -> str:
-    return host if host.isascii() else host.encode("idna").decode()
 
 
 _HOST = re.compile(r"[\w.:%-]+")  # a name, an IPv4 or an IPv6 address

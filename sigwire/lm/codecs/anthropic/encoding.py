@@ -147,19 +147,14 @@ def _encode_messages(turns: Iterable[Message], names: NameMap, target: Target[Me
         else:
             messages.append((role, blocks))
     if messages[-1][0] == "assistant":
-        require_feature(
-            target.facts.prefill or not _is_prefill(messages[-1][1]), "an answer to continue", target, _END_WITH_USER
-        )
+        # A turn that ends with the provider's tools was paused.
+        is_prefill = messages[-1][1][-1].get("type") in ("text", "thinking", "redacted_thinking")
+        require_feature(target.facts.prefill or not is_prefill, "an answer to continue", target, _END_WITH_USER)
         _strip_end(messages[-1][1])
     return [{"role": role, "content": plain_content(blocks)} for role, blocks in messages]
 
 
 _END_WITH_USER = "The conversation ends with the assistant's turn: end it with a user turn that asks to continue."
-
-
-def _is_prefill(blocks: list[JsonObject]) -> bool:
-    """Return True if the last turn is the start of an answer. A turn that ends with the provider's tools was paused."""
-    return blocks[-1].get("type") in ("text", "thinking", "redacted_thinking")
 
 
 def _strip_end(blocks: list[JsonObject]) -> None:

@@ -57,7 +57,8 @@ def _sign_turns(messages: Sequence[Message], target: Target[GeminiProfile]) -> I
         if message.role == "system":
             continue
         calls = message.tool_calls
-        if target.facts.signed_calls and number > start and calls and not _is_signed(calls[0], target):
+        is_current = target.facts.signed_calls and number > start
+        if is_current and calls and not provider_data(calls[0], target.profile.family).get(SIGNATURE):
             family = target.profile.family
             data: JsonObject = {**provider_data(calls[0], family), SIGNATURE: UNSIGNED}
             first = replace(calls[0], provider_data={family: data})
@@ -77,10 +78,6 @@ def _current_turn(messages: Sequence[Message]) -> int:
             continue
         start, before = (number if message.role == "user" else start), message.role
     return start
-
-
-def _is_signed(call: ToolCall, target: Target[GeminiProfile]) -> bool:
-    return bool(provider_data(call, target.profile.family).get(SIGNATURE))
 
 
 def _encode_turn(message: Message, names: NameMap, target: Target[GeminiProfile]) -> tuple[str, list[JsonObject]]:

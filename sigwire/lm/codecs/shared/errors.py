@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
@@ -82,10 +83,6 @@ class ErrorRule:
         return not self.texts or any(text in message for text in self.texts)
 
 
-def _statuses(*statuses: int) -> frozenset[int]:
-    return frozenset(statuses)
-
-
 CONTEXT_TEXTS: tuple[str, ...] = (
     "context_length_exceeded",
     "exceed context limit",
@@ -108,20 +105,20 @@ CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
 # llama-server answers 500 if its model reads no images or audio; no retry can help.
 _NO_MEDIA = ErrorRule(
-    LMInvalidRequestError, _statuses(500), texts=("image input is not supported", "audio input is not supported")
+    LMInvalidRequestError, frozenset({500}), texts=("image input is not supported", "audio input is not supported")
 )
 
 STATUS_RULES: tuple[ErrorRule, ...] = (
-    ErrorRule(ContextWindowExceededError, _statuses(400, 413, 422, 500), texts=CONTEXT_TEXTS, hint=CONTEXT_HINT),
+    ErrorRule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS, hint=CONTEXT_HINT),
     _NO_MEDIA,
-    ErrorRule(LMAuthenticationError, _statuses(401, 403), hint=KEY_HINT),
-    ErrorRule(LMBillingError, _statuses(402), hint="Check the account's balance and limits."),
-    ErrorRule(LMUnsupportedModelError, _statuses(404), hint=_MODEL_HINT),
-    ErrorRule(LMTimeoutError, _statuses(408)),
-    ErrorRule(LMServerError, _statuses(409, 425)),
-    ErrorRule(ContextWindowExceededError, _statuses(413), hint=CONTEXT_HINT),
-    ErrorRule(LMRateLimitError, _statuses(429)),
-    ErrorRule(LMTransportError, _statuses(499)),
+    ErrorRule(LMAuthenticationError, frozenset({401, 403}), hint=KEY_HINT),
+    ErrorRule(LMBillingError, frozenset({402}), hint="Check the account's balance and limits."),
+    ErrorRule(LMUnsupportedModelError, frozenset({404}), hint=_MODEL_HINT),
+    ErrorRule(LMTimeoutError, frozenset({408})),
+    ErrorRule(LMServerError, frozenset({409, 425})),
+    ErrorRule(ContextWindowExceededError, frozenset({413}), hint=CONTEXT_HINT),
+    ErrorRule(LMRateLimitError, frozenset({429})),
+    ErrorRule(LMTransportError, frozenset({499})),
     ErrorRule(LMInvalidRequestError, frozenset(range(400, 500))),
     ErrorRule(LMServerError, frozenset(range(500, 600))),
 )
@@ -326,18 +323,14 @@ def _seconds_until(text: str | None, now: datetime | None) -> float | None:
     return max(0.0, (then - now).total_seconds()) if then and now else None
 
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)")
-_HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")
+_HTTP_DATE = re.compile(r"\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT")
 
 
 def _date(text: str) -> datetime | None:
-    found = _HTTP_DATE.fullmatch(text)
     try:
-        if found:
-            day, month, *rest = found.groups()
-            year, hour, minute, second = map(int, rest)
-            return datetime(year, _MONTHS.index(month) + 1, int(day), hour, minute, second, tzinfo=UTC)
+        if _HTTP_DATE.fullmatch(text):
+            return parsedate_to_datetime(text)
         return datetime.fromisoformat(text).astimezone(UTC) if _ISO_DATE.fullmatch(text) else None
     except (ValueError, OverflowError):
         return None
