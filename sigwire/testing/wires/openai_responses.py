@@ -205,9 +205,7 @@ def _check_pairs(items: list[RequestNode]) -> None:
     waiting: dict[str, RequestNode] = {}
     for item, following in zip(items, [*items[1:], None], strict=True):
         kind = _kind(item)
-        if kind == "reasoning" and (
-            following is None or _kind(following) == "function_call_output" or _asks(following)
-        ):
+        if kind == "reasoning" and (following is None or not _is_of_model(following)):
             lost = f"Item '{item['id'].text()}' of type 'reasoning' was provided without its required following item."
             raise InvalidValue("value", ("input",), text=lost)
         if kind == "function_call":
@@ -219,8 +217,9 @@ def _check_pairs(items: list[RequestNode]) -> None:
         raise InvalidValue("value", ("input",), text=f"No tool output found for function call {next(iter(waiting))}.")
 
 
-def _asks(item: RequestNode) -> bool:
-    return _kind(item) == "message" and item["role"].text() != "assistant"
+def _is_of_model(item: RequestNode) -> bool:
+    kind = _kind(item)
+    return kind != "function_call_output" and (kind != "message" or item["role"].text() == "assistant")
 
 
 _Read: TypeAlias = "tuple[Any, tuple[Part, ...]]"

@@ -205,14 +205,10 @@ def _encode_choice(
 
 def _encode_function(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:
     function: JsonObject = {"name": name, "description": description} if description else {"name": name}
-    if parameters is not None and not _is_empty(parameters):
+    # Older models refuse an empty list of properties.
+    if parameters and not {name for name, value in parameters.items() if value} <= {"type", "title"}:
         function["parametersJsonSchema"] = parameters
     return {**function, **fields}
-
-
-def _is_empty(schema: JsonObject) -> bool:
-    """Return True if the schema declares no argument. Older models refuse an empty list of properties."""
-    return {name for name, value in schema.items() if value} <= {"type", "title"}
 
 
 def _encode_builtin(

@@ -173,15 +173,11 @@ def _encode_document(part: AudioPart | FilePart, target: Target[OllamaProfile]) 
 
 def _encode_image(part: ImagePart, target: Target[OllamaProfile]) -> str:
     require_source(part, target)
-    data = part.data if part.data is not None else _base64_of(part.url or "")
+    matched = re.fullmatch(r"data:[^,]*;base64,(.*)", part.url or "", re.DOTALL)
+    data = matched[1] if matched and part.data is None else part.data
     if data is None:
         raise unsupported_feature("an image by URL", target, "Download it and pass its data.")
     return data
-
-
-def _base64_of(url: str) -> str | None:
-    matched = re.fullmatch(r"data:[^,]*;base64,(.*)", url, re.DOTALL)
-    return matched.group(1) if matched else None
 
 
 def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:

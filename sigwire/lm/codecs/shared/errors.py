@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
@@ -330,6 +329,8 @@ _HTTP_DATE = re.compile(r"\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT")
 def _date(text: str) -> datetime | None:
     try:
         if _HTTP_DATE.fullmatch(text):
+            from email.utils import parsedate_to_datetime  # slow to load; few replies have a date to read
+
             return parsedate_to_datetime(text)
         return datetime.fromisoformat(text).astimezone(UTC) if _ISO_DATE.fullmatch(text) else None
     except (ValueError, OverflowError):

@@ -11,9 +11,8 @@ read a bounded number of times, and at most one event of at most ``LIMIT`` bytes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import takewhile
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from pydantic_core import from_json
 
@@ -197,6 +196,15 @@ class _SSEJsonDecoder:
             return _line_by_line(data, error)
 
 
+def _parse(text: str) -> JsonValue:
+    """Parse with the fast parser, then with the strict one, which accepts lone surrogates."""
+    try:
+        value: JsonValue = from_json(text, allow_inf_nan=False)
+    except ValueError:
+        value = loads(text)
+    return value
+
+
 def _as_error(name: str, value: JsonValue) -> JsonValue:
     """Wrap the data of an event named "error" as an error, unless the data has a type or an error."""
     if name == "error" and isinstance(value, dict) and not value.keys() & {"error", "type"}:
@@ -295,10 +303,8 @@ def _elements(value: JsonValue) -> list[JsonValue]:
 
 
 def _json_line(line: str) -> JsonValue:
-    with suppress(ValueError):
-        return cast(JsonValue, from_json(line, allow_inf_nan=False))
     try:
-        return loads(line)  # accepts lone surrogates
+        return _parse(line)
     except ValueError as error:
         raise _invalid_json_error(line) from error
 
