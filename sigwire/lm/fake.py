@@ -150,8 +150,7 @@ class FakeLM(BaseLM):
         if isinstance(answer, (list, tuple)):
             answer = cast("Sequence[object]", answer)
             if answer and not _are_calls(answer):
-                found = (self._resolve(item, request) for item in answer)
-                return [c for one in found for c in (one.choices if isinstance(one, Response) else one)]
+                return [choice for item in answer for choice in _choices(self._resolve(item, request))]
         return (self._choice(answer),)
 
     def _choice(self, answer: object) -> Choice:
@@ -195,6 +194,10 @@ def _script(answers: Iterable[Answer] | _Next) -> tuple[deque[Answer] | None, _N
 
 def _is_error(answer: object) -> bool:
     return isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException))
+
+
+def _choices(answer: Sequence[Choice] | Response) -> Sequence[Choice]:
+    return answer.choices if isinstance(answer, Response) else answer
 
 
 def _are_calls(items: Sequence[object]) -> bool:

@@ -120,8 +120,7 @@ _REMINDER_ONLY = re.compile(
 
 def read_request(request: Request) -> PromptContent:
     """Return the content of a request."""
-    system = "\n\n".join(message.text for message in request.messages if message.role == "system")
-    messages = [message for message in request.messages if message.role != "system"]
+    system, messages = _split_system(request.messages)
     first = _example_messages(messages, system)
     start = next((place for place in reversed(range(first, len(messages))) if _asks(messages[place])), first - 1)
     inputs, reminder = _split_inputs(messages[start].text if start >= first else "")
@@ -133,6 +132,11 @@ def read_request(request: Request) -> PromptContent:
     demos = _demos(messages[: first or max(start, 0)])
     question = "\n".join(inputs.values())
     return PromptContent(question, demos, tuple(_steps(after)), tools, bool(tools) and not native, form, outputs)
+
+
+def _split_system(messages: Sequence[Message]) -> tuple[str, list[Message]]:
+    system = "\n\n".join(message.text for message in messages if message.role == "system")
+    return system, [message for message in messages if message.role != "system"]
 
 
 def _example_messages(messages: Sequence[Message], system: str) -> int:

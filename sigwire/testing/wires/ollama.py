@@ -141,13 +141,15 @@ def _messages(nodes: list[RequestNode]) -> tuple[Message, ...]:
             earlier = messages.pop().parts if messages and messages[-1].role == "tool" else ()
             messages.append(Message("tool", (*earlier, result)))
             continue
-        thought = thinking.text() if (thinking := node.get("thinking")) else ""
-        before = (*((ThinkingPart(thought),) if thought else ()), *((TextPart(text),) if text else ()))
-        message = Message(_ROLE[role], (*before, *_after(node)))
+        message = Message(_ROLE[role], (*_before(node), *((TextPart(text),) if text else ()), *_after(node)))
         if message.tool_calls:
             open_calls, nameless = list(message.tool_calls), _nameless(node, message.tool_calls)
         messages.append(message)
     return tuple(messages)
+
+
+def _before(node: RequestNode) -> tuple[Part, ...]:
+    return (ThinkingPart(thinking.text()),) if (thinking := node.get("thinking")) and thinking.text() else ()
 
 
 def _after(node: RequestNode) -> tuple[Part, ...]:

@@ -29,7 +29,7 @@ from sigwire.lm.codecs.shared.options import (
     require_feature,
     target_warning,
 )
-from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
+from sigwire.lm.codecs.shared.output import StructuredMode, choose_output
 
 __all__ = ["encode"]
 
@@ -51,13 +51,14 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
     warnings += lost
     system = list(itertools.takewhile(lambda turn: turn.role == "system", history.messages))
+    output: JsonObject = {"output_config": {"format": {"type": form.mode, "schema": form.schema}}} if form.mode else {}
     body: JsonObject = {
         **({"anthropic_version": profile.body_version} if profile.body_version else {"model": target.model}),
         "max_tokens": thinking.max_tokens,
         **_encode_system(system, form.instruction, target),
         "messages": cast(JsonValue, _encode_messages(history.messages[len(system) :], names, target)),
         **encode_tools(tools, request, thinking, target, warnings),
-        **merge_objects(_encode_output(form), thinking.fields),
+        **merge_objects(output, thinking.fields),
         **options,
         **_encode_stop(request, target, warnings),
         **_encode_metadata(request, target),
@@ -113,10 +114,6 @@ def _encode_metadata(request: Request, target: Target[MessagesProfile]) -> JsonO
 
 
 _STRUCTURED: tuple[StructuredMode, ...] = ("json_schema",)
-
-
-def _encode_output(form: OutputForm) -> JsonObject:
-    return {"output_config": {"format": {"type": form.mode, "schema": form.schema}}} if form.mode else {}
 
 
 # --- system

@@ -54,7 +54,7 @@ def _span(segment: JsonValue, wires: Sequence[JsonObject]) -> JsonObject:
     """
     quoted = string_of(segment, "text")
     start, end, number = (_count(segment, name) for name in ("startIndex", "endIndex", "partIndex"))
-    texts = ["" if wire.get("thought") is True else string_of(wire, "text") or "" for wire in wires]
+    texts = [_answer_text(wire) for wire in wires]
     whole = "".join(texts)
     for text, offset in (("".join(texts[number : number + 1]), sum(map(len, texts[:number]))), (whole, 0)):
         encoded = text.encode("utf-8", "replace")
@@ -73,3 +73,7 @@ def _range(start: int, text: str) -> JsonObject:
 def _count(data: JsonValue, name: str) -> int:
     value = data.get(name) if isinstance(data, dict) else None
     return value if isinstance(value, int) and value > 0 else 0
+
+
+def _answer_text(wire: JsonObject) -> str:
+    return "" if wire.get("thought") is True else string_of(wire, "text") or ""

@@ -86,9 +86,9 @@ def decode_content(message: JsonObject, profile: ChatProfile) -> tuple[tuple[Thi
     text = _text_of(message)
     if not profile.think_tags and message.keys().isdisjoint(_EXTRA_FIELDS) and not isinstance(content, list):
         return (), text
-    if chunks := [chunk for chunk in objects_of(content) if chunk.get("type") == "thinking"]:
-        thoughts = ((thinking_text(chunk), string_of(chunk, "signature")) for chunk in chunks)
-        return tuple(ThinkingPart(thought, signature, provider=family) for thought, signature in thoughts), text
+    chunks = [_decode_chunk(chunk, family) for chunk in objects_of(content) if chunk.get("type") == "thinking"]
+    if chunks:
+        return tuple(chunks), text
     if reasoning := _reasoning_text(message):
         return (ThinkingPart(reasoning, provider=family),), text
     tagged = _THINK.match(text) if profile.think_tags else None
@@ -118,6 +118,10 @@ def _reasoning_text(message: JsonObject) -> str:
 def _join_texts(items: Iterable[JsonObject], *names: str) -> str:
     """Concatenate the texts of objects, each in the first of its fields ``names`` that has one."""
     return "".join(next(filter(None, (string_of(item, name) for name in names)), "") for item in items)
+
+
+def _decode_chunk(chunk: JsonObject, family: str) -> ThinkingPart:
+    return ThinkingPart(thinking_text(chunk), signature=string_of(chunk, "signature"), provider=family)
 
 
 def thinking_text(chunk: JsonObject) -> str:

@@ -56,8 +56,7 @@ def _decode_choice(
     parts, is_stopped = _stop_parts(sent.stop, parts)
     text = "".join([part.text for part in parts if isinstance(part, TextPart)])
     calls = [part for part in parts if isinstance(part, ToolCall)]
-    refused = "".join([string_of(part, "refusal") or "" for part in _content_parts(items)])
-    refusal = None if is_stopped else refused or None
+    refusal = None if is_stopped else _refusal_of(items)
     native = "completed" if is_stopped else _finish_name(body)
     reason, whole, warnings = resolve_finish(native, FINISH_REASONS, text=text, calls=calls, refusal=refusal)
     parts = [part for part in parts if not isinstance(part, ToolCall) or part in whole]
@@ -70,6 +69,10 @@ def _decode_choice(
         raw=body["output"],
     )
     return choice, (*warnings, *_decode_warnings(native, choice))
+
+
+def _refusal_of(items: Iterable[JsonObject]) -> str | None:
+    return "".join([string_of(part, "refusal") or "" for part in _content_parts(items)]) or None
 
 
 def _finish_name(body: JsonObject) -> JsonValue:
