@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from sigwire.core.messages import Message, Part, Role
-from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.histories.losses import PartLoss, Severity
@@ -164,9 +164,12 @@ def _with_unicode(part: Part) -> Part:
     match part:
         case TextPart(text):
             return part if is_unicode(text) else TextPart(to_unicode(text))
-        case ToolResult(content=content):
-            clean = replace_surrogates(content)
-            return part if clean is content else replace(part, content=clean)
+        case FilePart(filename=str(name)) if not is_unicode(name):
+            return replace(part, filename=to_unicode(name))
+        case ToolResult(content=content, media=media):
+            clean, parts = replace_surrogates(content), tuple(map(_with_unicode, media))
+            is_same = clean is content and all(map(operator.is_, parts, media))
+            return part if is_same else replace(part, content=clean, media=cast("tuple[MediaPart, ...]", parts))
         case ToolCall():
             return _call_with_unicode(part)
         case _:

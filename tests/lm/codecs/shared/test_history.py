@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.history import (
@@ -136,6 +136,11 @@ PARTS: dict[str, tuple[tuple[Part, ...], tuple[Part, ...], list[str]]] = {
     "foreign items are dropped with a warning": ((OpaquePart("away", {}), TextPart("t")), (TextPart("t"),), ["opaque"]),
     "empty text is dropped": ((TextPart(""), TextPart("t")), (TextPart("t"),), []),
     "lone surrogates are replaced": ((TextPart("a\ud800"),), (TextPart("a\ufffd"),), []),
+    "lone surrogates in the name of a file are replaced": (
+        (FilePart(data="YQ==", filename="\udcffa.txt"),),
+        (FilePart(data="YQ==", filename="\ufffda.txt"),),
+        [],
+    ),
     "surrogate pairs become one character": ((TextPart("\ud83d\ude00"),), (TextPart("😀"),), []),
 }
 
@@ -153,6 +158,14 @@ def test_history_drops_empty_turns_and_warns_of_user_turns() -> None:
     result = normalized(ASKED, Message.user(""), Message.assistant())
     assert result.messages == (ASKED,)
     assert [warning.detail for warning in result.warnings] == ["An empty user turn was left out."]
+
+
+def test_history_replaces_lone_surrogates_in_texts_of_results() -> None:
+    result = ToolResult("a", "f", "", media=(TextPart("\ud800"), TextPart("b")))
+    messages = normalized(Message.assistant(tool_calls=[ToolCall("a", "f", {})]), Message.tool(result)).messages
+    (sent,) = messages[-1].parts
+    assert isinstance(sent, ToolResult)
+    assert sent.media == (TextPart("\ufffd"), TextPart("b"))
 
 
 def test_history_replaces_lone_surrogates_in_arguments_and_results() -> None:
