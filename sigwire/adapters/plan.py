@@ -182,7 +182,6 @@ class Plan:
         return prompts.empty if self.tools_mode == "text" and choice.mode == "none" else prompt
 
     def _first_messages(self, prompt: ToolPrompt, demos: Sequence[object]) -> list[Message]:
-        """Return the system message and the demos."""
         if not demos:
             return [self._tool_prompts.system_message(prompt)]
         if self._demos_in_system:

@@ -36,8 +36,6 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class _Event(Value):
-    """The origin of an event."""
-
     path: str = field(default="", kw_only=True)
     turn: int | None = field(default=None, kw_only=True)
 

@@ -42,7 +42,6 @@ def _sort_key(item: JsonValue) -> tuple[bool, float, str]:
 
 
 def _members(value: object, written: JsonObject) -> dict[str, object]:
-    """Return the members of a value by their names in the JSON."""
     if is_mapping(value):
         inside = list(value.values())
         return dict(zip(written, inside, strict=True)) if len(inside) == len(written) else {}

@@ -224,8 +224,6 @@ class OwnerLoop:
 
 
 class _BackgroundLoop:
-    """An event loop in a daemon thread."""
-
     def __init__(self) -> None:
         import asyncio
 

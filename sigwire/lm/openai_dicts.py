@@ -390,7 +390,6 @@ def _json_or_none(value: object) -> JsonValue:
 
 
 def _get(data: object, name: str, default: object = None) -> Any:
-    """Return an attribute or a key."""
     if isinstance(data, Mapping):
         return cast("Mapping[str, object]", data).get(name, default)
     return getattr(data, name, default)

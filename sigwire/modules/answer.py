@@ -112,7 +112,6 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
 
 
 def _first_failure(readings: Sequence[_Reading]) -> ModelError | None:
-    """Return the error of the first choice if no choice could be parsed."""
     first = readings[0]
     if not isinstance(first, ModelError) or not all(isinstance(reading, ModelError) for reading in readings):
         return None

@@ -202,7 +202,6 @@ async def _arun_stream(start: Callable[[], Steps[T]], outcome: _StreamOutcome[T]
 
 
 async def _await_in(context: Context, awaitable: Awaitable[T]) -> T:
-    """Await in another context, in the current task."""
     steps = awaitable.__await__()
     try:
         waiting = context.run(next, steps)

@@ -140,8 +140,6 @@ def _frame(event: JsonObject | str | bytes, framing: Framing, *, first: bool) ->
 
 
 class _Packets:
-    """Cuts the body into packets and sends them."""
-
     def __init__(self, sink: ByteSink, cuts: int | Sequence[int] | None) -> None:
         self.sink = sink
         self._buffer = b""

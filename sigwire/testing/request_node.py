@@ -61,7 +61,6 @@ class RequestNode:
         return found
 
     def __getitem__(self, name: str) -> RequestNode:
-        """Return the value of a required key."""
         if (node := self.get(name, null=True)) is None:
             raise InvalidValue("missing", (*self.path, name))
         return node

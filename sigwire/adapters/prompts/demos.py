@@ -158,7 +158,6 @@ class DemoWriter:
         self._cache[id(written.demo)] = written
 
     def _past(self, values: FieldValues) -> list[Message]:
-        """Return the turns of a demo's history as messages."""
         past: list[Message] = []
         if self._history_name is not None and (turns := values.get(self._history_name)):
             self._history.extend(past, History.read(turns))

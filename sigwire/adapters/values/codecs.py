@@ -289,8 +289,6 @@ def _outside_fences(text: str, code: str) -> bool:
 
 
 class _TypedCodec(FieldCodec):
-    """Types whose JSON pydantic reads and writes."""
-
     __slots__ = ()
 
     def __init__(self, field: FieldSpec) -> None:

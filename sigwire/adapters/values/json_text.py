@@ -173,7 +173,6 @@ class _JsonParser:
         return self.value
 
     def repairs(self) -> list[str]:
-        """Return the kinds of repairs, each with its count."""
         return [what if count == 1 else f"{what} ({count} times)" for what, count in self._made.items()]
 
     def _value(self) -> Any:

@@ -201,7 +201,6 @@ class _Scalar:
         self.shape = Shape({"type": _SCALARS[kind]})
 
     def validate_python(self, value: Any) -> Any:
-        """Return the validated value. Raises pydantic's error."""
         return self.validator.validate_python(value)
 
 
@@ -257,11 +256,9 @@ class _CoreSchema:
         self.writes_aliases = all(reading == writing for reading, writing in aliases)
 
     def has(self, *kinds: str) -> bool:
-        """Return True if the type has a node of one of the kinds."""
         return any(node["type"] in kinds for node in _nodes(self._schema))
 
     def functions(self) -> Iterator[object]:
-        """Yield the functions that reading a value calls."""
         return (node["function"]["function"] for node in _nodes(self._schema) if node["type"] in _FUNCTION_NODES)
 
     def reversed_unions(self) -> SchemaValidator | None:

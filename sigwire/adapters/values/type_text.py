@@ -169,7 +169,6 @@ class _TypeWriter:
         return "\n".join(lines)
 
     def _text(self, schema: object) -> str:
-        """Return the type with its limits."""
         if not is_object(schema):
             return "any"
         if "$ref" in schema:

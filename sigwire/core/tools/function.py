@@ -398,7 +398,6 @@ _TYPES: Mapping[type, str] = {
 
 
 def _simple_record(arguments: Iterable[FunctionParameter]) -> JsonObject | None:
-    """Return the schema of the parameters; ``None`` if a type is not simple."""
     properties: JsonObject = {}
     required: list[JsonValue] = []
     for argument in arguments:

@@ -103,7 +103,6 @@ def type_hints(function: UserFunction, name: str, known: set[str]) -> dict[str, 
 
 
 def _type_parameters(function: object) -> dict[str, TypeExpression] | None:
-    """Return the PEP 695 type parameters by name."""
     return {parameter.__name__: parameter for parameter in getattr(function, "__type_params__", ())} or None
 
 

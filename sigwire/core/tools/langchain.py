@@ -64,7 +64,6 @@ class _LangChainArguments:
         self.hidden = _hidden(tool)
 
     def schema(self) -> JsonObject:
-        """Return the JSON Schema of the arguments, an object."""
         return self._described[0]
 
     @cached_property  # LangChain makes a new model at each access
@@ -80,7 +79,6 @@ class _LangChainArguments:
         return inline_refs({name: made[name] for name in made if name not in ("title", "description")}), model
 
     def types(self) -> Types:
-        """Return the Python type by argument."""
         return {name: field.annotation for name, field in _fields_of(self._described[1]).items()}
 
     def bind(self, arguments: FieldValues) -> BoundArguments:
@@ -104,7 +102,6 @@ class _LangChainArguments:
 
 
 def _hidden(tool: Any) -> frozenset[str]:
-    """Return the names of injected arguments."""
     by_signature: frozenset[str] = frozenset(getattr(tool, "_injected_args_keys", ()))
     if is_object(tool.args_schema) or _takes_one_text(tool):
         return by_signature
@@ -153,7 +150,6 @@ class _LangChainCall:
         return ids
 
     def call(self, /, **arguments: object) -> object:
-        """Call the tool, blocking."""
         with self._translated_errors():
             answer = self._tool.invoke(self._call_input(arguments))
         return _langchain_value(answer)
@@ -202,7 +198,6 @@ def _forms(tool: Any) -> tuple[bool, bool]:
 
 
 def _langchain() -> Any:
-    """Return the package, which is installed because one of its tools exists."""
     from importlib import import_module
 
     return import_module("langchain_core.tools")

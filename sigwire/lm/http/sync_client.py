@@ -42,8 +42,6 @@ _READ, _WRITE = 1, 4  # POLLIN and POLLOUT
 
 
 class _SocketWaiter:
-    """Waits until a socket is readable or writable."""
-
     __slots__ = ("_descriptor", "_poll")
 
     def __init__(self, waited_for: socket.socket) -> None:

@@ -236,7 +236,6 @@ class _Clients:
         return _BridgedReply(block_on(self.aopen(exchange)))
 
     def aopen(self, exchange: HttpExchange) -> Coroutine[Any, Any, AsyncReply]:
-        """Send the request and await the reply's head."""
         if self._async_pool is None:
             from sigwire.lm.http.async_client import AsyncConnectionPool
 

@@ -67,8 +67,6 @@ def connect(name: str, connection: ConnectionOptions) -> LiteLLM:
 
 
 class _Prepared(NamedTuple):
-    """The package, and the arguments and encoded request of a call."""
-
     litellm: Any
     target: Target[LiteLLMProfile]
     arguments: JsonObject

@@ -279,7 +279,6 @@ _WITHHELD = (
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    """Return the headers of the provider's reply, if LiteLLM kept them."""
     reply = getattr(error, "response", None)
     kept = getattr(error, "litellm_response_headers", None) or getattr(reply, "headers", None)
     return {str(name): str(value) for name, value in dict(kept or {}).items()}

@@ -67,8 +67,6 @@ def _least_for_first_call(choice: ToolChoice, finish: OfferedTool | None) -> flo
 
 
 class _Planner:
-    """The question, the tools and the values known from results and demos."""
-
     def __init__(self, content: PromptContent, tools: Sequence[OfferedTool]) -> None:
         self._content, self._tools = content, tools
         self._hints = learn_from_demos(content.question, content.demos)

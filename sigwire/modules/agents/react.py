@@ -388,7 +388,6 @@ class ReAct(ResumableAgent, Generic[P, S]):
             return Termination("no_calls", why=why)
 
     def _plain_plan(self) -> Plan:
-        """Return the adapter's plan for the outputs if no tools are offered."""
         adapter = current().adapter or default_adapter()
         return adapter.plan(self._signatures.task, Capabilities())
 
@@ -475,7 +474,6 @@ def _has_layout(layout: Layout, text: str) -> bool:
 
 
 def _parsed_fields(plan: Plan, choice: Choice) -> dict[str, object] | None:
-    """Return the outputs of an answer, ``None`` if they cannot be parsed."""
     try:
         return plan.parse(choice).fields
     except ModelError:

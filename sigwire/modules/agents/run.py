@@ -166,7 +166,6 @@ class RunState:
         self.steps.append(ReActStep(thought, calls, results, self._usage_of_step(), seconds, error, found))
 
     def _usage_of_step(self) -> Usage:
-        """Return the usage of the attempts since the last step."""
         new, self._counted_attempts = self.attempts[self._counted_attempts :], len(self.attempts)
         return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
 

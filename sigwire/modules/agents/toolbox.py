@@ -167,8 +167,6 @@ class Toolbox(ChecksKeywords):
 
 
 class _Calls:
-    """Makes the effects of the calls of one turn."""
-
     def __init__(self, box: Toolbox, record: RunRecorder | None) -> None:
         self._box, self._record, self.parallel = box, record, box.parallel
 
@@ -241,8 +239,6 @@ class _KnownRun:
 
 
 class _ToolRunEffect:
-    """The effect of a valid call: run the tool."""
-
     __slots__ = ("_bound", "_box", "_handler", "_record", "call", "on_crash", "tool")
 
     kind = "tool"
@@ -293,7 +289,6 @@ class _ToolRunEffect:
         """Return ``None``: an exception that ends the run is not recorded, and the tool runs again in the next run."""
 
     def load(self, data: JsonObject) -> _KnownRun:
-        """Return the effect that gives a dumped run."""
         done = ToolRun.from_json(data)
         return _KnownRun(self.call, self.tool, lambda: done, self._record)
 

@@ -96,8 +96,6 @@ def read_bare_object(text: str) -> JsonObject:
 
 
 class _LiteralParser:
-    """One walk through a text, with its position and depth."""
-
     __slots__ = ("_depth", "position", "text")
 
     def __init__(self, text: str) -> None:

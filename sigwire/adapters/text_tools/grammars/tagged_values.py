@@ -79,7 +79,6 @@ class _PartialCallBlock:
     is_unclear: bool = False
 
     def typed_value(self, key: str, text: str) -> JsonValue:
-        """Return the value of an argument's text, typed by the schema."""
         tool = self.catalog.declared_name(self.name) or ""
         return read_value(text, self.catalog.parameter_schema(tool, key), self.catalog.tools.get(tool))
 
@@ -125,7 +124,6 @@ def _make_reader(tags: _TagSet) -> Reader:
 
 
 def _read_row(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, first: CallBlock) -> Wait[CallBlock]:
-    """Read the calls that follow, and the end of the wrapper."""
     calls, notes = list(first.calls), list(first.notes)
     while True:
         start = cursor.position

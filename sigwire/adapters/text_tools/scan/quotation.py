@@ -97,7 +97,6 @@ class QuoteFilter:
             self.weak_from -= cut
 
     def _line_end(self) -> tuple[int, bool]:
-        """Return the end of this line, and whether the line is complete."""
         cursor = self.cursor
         end = cursor.text.find("\n", cursor.position)
         return (end, True) if end >= 0 else (len(cursor.text), cursor.closed)

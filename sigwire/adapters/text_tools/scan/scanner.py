@@ -38,8 +38,6 @@ _RESULT_LABELS = ("tool_output", "tool_result")
 
 @dataclass(slots=True)
 class _Trial:
-    """Blocks that were read on trial, with the grammar of each."""
-
     found: list[tuple[Grammar, CallBlock]]
     notes: tuple[str, ...] = ()
 
@@ -194,7 +192,6 @@ class CallScanner(QuoteFilter):
                 self._compact()
 
     def _add_block(self, grammar: Grammar, block: CallBlock, start: int, notes: tuple[str, ...] = ()) -> None:
-        """Remove a block from the text and add its calls to the output."""
         cursor = self.cursor
         end, cursor.position = cursor.position, max(start, self.emitted)
         self._emit()  # the line break before an opener of a line
@@ -323,7 +320,6 @@ class CallScanner(QuoteFilter):
             yield from self._skip_answer()
 
     def _skip_answer(self) -> Wait[None]:
-        """Pass an answer that is a JSON object, and emit it as it arrives."""
         cursor = self.cursor
         start = cursor.position
         cursor.position += 1
@@ -383,7 +379,6 @@ class CallScanner(QuoteFilter):
                 return trial
 
     def _read_weak_block(self, cursor: Cursor) -> Wait[tuple[Grammar, CallBlock] | None]:
-        """Read one block without a marker, or with the rest of one."""
         start, furthest = cursor.position, cursor.position
         here = yield from cursor.peek()
         for grammar in (*self.grammars.by_start.get(here, ()), *self.grammars.by_tool_name):
@@ -426,7 +421,6 @@ class CallScanner(QuoteFilter):
         return label in _WRAPPERS
 
     def _read_fenced_calls(self) -> Wait[_Trial | None]:
-        """Pass a fence whose content is nothing but calls."""
         cursor = self.cursor
         marks, label = yield from self._read_fence_opening()
         if not marks or not self._can_wrap_calls(marks, label):
@@ -452,7 +446,6 @@ class CallScanner(QuoteFilter):
         return self.output.can_count_in_fence(label, is_marked=not all(grammar.weak for grammar in grammars))
 
     def _is_call_start_next(self, cursor: Cursor) -> Wait[bool]:
-        """Return True if the first character of a fence's content can start a call."""
         yield from cursor.skip_space()
         here = yield from cursor.peek()
         return here in self.grammars.first_characters or here in "~`" or self._can_start_call(here)
