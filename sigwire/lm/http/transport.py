@@ -16,7 +16,7 @@ import os
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sigwire.core.lazy import version
@@ -104,31 +104,28 @@ class HttpTransport(ChecksKeywords):
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send a request and wait for the whole reply. An interrupt closes the connection."""
-        exchange = self._exchange(request)
-        reply = self._clients.open(exchange)
-        try:
-            exchange.check_reply(reply.status, reply.headers)
+        with self._opened(request) as reply:
             return HttpReply(reply.status, reply.headers, reply.read())
-        finally:
-            reply.finish()
 
     async def asend(self, request: HttpRequest) -> HttpReply:
         """Send a request and await the whole reply. Cancelling closes the connection."""
-        exchange = self._exchange(request)
-        reply = await self._clients.aopen(exchange)
-        try:
-            exchange.check_reply(reply.status, reply.headers)
+        async with self._aopened(request) as reply:
             return HttpReply(reply.status, reply.headers, await reply.read())
-        finally:
-            reply.finish()
 
-    @contextmanager
-    def stream(self, request: HttpRequest) -> Generator[ReplyStream]:
+    def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:
         """Send a request and wait for the reply's head; iterating the reply yields chunks of the body.
 
         The deadline covers the body. Leaving the block before the body ends closes the connection.
         """
-        exchange = self._exchange(request, streamed=True)
+        return self._opened(request, streamed=True)
+
+    def astream(self, request: HttpRequest) -> AbstractAsyncContextManager[AsyncReplyStream]:
+        """Return ``stream`` as an asynchronous context manager."""
+        return self._aopened(request, streamed=True)
+
+    @contextmanager
+    def _opened(self, request: HttpRequest, *, streamed: bool = False) -> Generator[SyncReply | _BridgedReply]:
+        exchange = self._exchange(request, streamed=streamed)
         reply = self._clients.open(exchange)
         try:
             exchange.check_reply(reply.status, reply.headers)
@@ -137,9 +134,8 @@ class HttpTransport(ChecksKeywords):
             reply.finish()
 
     @asynccontextmanager
-    async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream]:
-        """Return ``stream`` as an asynchronous context manager."""
-        exchange = self._exchange(request, streamed=True)
+    async def _aopened(self, request: HttpRequest, *, streamed: bool = False) -> AsyncGenerator[AsyncReply]:
+        exchange = self._exchange(request, streamed=streamed)
         reply = await self._clients.aopen(exchange)
         try:
             exchange.check_reply(reply.status, reply.headers)
