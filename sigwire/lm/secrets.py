@@ -88,7 +88,7 @@ def is_secret(name: str, value: object = None) -> bool:
     >>> is_secret("api_key"), is_secret("extra_headers"), is_secret("max_tokens"), is_secret("apiKey")
     (True, True, False, True)
     """
-    return _is_secret_name(name) or (isinstance(value, str) and _SECRET_VALUE.search(value, 0, 4096) is not None)
+    return _is_secret_name(str(name)) or (isinstance(value, str) and _SECRET_VALUE.search(value, 0, 4096) is not None)
 
 
 @lru_cache(maxsize=1024)
@@ -195,11 +195,7 @@ def storable_options(options: Mapping[str, object]) -> JsonObject:
     >>> storable_options({"temperature": 0.0, "api_key": "k", "extra_body": {"user": "u", "token": "t"}, "client": object()})
     {'temperature': 0.0, 'extra_body': {'user': 'u'}}
     """
-    return {
-        name: _storable_value(value)
-        for name, value in options.items()
-        if not is_secret(name, value) and _is_json(value)
-    }
+    return {name: value for name, value in without_secrets(options).items() if _is_json(value)}
 
 
 def without_secrets(options: Mapping[str, V]) -> dict[str, V]:
@@ -215,14 +211,10 @@ def _value_without_secrets(value: V) -> V:
     if isinstance(value, Mapping):
         return cast(V, without_secrets(cast("Mapping[str, object]", value)))
     if type(value) is list:
-        return cast(V, [_value_without_secrets(item) for item in cast("list[object]", value)])
+        return cast(
+            V, [_value_without_secrets(item) for item in cast("list[object]", value) if not is_secret("", item)]
+        )
     return value
-
-
-def _storable_value(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return storable_options(value)
-    return [_storable_value(item) for item in value if not is_secret("", item)] if isinstance(value, list) else value
 
 
 def _is_json(value: object) -> TypeGuard[JsonValue]:

@@ -86,3 +86,9 @@ def test_password_of_any_form_is_masked() -> None:
     for url in ("me:%s@h/v1", "//me:%s@h", "https://%s@h:80", "https://me:%s/?#@h", "https://h:80/v1?key=%s"):
         secret = SecretUrl(url % "passw0rd")
         assert redact(f"refused: {secret}", secret).count("passw0rd") == 0, url
+
+
+def test_options_with_keys_that_are_no_texts_are_shown_and_not_stored() -> None:
+    options = {"extra_body": {"logit_bias": {50256: -100}}}
+    assert mask_secrets(options) == options
+    assert storable_options(options) == {}
