@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
-from sigwire.core.events import (
-    FieldDelta,
-    FieldEnd,
-    FieldPartial,
-    ProgramEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from sigwire.core.events import FieldDelta, FieldEnd, FieldPartial, ProgramEvent, ReasoningDelta, TextDelta
 from sigwire.core.json import JsonValue
-from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["FieldEvents", "FieldSink", "OutputReader"]
 
@@ -53,17 +43,9 @@ class FieldEvents:
         """Emit text of an answer without outputs."""
         self.events.append(TextDelta(text, self._choice, path=self._path, turn=self._turn))
 
-    def call_start(self, index: int, id: str, name: str) -> None:
-        """Emit the start of a call."""
-        self.events.append(ToolCallStart(index, id, name, self._choice, path=self._path, turn=self._turn))
-
-    def call_delta(self, index: int, arguments: str) -> None:
-        """Emit a delta of a call's argument text."""
-        self.events.append(ToolCallDelta(index, arguments, self._choice, path=self._path, turn=self._turn))
-
-    def call_end(self, index: int, call: ToolCall) -> None:
-        """Emit a complete call."""
-        self.events.append(ToolCallEnd(index, call, self._choice, path=self._path, turn=self._turn))
+    def call(self, event: Callable[..., ProgramEvent], index: int, *facts: object) -> None:
+        """Emit an event of a call: its start, a delta of its argument text, or its end."""
+        self.events.append(event(index, *facts, self._choice, path=self._path, turn=self._turn))
 
     def take(self) -> list[ProgramEvent]:
         """Return the events since the last call of ``take``."""

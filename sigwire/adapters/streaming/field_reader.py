@@ -179,9 +179,9 @@ class _ChoiceReader:
             else:
                 index, call = event.index, event.call
                 arguments = call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
-                self.events.call_start(index, call.id, call.name)
-                self.events.call_delta(index, arguments)
-                self.events.call_end(index, call)
+                self.events.call(ToolCallStart, index, call.id, call.name)
+                self.events.call(ToolCallDelta, index, arguments)
+                self.events.call(ToolCallEnd, index, call)
 
     def _stop_scan(self) -> None:
         """Treat all text as text, including held text: the provider sends native calls."""
@@ -205,16 +205,16 @@ class _ChoiceReader:
 
     def _start_call(self, event: ToolCallStart) -> None:
         self._stop_scan()
-        self.events.call_start(event.index, self._id_of(event.index, event.id), event.name)
+        self.events.call(ToolCallStart, event.index, self._id_of(event.index, event.id), event.name)
 
     def _feed_call(self, event: ToolCallDelta) -> None:
-        self.events.call_delta(event.index, event.arguments)
+        self.events.call(ToolCallDelta, event.index, event.arguments)
 
     def _end_call(self, event: ToolCallEnd) -> None:
         self._stop_scan()
         call = with_call_id(event.call, self._id_of(event.index, event.call.id))
         self._calls.append(call)
-        self.events.call_end(event.index, call)
+        self.events.call(ToolCallEnd, event.index, call)
 
     def _id_of(self, index: int, call_id: str) -> str:
         """Return the unique id of a native call; ``normalize`` gives the calls of the response the same ids."""
