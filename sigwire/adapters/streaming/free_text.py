@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sigwire.adapters.field_events import FieldEvents
+from sigwire.adapters.streaming.lookahead import partial_length
 
 __all__ = ["FreeTextReader"]
 
@@ -60,9 +61,9 @@ class FreeTextReader:
         """Read thinking. Only a possible start of the closing tag is held."""
         closing = self._closing
         thought, closed, after = "".join([*self._lookahead, text]).partition(closing)
-        partial = 0 if closed else next((n for n in range(len(closing) - 1, 0, -1) if thought.endswith(closing[:n])), 0)
-        self._lookahead = [thought[len(thought) - partial :]] if partial else []
-        if certain := thought[: len(thought) - partial]:
+        safe_end = len(thought) - (0 if closed else partial_length(closing, thought))
+        self._lookahead = [thought[safe_end:]] if safe_end < len(thought) else []
+        if certain := thought[:safe_end]:
             self._events.reasoning(certain)
         if closed:
             self._closing, self._read = "", self._skip_blanks_after

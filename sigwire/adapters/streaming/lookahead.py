@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Lookahead"]
+__all__ = ["Lookahead", "partial_length"]
 
 _MAX_COPIES = 32  # each character of a held text is copied about so many times at most
 
@@ -38,3 +38,13 @@ class Lookahead:
         text = "".join([self.text, *self._added_chunks])
         self.text, self._added_chunks, self._added_length = "", [], 0
         return text
+
+
+def partial_length(mark: str, text: str) -> int:
+    """Return the number of characters at the end of the text that start the mark.
+
+    >>> partial_length("<answer>", "so <ans"), partial_length("<answer>", "so")
+    (4, 0)
+    """
+    most = min(len(mark) - 1, len(text))
+    return next((n for n in range(most, 0, -1) if text.endswith(mark[:n])), 0)

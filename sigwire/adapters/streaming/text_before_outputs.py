@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.prompts.layout import Layout
-from sigwire.adapters.streaming.lookahead import Lookahead
+from sigwire.adapters.streaming.lookahead import Lookahead, partial_length
 
 __all__ = ["LeadingTextReader"]
 
@@ -70,7 +70,7 @@ class LeadingTextReader:
         found = [at for mark in self._marks if (at := joined.find(mark)) >= 0]
         if found:
             return self._hold(joined, min(found))
-        length = max((_partial_length(mark, joined) for mark in self._marks), default=0)
+        length = max((partial_length(mark, joined) for mark in self._marks), default=0)
         shown = joined[: len(joined) - length]
         self._lookahead.hold(joined[len(shown) :])
         return shown
@@ -83,13 +83,3 @@ class LeadingTextReader:
     def _hold_rest(self, text: str) -> str:
         self._held.append(text)
         return ""
-
-
-def _partial_length(mark: str, text: str) -> int:
-    """Return the number of characters at the end of the text that start the mark.
-
-    >>> _partial_length("<answer>", "so <ans"), _partial_length("<answer>", "so")
-    (4, 0)
-    """
-    most = min(len(mark) - 1, len(text))
-    return next((n for n in range(most, 0, -1) if text.endswith(mark[:n])), 0)
