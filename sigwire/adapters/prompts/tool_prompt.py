@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -70,7 +70,8 @@ class ToolPromptWriter:
         for prompt in self._prompts:  # fast path: the tuple of an earlier call
             if value is prompt.given:
                 return prompt
-        given = _tools_in(value)
+        several = value.values() if is_mapping(value) else (value,) if callable(value) else value
+        given = tuple(cast("Iterable[_ToolLike]", several))
         for prompt in self._prompts:
             if are_same_tools(given, prompt.given):
                 return prompt
@@ -136,12 +137,3 @@ class ToolPromptWriter:
         if specs and self._layout.outputs:
             parts.append(_CALLS_FIRST)
         return "\n\n".join(part for part in [*parts, note, f"Task:\n{self._task}"] if part)
-
-
-def _tools_in(value: object) -> tuple[_ToolLike, ...]:
-    """Return tools or functions as users give them: one, several, or a dict by name."""
-    if is_mapping(value):
-        return tuple(value.values())
-    if isinstance(value, Tool) or callable(value):
-        return (value,)
-    return tuple(cast("Sequence[_ToolLike]", value))

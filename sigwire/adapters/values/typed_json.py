@@ -206,12 +206,10 @@ class TypedJson:
 
     def to_json(self, value: object) -> str:
         """Return compact JSON text of a value, or of its dump. Raises ``InputError`` if JSON cannot express the value."""
+        options: dict[str, Any] = {"by_alias": self.compiled.by_alias, "warnings": False, "fallback": str_of}
         try:
-            text = self._writer.to_json(
-                value, by_alias=self.compiled.by_alias, warnings=False, fallback=str_of
-            ).decode()
+            text = self._writer.to_json(value, **options).decode()
         except ValueError:
-            options: dict[str, Any] = {"by_alias": self.compiled.by_alias, "warnings": False, "fallback": str_of}
             text = _write_slowly(partial(self._writer.to_python, value, mode="json", **options), self.field.name)
         if self.compiled.has_sets:
             text = _with_sorted_sets(value, text)
