@@ -104,9 +104,6 @@ class SigwireError(Exception):
     where: Where | None = None
 
 
-# --- caller ---------------------------------------------------------------------
-
-
 class CallerError(SigwireError):
     """The calling program made an invalid request."""
 
@@ -203,9 +200,6 @@ class MissingState(StateError, KeyError):
     """A saved program lacks some parts of the program that loads it; nothing was changed."""
 
     __str__ = Exception.__str__  # KeyError would show the message as a quoted key
-
-
-# --- provider ------------------------------------------------------------
 
 
 class LMError(SigwireError):
@@ -344,9 +338,6 @@ def is_retryable_lm_error(error: BaseException) -> bool:
     return isinstance(error, LMError) and error.retryable
 
 
-# --- model -------------------------------------------
-
-
 class ModelError(SigwireError):
     """The answer of the model cannot be used. The error has the whole answer.
 
@@ -462,9 +453,6 @@ class AgentStopped(SigwireError):
         super().__init__(message)
 
 
-# --- tools ---------------------------------------------------------------------------
-
-
 class ToolSignal(SigwireError):
     """Raised inside a tool. The model sees the message only."""
 
@@ -479,9 +467,6 @@ class RetryTool(ToolSignal):
 
 class ToolFailed(ToolSignal):
     """The call cannot succeed: the model should do something else."""
-
-
-# --- warnings --------------------------------------------------------------------------
 
 
 class DemoWarning(UserWarning):

@@ -213,9 +213,6 @@ class Response(Value, HasCard):
         return replace(self, warnings=self.warnings + warnings) if warnings else self
 
 
-# --- cost
-
-
 def _unknown(model: str, usage: Usage, may_import: bool) -> float | None:
     return None
 

@@ -29,9 +29,6 @@ Validate: TypeAlias = "Callable[[JsonValue], list[str]]"
 """Returns the problems of a value, one line each with its path; empty for a valid value."""
 
 
-# --- from Python types -----------------------------------------------------------------------------
-
-
 def schema_of(annotation: TypeExpression) -> JsonObject:
     """Return the JSON Schema of a Python type. ``$ref`` is kept only if a type contains itself.
 
@@ -56,8 +53,6 @@ def untitled_generator() -> type[GenerateJsonSchema]:
 
     return Untitled
 
-
-# --- references --------------------------------------------------------------------------------------
 
 _DEFS = "#/$defs/"
 _MOST_NODES = 20_000  # Types that share types can double at each level: larger schemas keep their definitions.
@@ -153,9 +148,6 @@ def _refs(schema: JsonValue) -> Iterator[str]:
             yield from _refs(value)
 
 
-# --- checking a schema -------------------------------------------------------------------------------
-
-
 def check_schema(schema: JsonObject, where: str) -> None:
     """Raise ``ToolDefinitionError`` unless this is a valid schema for a tool's arguments; ``where`` names the tool."""
     try:
@@ -249,9 +241,6 @@ def _empty_registry() -> Any:
 
     library: Any = referencing
     return library.Registry()
-
-
-# --- checking a value --------------------------------------------------------------------------------
 
 
 def validator(schema: JsonObject) -> Validate:

@@ -284,8 +284,6 @@ class HttpBackend:
             raise
         yield reply.close()
 
-    # --- before the first byte
-
     def _route(self, tools: _ToolKind) -> _WireRoute:
         wire = self._wires.get(tools) or self._wire(tools)
         foreign = self._is_foreign(wire)
@@ -344,8 +342,6 @@ class HttpBackend:
         headers, is_redial, limits = {**endpoint.headers}, call.purpose == "redial", self._limits
         seconds = shorter(limits.exchange, call.remaining())
         return HttpRequest(url, headers, _encode_json(sent.body), "POST", seconds, is_redial, limits)
-
-    # --- errors
 
     def _translate_error(
         self, error: BaseException, endpoint: ServiceEndpoint, request: Request, sent: EncodedRequest
@@ -433,9 +429,6 @@ def _emit_all(call: Call, response: Response) -> Emit:
     return emit_response(call, response)
 
 
-# --- the optional functions of a codec
-
-
 def _alternative_form(codec: Codec[Any], error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
     alternative: Callable[[LMError, EncodedRequest], EncodedRequest | None] | None = getattr(codec, "alternative", None)
     return alternative(error, sent) if alternative is not None and error.partial is None else None
@@ -448,9 +441,6 @@ def _recover(route: _WireRoute, sent: EncodedRequest, reply: HttpReply) -> Respo
     if answer is None:
         raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
     return answer
-
-
-# --- JSON
 
 
 def _encode_json(body: Mapping[str, JsonValue]) -> bytes:

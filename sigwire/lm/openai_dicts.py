@@ -26,8 +26,6 @@ __all__ = [
     "encode_outputs",
 ]  # fmt: skip
 
-# --- encode messages
-
 
 def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
     """Return messages as OpenAI-like dicts, one for each tool result.
@@ -89,9 +87,6 @@ def _encode_tool_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
-# --- encode a call
-
-
 def encode_call(request: Request) -> tuple[list[JsonObject], JsonObject]:
     """Return a request as the ``messages`` and keyword arguments of an OpenAI-like call.
 
@@ -124,8 +119,6 @@ def _encode_response_format(wanted: ResponseFormat) -> JsonObject:
         return {"type": "json_object"}
     return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": wanted.schema}}
 
-
-# --- decode messages
 
 _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
@@ -233,9 +226,6 @@ def _decode_tool_call(call: object) -> ToolCall:
     return ToolCall.read(str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments)
 
 
-# --- decode a call
-
-
 def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: Mapping[str, object]) -> Request:
     """Return the request of an OpenAI-like call; ``decode_request(*encode_call(request))`` equals ``request``.
 
@@ -261,9 +251,6 @@ def _decode_response_format(wanted: object) -> ResponseFormat | None:
         return None
     described = _get(wanted, "json_schema", wanted)  # the form of Responses has its members beside the type
     return ResponseFormat(described.get("schema"), described.get("name", "response"))
-
-
-# --- responses
 
 
 def encode_outputs(response: Response) -> list[str | dict[str, Any]]:

@@ -145,8 +145,6 @@ class Predict(PredictorCalls[P, S], Predictor):
         self._reader: InputReader | None = None
         self._plan: tuple[object, object, object, Plan] | None = None
 
-    # --- calls ---------------------------------------------------------------------------------------
-
     def steps(self, *args: object, **kwargs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records."""
         reader = self._reader
@@ -275,9 +273,6 @@ class Predict(PredictorCalls[P, S], Predictor):
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_reader": None, "_plan": None}  # made again by the next call
-
-
-# --- helpers ------------------------------------------------------------------------------------------
 
 
 def signature_of(given: object) -> SignatureClass:

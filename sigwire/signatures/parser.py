@@ -43,8 +43,6 @@ def parse_signature(text: str, names: TypeScope) -> tuple[Fields, Fields]:
         raise SignatureError("The types of the signature are nested too deeply. Give one by custom_types.") from None
 
 
-# --- tokens --------------------------------------------------------------------------------------
-
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<arrow>->)
@@ -84,9 +82,6 @@ def _fail(text: str, at: int, message: str) -> NoReturn:
     start = text.rfind("\n", 0, at) + 1
     line = text[start:].split("\n", 1)[0]
     raise SignatureError(f"{message}\n    {line}\n    {' ' * (at - start)}^")
-
-
-# --- parser --------------------------------------------------------------------------------------
 
 
 class _Parser:
@@ -251,8 +246,6 @@ _CONSTANTS: Names = {"True": True, "False": False, "None": None}
 
 _INCOMPLETE = (typing.Optional, typing.Union, typing.Literal, typing.Annotated, typing.ClassVar, typing.Final)
 
-
-# --- names ---------------------------------------------------------------------------------------
 
 _BUILTINS = "int str float bool list tuple dict set frozenset complex bytes bytearray object type".split()
 _TYPING: Names = {name: vars(typing)[name] for name in vars(typing)["__all__"] if name in vars(typing)}

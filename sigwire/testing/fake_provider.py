@@ -144,8 +144,6 @@ class FakeProvider:
         self._stored: dict[str, JsonValue] = {}
         self._ids, self._lock = IdSequence(), threading.Lock()
 
-    # --- running ---------------------------------------------------------------------------------
-
     def start(self) -> Self:
         """Listen and answer; return the provider. Raises ``OSError`` if the port is in use."""
         if self._server is None:
@@ -196,8 +194,6 @@ class FakeProvider:
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         await to_thread(self.close)
-
-    # --- answering -------------------------------------------------------------------------------
 
     def _answer(self, exchange: ReceivedRequest) -> ServerReply:
         exchange = replace(exchange, path=exchange.path.removeprefix(f"/{self._run}"))

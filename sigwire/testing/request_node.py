@@ -51,8 +51,6 @@ class RequestNode:
         """The JSON type: object, array, string, integer, number, boolean, null."""
         return _TYPE_NAMES[type(self.value)]
 
-    # --- objects ---------------------------------------------------------------------------------
-
     def fields(self, known: Collection[str] | None = None) -> Mapping[str, Any]:
         """Return the value as an object; with ``known``, any other key is refused."""
         found: Mapping[str, Any] = self._of(dict, "object")
@@ -83,8 +81,6 @@ class RequestNode:
     def has(self, name: str) -> bool:
         """Return True if the key exists and is not ``null``."""
         return self.get(name) is not None
-
-    # --- lists and scalars -------------------------------------------------------------------------
 
     def items(self, *, filled: bool = False) -> list[RequestNode]:
         """Return the value as a list; ``filled`` refuses an empty list."""

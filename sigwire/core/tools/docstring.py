@@ -57,8 +57,6 @@ def read_docstring(text: str | None) -> ParsedDocstring:
     return ParsedDocstring((parsed.description or "").strip(), described)
 
 
-# --- styles, by their section titles ------------------------------------------------------------
-
 _UNDERLINED = r"^(?:(?:Other )?Parameters|Returns|Yields|Raises|Examples?)[ ]*\n-{3,}[ ]*$"
 _ARGUMENTS = r"(?:Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments|Other Parameters):[ ]*$"
 _TITLED = rf"^(?:{_ARGUMENTS}|(?:Returns|Yields|Raises|Examples?):[ ]*$)"
@@ -83,8 +81,6 @@ def _parser(style: str) -> _Parser:
     more = [Section(title, "param", SectionType.MULTIPLE) for title in titles]
     return GoogleParser([*DEFAULT_SECTIONS, *more]).parse
 
-
-# --- cleaning ----------------------------------------------------------------------------------------
 
 # "name (type): ..." with a colon in the type, as in Literal["a: b"].
 _GOOGLE_TYPE = re.compile(r"^([ ]+\*{0,2}\w+)[ ]*\([^\n]*?:[^\n]*?\):", re.MULTILINE)

@@ -54,9 +54,6 @@ _LARGE_BODY, _PART_SIZE = 512 * 1024, 64 * 1024
 _MAX_UNREAD = 256 * 1024  # received bytes of a reply, before the socket is read no further
 
 
-# --- a pool for each loop ------------------------------------------------------------------------------
-
-
 class AsyncConnectionPool:
     """The pools of all event loops, one per loop and SOCKS proxy."""
 
@@ -285,9 +282,6 @@ def _detach(transport: asyncio.Transport) -> None:
         setattr(below, "_sock", None)  # noqa: B010
 
 
-# --- one exchange --------------------------------------------------------------------------------------
-
-
 class AsyncReply(asyncio.Protocol):
     """A request and its reply. Until the reply ends it is the protocol of the connection; a reader waits for ``_waiter``."""
 
@@ -389,8 +383,6 @@ class AsyncReply(asyncio.Protocol):
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
-    # --- called by the connection and the deadline
-
     def data_received(self, data: bytes) -> None:
         """Parse bytes of the reply. A complete reply releases its connection, a broken one closes it."""
         reply = self._parser
@@ -430,8 +422,6 @@ class AsyncReply(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self._is_writable is not None:
             self._is_writable.set()
-
-    # --- the end
 
     def _fail(self, error: BaseException) -> NoReturn:
         self.finish()

@@ -177,8 +177,6 @@ LOGIN_HINT = "Write http://user:password@host:port, in HttpTransport(proxy=...) 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-# --- sockets -------------------------------------------------------------------------------------------
-
 # A reply can take minutes. TCP keep-alive probes stop routers from dropping silent connections.
 _KEEP_ALIVE = [
     (getattr(socket, name), value)
@@ -203,9 +201,6 @@ def has_pending_data(descriptor: int) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))
-
-
-# --- headers and bodies --------------------------------------------------------------------------------
 
 
 def read_head(status: int, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

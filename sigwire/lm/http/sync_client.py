@@ -36,8 +36,6 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 
-# --- waiting for a socket ------------------------------------------------------------------------------
-
 _READ, _WRITE = 1, 4  # POLLIN and POLLOUT
 
 
@@ -67,9 +65,6 @@ def _wanted_by_tls(error: OSError) -> int:
     if isinstance(error, ssl.SSLWantWriteError):
         return _WRITE
     raise error
-
-
-# --- a connection --------------------------------------------------------------------------------------
 
 
 class _SyncConnection:
@@ -144,9 +139,6 @@ class _SyncConnection:
         self.socket.close()
 
 
-# --- connections that are kept -------------------------------------------------------------------------
-
-
 class ConnectionPool:
     """Open connections and keep the reusable ones; the last used is reused first. ``context`` returns the TLS context."""
 
@@ -217,9 +209,6 @@ class ConnectionPool:
         """Forget the parent's connections in a forked child; a thread of the parent may hold the old lock."""
         self._lock = threading.RLock()
         self.close()  # closes the child's copies of the descriptors; sends nothing
-
-
-# --- one exchange --------------------------------------------------------------------------------------
 
 
 def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> ReplyParser:

@@ -96,9 +96,6 @@ def _basic(header: str, username: str, password: str) -> dict[str, str]:
     return {header: Secret(f"Basic {pair}")} if username else {}
 
 
-# --- proxies -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Proxy:
     """A proxy. It resolves the target's name, over SOCKS as well; the repr has no password.
@@ -152,9 +149,6 @@ class Proxy:
         return f"{self.scheme}://{_bracketed(self.host)}:{self.port}"
 
 
-# --- the environment -----------------------------------------------------------------------------------
-
-
 def proxy_from_env(end: ServerUrl) -> Proxy | None:
     """Return the proxy for a server by curl's rules: lower case first, and no HTTP_PROXY in CGI, where a client can set it."""
     exempt = _env("no_proxy").replace(",", " ").lower().split()
@@ -189,9 +183,6 @@ def _matches_entry(entry: str, end: Origin) -> bool:
     name, colon, port = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
     domain = name.removeprefix("*").removeprefix(".")
     return (end.host == domain or end.host.endswith(f".{domain}")) and (not colon or port == str(end.port))
-
-
-# --- TLS -----------------------------------------------------------------------------------------------
 
 
 def tls_context(

@@ -182,9 +182,6 @@ def _listed_parameters(litellm: Any, model: str) -> Collection[str] | None:
         return None
 
 
-# --- the package
-
-
 def check_release() -> None:
     """Raise ``ConfigurationError`` unless LiteLLM is installed in a release that may be imported. Imports nothing."""
     try:

@@ -93,9 +93,6 @@ def _reasoning_names(parameters: Collection[str]) -> ReasoningNames:
     return ReasoningNames(efforts=efforts, budget=tables.THINKING_BUDGET if "thinking" in parameters else None)
 
 
-# --- encode
-
-
 def encode_call(
     request: Request, target: Target[LiteLLMProfile], *, stream: bool = False
 ) -> tuple[JsonObject, EncodedRequest]:
@@ -153,9 +150,6 @@ def _drop_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Re
         "parallel_tool_calls", f"{target.provider}/{target.model} cannot be limited to one call at a time."
     )
     return replace(request, parallel_tool_calls=None), () if wanted or not request.tools else (lost,)
-
-
-# --- decode
 
 
 def decode_answer(body: JsonValue, sent: EncodedRequest, target: Target[LiteLLMProfile]) -> Response:
@@ -232,9 +226,6 @@ def _images(message: JsonObject) -> list[Part]:
             media_type, data = split_data_url(url)
             images.append(ImagePart(url=url) if data is None else ImagePart(data=data, media_type=media_type))
     return images
-
-
-# --- errors
 
 
 def translate_error(

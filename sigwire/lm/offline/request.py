@@ -87,8 +87,6 @@ class PromptContent:
     outputs: tuple[Output, ...] = ()
 
 
-# --- wording -------------------------------------------------------------------------------------------
-
 # The system message.
 _TOOL_LIST = "\nTools:\n"
 _OUTPUT_LIST = re.compile(r"^Output fields:\n", re.MULTILINE)

@@ -115,8 +115,6 @@ class EndpointResolver:
             )
         return found
 
-    # --- headers and key
-
     def endpoint(self, headers: Mapping[str, str]) -> ServiceEndpoint:
         """Return the endpoint of a request with ``headers``. Reads the environment; calls the function that returns the key."""
         if callable(self._connection.api_key):

@@ -203,8 +203,6 @@ class ReAct(ResumableAgent, Generic[P, S]):
         async def acall(self, *, max_iters: int, **inputs: object) -> S: ...
         async def acall(self, *args: object, **kwargs: object) -> object: ...
 
-    # --- the loop ------------------------------------------------------------------------------------
-
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
@@ -327,8 +325,6 @@ class ReAct(ResumableAgent, Generic[P, S]):
                 state.prediction = prediction
                 return prediction
 
-    # --- tool calls ------------------------------------------------------------------------------------
-
     def _run_calls(
         self, state: RunState, calls: tuple[ToolCall, ...]
     ) -> Steps[tuple[Termination | None, list[ToolRun]]]:
@@ -367,8 +363,6 @@ class ReAct(ResumableAgent, Generic[P, S]):
             result = ToolResult(call.id, call.name, content, is_error)
             results.append(ToolRun(call, result, result))
         return end, results
-
-    # --- the end ---------------------------------------------------------------------------------------
 
     def _plain_end(self, choice: Choice) -> Termination:
         """Return the end of a run after a plain answer: the outputs in the adapter's layout, or the single text output."""

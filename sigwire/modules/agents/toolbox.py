@@ -135,8 +135,6 @@ class Toolbox(ChecksKeywords):
             )
         self.tools[tool.name] = tool
 
-    # --- running -----------------------------------------------------------------------------------------
-
     def __call__(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
         """Run calls, blocking; return the results in call order, as the model sees them."""
         return [done.shown for done in run(self.run(calls))]
@@ -298,8 +296,6 @@ class _ToolRunEffect:
             return _tool_run(self._box, self.call, self.tool, decision["result"], 0.0)
         return self._error_run(f"The call was denied: {decision['deny']}", 0.0)
 
-    # --- call the handler ---
-
     def _run_blocking(self, started: float) -> _Outcome:
         if self.tool.is_async:
             return block_on(self._run_awaited(started))
@@ -344,8 +340,6 @@ class _ToolRunEffect:
 
     def _inputs(self) -> FieldValues:
         return self.call.arguments or {}
-
-    # --- convert a value or an error ---
 
     def _finished_run(self, value: object, started: float) -> ToolRun:
         is_error = False

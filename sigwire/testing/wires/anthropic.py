@@ -198,9 +198,6 @@ class Anthropic(FakeWire):
 _TYPES: Mapping[str, str] = {"array": "list", "object": "dictionary"}
 
 
-# --- writing -----------------------------------------------------------------------------------------
-
-
 def _block(part: Part, ids: IdSequence) -> JsonValue:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
@@ -220,9 +217,6 @@ def _add_citations(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
             block["citations"] = list(choice.citations)
             break
     return content
-
-
-# --- reading: messages -------------------------------------------------------------------------------
 
 
 def _messages(node: RequestNode) -> tuple[Message, ...]:
@@ -332,9 +326,6 @@ def _fitting(node: RequestNode, pattern: re.Pattern[str], shown: str) -> str:
     if not pattern.fullmatch(node.text()):
         raise node.wrong(f"String should match pattern '{shown}'")
     return node.text()
-
-
-# --- reading: tools, formats, options ----------------------------------------------------------------
 
 
 def _tools(node: RequestNode | None) -> tuple[JsonObject, ...]:

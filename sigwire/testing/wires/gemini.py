@@ -195,9 +195,6 @@ def _camel(value: Any) -> Any:
     return {name: item if name in _FOREIGN else _camel(item) for name, item in renamed.items()}
 
 
-# --- writing -----------------------------------------------------------------------------------------
-
-
 def _candidate(choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
     parts: list[JsonValue] = []
     unsigned = True
@@ -234,9 +231,6 @@ def _write_part(part: Part) -> JsonValue:
         return {**call, **part.provider_data} if isinstance(part.provider_data, dict) else call
     assert isinstance(part, OpaquePart), f"an answer cannot hold {part.kind}"
     return part.data
-
-
-# --- reading: contents -------------------------------------------------------------------------------
 
 
 def _system(node: RequestNode | None) -> tuple[Message, ...]:
@@ -363,9 +357,6 @@ def _name(node: RequestNode) -> str:
             "underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128."
         )
     return node.text()
-
-
-# --- reading: tools, formats, options ----------------------------------------------------------------
 
 
 def _tools(node: RequestNode | None) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:

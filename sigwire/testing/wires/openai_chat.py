@@ -148,9 +148,6 @@ def _text_of(parts: tuple[Part, ...], kind: type[TextPart | ThinkingPart]) -> st
     return "".join(part.text for part in parts if isinstance(part, kind))
 
 
-# --- reading -----------------------------------------------------------------------------------------
-
-
 def _messages(nodes: list[RequestNode]) -> tuple[Message, ...]:
     messages: list[Message] = []
     open_calls: dict[str, str] = {}

@@ -139,9 +139,6 @@ class OpenAIResponses(OpenAIWire):
         return {**event, "code": code, "message": fault.message, "param": fault.param}
 
 
-# --- writing -----------------------------------------------------------------------------------------
-
-
 def _items(choice: Choice, parsed: ParsedRequest, ids: IdSequence) -> list[JsonValue]:
     tokens = tokens_of(choice, parsed)
     items: list[JsonValue] = [_item(part, choice, tokens, ids) for part in parts_of(choice, ids, "call_")]
@@ -167,9 +164,6 @@ def _item(part: Part, choice: Choice, tokens: list[Any], ids: IdSequence) -> Jso
 
 def _message_item(content: JsonObject, ids: IdSequence) -> JsonObject:
     return {"type": "message", "id": ids("msg_"), "role": "assistant", "status": "completed", "content": [content]}
-
-
-# --- reading: items ----------------------------------------------------------------------------------
 
 
 def _input(node: RequestNode, stored: Mapping[str, JsonValue]) -> tuple[Message, ...]:
@@ -261,9 +255,6 @@ def _part(node: RequestNode, kind: str) -> Part:
         given = {name: node[name].text() for name in ("file_data", "file_url", "file_id", "filename") if node.has(name)}
         return FilePart(given.get("file_data"), given.get("file_url"), given.get("file_id"), given.get("filename"))
     return TextPart(node["refusal" if kind == "refusal" else "text"].text())
-
-
-# --- reading: tools, formats, options ----------------------------------------------------------------
 
 
 def _tool(node: RequestNode) -> JsonObject:

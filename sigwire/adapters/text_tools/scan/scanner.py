@@ -58,8 +58,6 @@ class CallScanner(QuoteFilter):
         self._no_outputs = tuple(name for name in (catalog.output, "completed", "end_of_answer") if name)
         self._has_marked_calls = self._weak_disabled = False
 
-    # --- the scan ----------------------------------------------------------------------------------
-
     def steps(self) -> Wait[None]:
         """Scan the text."""
         cursor = self.cursor
@@ -160,8 +158,6 @@ class CallScanner(QuoteFilter):
                 cursor.position = before if here else cursor.position
                 return not here
 
-    # --- calls -------------------------------------------------------------------------------------
-
     def _read_marked_block(self, opener: str) -> Wait[bool]:
         """Ask the grammars of an opener. Return True if one of them read a block here."""
         cursor = self.cursor
@@ -216,8 +212,6 @@ class CallScanner(QuoteFilter):
             return -1
         return next((raw.find(closer) for closer in self._closers if closer in raw), -1)
 
-    # --- reasoning ---------------------------------------------------------------------------------
-
     def _start_thinking(self, opener: str) -> None:
         if self.thinking == "unknown":
             self.output.release()  # the block starts here, so the text before it was no thought
@@ -236,8 +230,6 @@ class CallScanner(QuoteFilter):
         start = self.cursor.position
         yield from self._read_weak_calls((yield from self.cursor.peek()))
         self.cursor.position = after if self.cursor.position == start else self.cursor.position
-
-    # --- lines -------------------------------------------------------------------------------------
 
     def _handle_line_start(self) -> Wait[None]:
         """Read what counts only at the start of a line. The cursor stays there or passes what was read."""
@@ -332,8 +324,6 @@ class CallScanner(QuoteFilter):
             self._compact()
             yield None
 
-    # --- without a marker --------------------------------------------------------------------------
-
     def _can_read_weak(self, start: int) -> bool:
         """Return True if weak forms count here: after no marked call, and not inside a failed form."""
         is_free = not self._has_marked_calls and not self._weak_disabled and start >= self.weak_from
@@ -388,8 +378,6 @@ class CallScanner(QuoteFilter):
             furthest, cursor.position = max(furthest, cursor.position), start
         cursor.position = furthest
         return None
-
-    # --- fences ------------------------------------------------------------------------------------
 
     def _handle_fence(self) -> Wait[None]:
         """Read a code fence: calls if it ends the message and holds nothing else, otherwise quotation."""
