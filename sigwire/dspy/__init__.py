@@ -34,12 +34,12 @@ if TYPE_CHECKING:
         DemoWarning, Embedder, EmptyResponse, Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted,
         EvaluationProgress, EvaluationResult, EventLoopError, Example, ExampleDone, Examples, FakeLM, FetchError,
         FetchPolicy, FetchedFile, FieldDelta, FieldEnd, FieldPartial, Finished, Health, HistoryLoss, HotPotF1,
-        InferRules, InputError, InputField, Job, JobRefused, Journal, JournalDivergence, JudgeError, KNNFewShot,
+        InferRules, InputError, Job, JobRefused, Journal, JournalDivergence, JudgeError, KNNFewShot,
         LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
         LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
         LanguageModel, Limit, LimitState, Loss, MIPROv2, MalformedToolCall, MapResult, McpServerError, Message,
         MetricError, ModelCall, ModelError, MontyInterpreter, MultiChainComparison, OptimizationInterrupted,
-        OptimizationReport, Optimizer, OutputField, OutputTruncated, PendingCall, PortableHistory, Prediction, Preview,
+        OptimizationReport, Optimizer, OutputTruncated, PendingCall, PortableHistory, Prediction, Preview,
         Price, ProgramDifference, ProgramEvent, ReActStep, Reasoned, ReasoningDelta, Refused, Repair, Request,
         Response, ResponseFormat, RetryPolicy, RetryTool, Router, RunIsLive, Score, SearchPaused, SemanticF1,
         Signature, SignatureError, SigwireError, StateError, StreamCancelled, SubprocessInterpreter, TextDelta,
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from sigwire.dspy.retrievers import Embeddings, EmbeddingsWithScores, Retrieve
     from sigwire.dspy.settings import configure, context, load_settings, settings
-    from sigwire.dspy.signatures import SignatureMeta, infer_prefix
+    from sigwire.dspy.signatures import InputField, OutputField, SignatureMeta, infer_prefix
     from sigwire.dspy.streamify import (  # isort: skip
         SendStream, StatusMessage, StatusMessageProvider, StreamListener, StreamResponse, apply_sync_streaming,
         streamify, streaming_response, sync_send_to_stream,
@@ -148,7 +148,7 @@ _MODULES = {
     ),
     "sigwire.dspy.retrievers": "Embeddings EmbeddingsWithScores Retrieve",
     "sigwire.dspy.settings": "configure context load_settings settings",
-    "sigwire.dspy.signatures": "SignatureMeta infer_prefix",
+    "sigwire.dspy.signatures": "InputField OutputField SignatureMeta infer_prefix",
     "sigwire.dspy.streamify": (
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"

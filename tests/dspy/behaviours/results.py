@@ -44,7 +44,7 @@ _REASONS = {
         field_types/document_wrapped_json field_types/reasoning_native_effort
         media/file_ctor_bytes models/cache_put modules/program_pickle modules/program_history_default
         predict/endpoint_7 predict/endpoint_8 predict/predict_extra_warns predict/predict_missing_required
-        predict/predict_adapter_none predict/predict_adapter_none2 signatures/signature_prefixes
+        predict/predict_adapter_none predict/predict_adapter_none2
         tools/tool_async_in_sync tools/tool_id_absent_in_container
     """,
     "not built": """
