@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,14 @@ def test_state_of_wrong_types_is_refused_by_an_agent(state: Any) -> None:
         ReAct("question -> answer", tools=[search]).load_state(state)
 
 
+class Deadline(dspy.Signature):
+    """Count."""
+
+    today: date = dspy.InputField()
+    due: date = dspy.InputField()
+    days: int = dspy.OutputField(desc="days from today until due")
+
+
 class DraftAndAnswer(dspy.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -208,6 +217,15 @@ def test_trusted_folder_may_name_any_class_of_the_process(tmp_path: Path) -> Non
     namesake = type("Predict", (dspy.Predict,), {"__module__": __name__})  # files mean the class of sigwire
     assert type(dspy.load(tmp_path, allow_pickle=True)) is DraftAndAnswer
     assert namesake in dspy.Predict.__subclasses__()
+
+
+def test_trusted_folder_may_name_a_signature_with_changed_instructions(tmp_path: Path) -> None:
+    program = Predict(Deadline)
+    program.signature = program.signature.with_instructions("Count the days.")
+    program.save(tmp_path, save_program=True)
+    loaded = dspy.load(tmp_path, allow_pickle=True)
+    assert isinstance(loaded, Predict)
+    assert loaded.signature.equals(program.signature)
 
 
 @pytest.mark.parametrize("name", ["model.json", "model.pkl"])

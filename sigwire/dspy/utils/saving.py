@@ -14,7 +14,7 @@ from sigwire.errors import StateError
 from sigwire.modules.module import Module
 from sigwire.modules.programs.files import load_program
 from sigwire.modules.programs.library import LIBRARY
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.signature import DECLARED, Signature
 
 __all__ = ["load"]
 
@@ -53,6 +53,7 @@ def _defined(base: type) -> Iterator[type]:
     """Yield the subclasses that other packages define, under names that files do not have for classes of sigwire."""
     subclasses: list[type] = type.__subclasses__(base)
     for cls in subclasses:
-        if not cls.__module__.startswith("sigwire.") and cls.__name__ not in LIBRARY:
+        is_declared = DECLARED not in vars(cls)  # with_instructions(...) makes a class of the same name
+        if is_declared and not cls.__module__.startswith("sigwire.") and cls.__name__ not in LIBRARY:
             yield cls
         yield from _defined(cls)
