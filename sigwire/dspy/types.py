@@ -6,9 +6,11 @@ text (``f"{image}"``) is its content parts between two marks; ``split_message_co
 
 from __future__ import annotations
 
+import mimetypes
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, cast
 
@@ -25,6 +27,7 @@ from sigwire.signatures.types.base import FieldType
 
 if TYPE_CHECKING:
     from sigwire.core.messages import Message
+    from sigwire.core.parts import FilePart
     from sigwire.lm.base import LanguageModel
     from sigwire.signatures.signature import SignatureClass
 
@@ -150,11 +153,17 @@ class Audio(_Medium, media.Audio):
     __slots__ = ()
 
 
+_BYTES = "application/octet-stream"
+
+
 class File(_Medium, media.File):
     """``sigwire.File`` by DSPy's arguments, which may stand without their names.
 
-    >>> File(None, "file-1", "a.pdf").filename
-    'a.pdf'
+    The ``file_data`` of bytes has the type ``application/octet-stream``; a message has the type of the file name.
+
+    >>> file = File(b"%PDF", filename="a.pdf")
+    >>> file.file_data, file.part().media_type
+    ('data:application/octet-stream;base64,JVBERg==', 'application/pdf')
     """
 
     __slots__ = ()
@@ -167,7 +176,15 @@ class File(_Medium, media.File):
         url: str | None = None,
         media_type: str | None = None,
     ) -> None:
+        if isinstance(file_data, bytes):
+            media_type = media_type or _BYTES
         super().__init__(file_data=file_data, file_id=file_id, filename=filename, url=url, media_type=media_type)
+
+    def part(self) -> FilePart:
+        """Return the file as a part of a message."""
+        part = super().part()
+        named = mimetypes.guess_type(part.filename or "")[0] if part.media_type == _BYTES else None
+        return replace(part, media_type=named) if named else part
 
     @classmethod
     def from_path(
@@ -190,7 +207,7 @@ class File(_Medium, media.File):
         return cls(file_id=file_id, filename=filename, **options)
 
     def __repr__(self) -> str:
-        part, facts = self.part(), {"file_id": self.file_id, "filename": self.filename, "url": self.url}
+        part, facts = super().part(), {"file_id": self.file_id, "filename": self.filename, "url": self.url}
         data = [f"file_data=<DATA_URI({part.media_type}, {len(part.data)} chars)>"] if part.data else []
         return f"File({', '.join([*data, *(f'{name}={value!r}' for name, value in facts.items() if value)])})"
 

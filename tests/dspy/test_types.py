@@ -91,6 +91,17 @@ def test_file_takes_its_arguments_without_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("filename", "sent"),
+    [("a.pdf", "application/pdf"), ("a", "application/octet-stream"), (None, "application/octet-stream")],
+)
+def test_file_of_bytes_has_no_type_and_is_sent_with_that_of_its_name(filename: str | None, sent: str) -> None:
+    for file in (dspy.File(b"%PDF", filename=filename), dspy.File.from_bytes(b"%PDF", filename)):
+        assert file.file_data == "data:application/octet-stream;base64,JVBERg=="
+        assert file.part().media_type == sent
+    assert dspy.File.from_bytes(b"a", "a.pdf", "text/plain").part().media_type == "text/plain"
+
+
+@pytest.mark.parametrize(
     ("name", "core"),
     [
         ("DSPyError", "SigwireError"),

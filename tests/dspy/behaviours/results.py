@@ -30,7 +30,7 @@ _REASONS = {
         adapters_json_and_xml/json_model_both adapters_json_and_xml/json_history_indent
         adapters_json_and_xml/json_system_message adapters_json_and_xml/xml_prompt
         adapters_tools/chat_tool_text_exact adapters_tools/json_tool_text_exact adapters_tools/xml_tool_text_exact
-        field_types/citations_kept_schema library/experimental_call library/example_attrs media/file_repr
+        field_types/citations_kept_schema library/experimental_call library/example_attrs
         predict/predict_constraints_chat predict/predict_constraints_json records/example_repr_exact
         signatures/signature_instructions_default signatures/signature_constraints
     """,
@@ -42,7 +42,7 @@ _REASONS = {
         agents/react_finish_tool agents/react_v2_history agents/react_truncate
         field_types/type_custom_blocks_in_message field_types/document_in_prompt field_types/document_list_in_prompt
         field_types/document_wrapped_json field_types/reasoning_native_effort
-        media/file_ctor_bytes models/cache_put modules/program_pickle modules/program_history_default
+        models/cache_put modules/program_pickle modules/program_history_default
         predict/endpoint_7 predict/endpoint_8 predict/predict_extra_warns predict/predict_missing_required
         predict/predict_adapter_none predict/predict_adapter_none2
         tools/tool_async_in_sync tools/tool_id_absent_in_container
