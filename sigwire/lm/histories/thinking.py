@@ -57,10 +57,11 @@ def unsent_reasoning(message: Message, rules: HistoryRules) -> frozenset[int]:
     numbers: list[int] = []
     for number in () if rules.last_reasoning else reversed(range(len(message.parts))):
         part = message.parts[number]
-        if isinstance(part, OpaquePart) and part.provider == rules.family and not _is_shell(_object_of(part.data)):
-            if _object_of(part.data).get("type") != "reasoning":
-                break
+        data = _object_of(part.data) if isinstance(part, OpaquePart) and part.provider == rules.family else {}
+        if data.get("type") == "reasoning":
             numbers.append(number)
+        elif data and ("type" in data or not _is_shell(data)):  # an item, even a message without text
+            break
         elif not isinstance(part, ThinkingPart | OpaquePart) and part != TextPart(""):
             break
     return frozenset(numbers)

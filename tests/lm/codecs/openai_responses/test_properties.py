@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
@@ -147,6 +147,18 @@ def without_last_reasoning(items: list[JsonObject]) -> list[JsonObject]:
     return items
 
 
+@example(
+    [
+        {"id": "id_0", "type": "reasoning", "encrypted_content": None, "summary": []},
+        {
+            "id": "id_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "", "annotations": []}],
+        },
+    ]
+)
 @given(st.lists(wire_items, max_size=5).map(identified))
 def test_response_in_history_is_sent_unchanged(items: list[JsonObject]) -> None:
     choice = decoded(answer(*items)).choices[0]
