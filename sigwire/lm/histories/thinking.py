@@ -60,11 +60,16 @@ def unsent_reasoning(message: Message, rules: HistoryRules) -> frozenset[int]:
         data = _object_of(part.data) if isinstance(part, OpaquePart) and part.provider == rules.family else {}
         if data.get("type") == "reasoning":
             numbers.append(number)
-        elif data and ("type" in data or not _is_shell(data)):  # an item, even a message without text
-            break
-        elif not isinstance(part, ThinkingPart | OpaquePart) and part != TextPart(""):
+        elif _is_sent(part, data):
             break
     return frozenset(numbers)
+
+
+def _is_sent(part: Part, data: JsonObject) -> bool:
+    """Return True for a part that becomes an item behind the reasoning: a message without text is one."""
+    if data:
+        return "type" in data or not _is_shell(data)
+    return not isinstance(part, ThinkingPart | OpaquePart) and part != TextPart("")
 
 
 def is_reasoning_item(part: Part, rules: HistoryRules) -> bool:
