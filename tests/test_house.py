@@ -288,9 +288,12 @@ MOST_FILES_OVER_500_LINES = 0
 MOST_CLASS_NAMES_IN_TWO_FILES = 0
 MOST_COMPLEX_FUNCTIONS = 0.015
 MOST_ANY_PER_THOUSAND = 30
-MOST_LINES = 46_277
-"""Of the files that stood when the rooms got their order, with 46,458 lines then. They have learned much since, in place.
-Files that came later are named in ``LATER``; nine of them, with 846 lines, were split off older ones."""
+MOST_LINES = 48_876
+"""Only new behaviour that CHANGELOG.md lists may raise this bound. It was 46,500 before errors named their place, secrets were
+masked by type, and unknown keywords, overrides and forms of tools were checked; and 48,480 before transports had time limits,
+results a cost, tools a rule for crashes, and the fake provider limits and faults; and 49,939 before predictors had texts of
+tools and nearest demos, demos whole runs of agents, and the front door evaluation and optimizers.
+The front door, which had 247 lines, is not counted since then: each room adds its public names there."""
 
 
 def test_no_folder_holds_more_than_fifteen_files() -> None:
@@ -331,73 +334,48 @@ DOOR = {relative(path) for path in (PACKAGE / "dspy").rglob("*.py")}
 LATER = (
     "__init__.py",
     "__main__.py",
-    "adapters/prompts/excerpts.py",
-    "adapters/text_tools/scan/marks.py",
-    "adapters/values/lead_in.py",
     "cassettes/",
     "commands/",
     "core/cards/",
-    "core/tools/specs.py",
-    "core/tools/texts.py",
-    "core/tools/validation.py",
     "data/",
-    "durable.py",
-    "effects/daemon_pool.py",
-    "effects/forks.py",
-    "effects/performing.py",
     "evaluate/",
-    "interpreters/",
     "jobs/",
+    "interpreters/",
     "journal/",
-    "keywords.py",
     "lm/batch/",
-    "lm/codecs/anthropic/cache_marks.py",
     "lm/codecs/batches/",
     "lm/codecs/bedrock_converse/",
     "lm/codecs/embeddings/",
-    "lm/codecs/shared/assembly.py",
-    "lm/codecs/shared/output.py",
     "lm/fallbacks.py",
     "lm/histories/",
-    "lm/http/reply_parser.py",
     "lm/media/",
     "lm/offline/vectors.py",
-    "lm/overridden_call.py",
     "lm/policy/",
     "lm/portable.py",
     "lm/preview/",
+    "lm/router/",
     "lm/providers/authorized.py",
     "lm/providers/aws.py",
     "lm/providers/cloud_rows.py",
     "lm/providers/google.py",
-    "lm/router/",
     "lm/windows/",
     "mcp/",
-    "media/",
     "modules/agents/approval/",
+    "media/",
     "modules/agents/large_results/",
-    "modules/agents/running_call.py",
     "modules/agents/session.py",
-    "modules/agents/submit_block.py",
-    "modules/agents/time_limit.py",
-    "modules/agents/tool_run.py",
-    "modules/answer.py",
     "modules/calling.py",
     "modules/cards/",
     "modules/code/",
     "modules/exports/",
-    "modules/nearest.py",
     "modules/parallel.py",
     "modules/preview/",
     "modules/programs/",
     "modules/sampling/",
-    "modules/tool_texts.py",
-    "modules/where.py",
     "observe/otel.py",
     "observe/place.py",
     "observe/tracing/",
     "optimizers/",
-    "overriding.py",
     "retrieval/",
     "show/",
     "signatures/cards/",
@@ -406,14 +384,12 @@ LATER = (
     "testing/embeddings/",
     "testing/gallery/",
     "testing/media.py",
-    "testing/rate_limit.py",
     "testing/refusals.py",
-    "testing/wires/anthropic_turns.py",
 )
 LATER_ROOMS = DOOR | {
     name for path in FILES if (name := relative(path)).startswith(tuple(f"sigwire/{room}" for room in LATER))
 }
-"""The rooms and files that came after the bound of lines was set."""
+"""The rooms that came after the bound of lines was set."""
 FOLDERS = ("sigwire", "tests", "benchmarks", "examples", "docs")
 LANGUAGE_FOLDERS = sorted({path.parent for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")})
 

@@ -1,6 +1,8 @@
 """Behaviours of DSPy: predictors: state, options, inputs and warnings."""
 
 import enum
+import functools
+import itertools
 import json
 import tempfile
 from datetime import datetime
@@ -177,44 +179,15 @@ def _endpoint(key, unsafe, file):
         assert key not in n.lm.kwargs and any(key in o for o in out), out
 
 
-@behaviour
-def endpoint_1():
-    _endpoint("api_base", False, True)
+def _add_endpoints():
+    cases = itertools.product((True, False), (False, True), ("api_base", "base_url"))
+    for number, (file, unsafe, key) in enumerate(cases, 1):
+        check = functools.partial(_endpoint, key, unsafe, file)
+        check.__module__, check.__name__ = __name__, f"endpoint_{number}"
+        behaviour(check)
 
 
-@behaviour
-def endpoint_2():
-    _endpoint("base_url", False, True)
-
-
-@behaviour
-def endpoint_3():
-    _endpoint("api_base", True, True)
-
-
-@behaviour
-def endpoint_4():
-    _endpoint("base_url", True, True)
-
-
-@behaviour
-def endpoint_5():
-    _endpoint("api_base", False, False)
-
-
-@behaviour
-def endpoint_6():
-    _endpoint("base_url", False, False)
-
-
-@behaviour
-def endpoint_7():
-    _endpoint("api_base", True, False)
-
-
-@behaviour
-def endpoint_8():
-    _endpoint("base_url", True, False)
+_add_endpoints()
 
 
 @behaviour
