@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,14 @@ class Killed(BaseException):
 
 
 class Payments:
-    """An agent that pays, and is killed in the tool as long as ``kills`` is not used up."""
+    """An agent that pays, and is killed in the tool as long as ``kills`` is not used up.
+
+    Killed calls of one turn wait for each other, so that none ends the run before the others began.
+    """
 
     def __init__(self, kills: int = 1, calls: int = 1, **options: Any) -> None:
         self.kills, self.paid, self.keys = kills, list[int](), list[str]()
+        self.in_flight = threading.Barrier(min(kills, calls))
         self.agent: Any = ReAct("q -> a", tools=[Tool(self.pay, **options)])
         self.calls = [ToolCall(f"c{at}", "pay", {"cents": at + 1}) for at in range(calls)]
         self.agent.set_lm(FakeLM([self.calls]))
@@ -52,6 +57,7 @@ class Payments:
         self.keys.append(current_call().idempotency_key)
         if self.kills:
             self.kills -= 1
+            self.in_flight.wait(timeout=30)
             raise Killed
         self.paid.append(cents)
         return f"paid {cents}"
