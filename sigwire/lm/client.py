@@ -21,7 +21,7 @@ from sigwire.lm.backend import make_backend
 from sigwire.lm.fallbacks import FailoverLM
 from sigwire.lm.option_aliases import ALIASES, COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import (
-    CACHE_OPTIONS,
+    CHECKED_OPTIONS,
     CacheChoice,
     CacheMode,
     check_choice,
@@ -336,7 +336,7 @@ _TRANSPORT_OPTIONS = frozenset(
 _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.lm.http.HttpTransport({name}=...)). "
 _MODEL_HINT = "It is an argument of the model: LM(..., {name}=...) or lm.copy({name}=...). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price", "fallbacks", "on_filter"}) - {"wire"}
-_OWN_OPTIONS = _MODEL_OPTIONS | CACHE_OPTIONS
+_OWN_OPTIONS = _MODEL_OPTIONS | CHECKED_OPTIONS
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:

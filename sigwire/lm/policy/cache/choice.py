@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from sigwire.errors import ConfigurationError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CACHE_OPTIONS",
+    "CHECKED_OPTIONS",
     "CacheChoice",
     "CacheMode",
     "check_choice",
@@ -31,6 +33,9 @@ __all__ = [
 CacheMode: TypeAlias = 'bool | Literal["on"]'
 CACHE_OPTIONS = frozenset({"cache", "fresh", "rollout_id"})
 """Options of a request that are for the cache. No provider gets them."""
+_SWITCHES = frozenset({"fresh", "strict_history", "strict_window"})
+CHECKED_OPTIONS = CACHE_OPTIONS | _SWITCHES
+"""Options that ``check_choice`` looks at."""
 
 
 class CacheChoice(NamedTuple):
@@ -62,20 +67,21 @@ def read_choice(options: Mapping[str, Any], cache: object) -> tuple[JsonObject, 
 
 
 def check_choice(options: Mapping[str, Any], what: str = "calling a model") -> None:
-    """Raise ``ConfigurationError`` for a cache option of the wrong form.
+    """Raise ``ConfigurationError`` for a cache option, or a switch of sigwire's own, of the wrong form.
 
     >>> check_choice({"cache": "always"})
     Traceback (most recent call last):
     sigwire.errors.ConfigurationError: cache is True, False or "on", not 'always' (calling a model). The mark for ...
     """
-    cache, fresh, rollout_id = (options.get(name) for name in ("cache", "fresh", "rollout_id"))
+    cache, rollout_id = options.get("cache"), options.get("rollout_id")
     if cache is not None and cache is not True and cache is not False and cache != "on":
         raise ConfigurationError(
             f'cache is True, False or "on", not {cache!r:.80} ({what}). The mark for the provider\'s prompt cache is '
             "prompt_cache=."
         )
-    if fresh is not None and not isinstance(fresh, bool):
-        raise ConfigurationError(f"fresh is True or False, not {fresh!r:.80} ({what}).")
+    for name in _SWITCHES:
+        if not isinstance(options.get(name), (bool, NoneType)):
+            raise ConfigurationError(f"{name} is True or False, not {options[name]!r:.80} ({what}).")
     if rollout_id is not None and not isinstance(rollout_id, (int, str)):
         raise ConfigurationError(f"rollout_id is a number or a text, not {rollout_id!r:.80} ({what}).")
 

@@ -276,6 +276,8 @@ def test_predict_passes_the_options_for_the_cache(provider: FakeProvider, lm_of:
         ({"cache": {"ttl": "1h"}}, "prompt_cache="),
         ({"cache": "1h"}, "prompt_cache="),
         ({"fresh": "yes"}, "fresh is True or False"),
+        ({"strict_window": "no"}, "strict_window is True or False"),
+        ({"strict_history": 1}, "strict_history is True or False"),
         ({"rollout_id": 1.5}, "rollout_id is a number or a text"),
     ],
 )
