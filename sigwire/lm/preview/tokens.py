@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import os
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -123,15 +124,15 @@ def _media(messages: Iterable[Message]) -> tuple[str, ...]:
 
 # --- the estimate --------------------------------------------------------------------------------------
 
+_ASCII = {
+    "letters": string.ascii_letters.encode(), "digits": string.digits.encode(), "marks": string.punctuation.encode(),
+}  # fmt: skip
 _CLASSES: Mapping[str, re.Pattern[str]] = {
-    "letters": re.compile(r"[A-Za-z]"),
-    "digits": re.compile(r"[0-9]"),
-    "marks": re.compile(r"[!-/:-@\[-`{-~]"),
     "lines": re.compile(r"\n\s*"),
-    "latin": re.compile(r"[\u00a1-\u024f]"),
-    "han": re.compile(r"[\u3000-\u9fff\uff00-\uffef]"),
-    "hangul": re.compile(r"[\uac00-\ud7a3]"),
-    "other": re.compile(r"[\u0250-\u2fff\ua000-\uabff\ud7a4-\ufeff\U00010000-\U0010ffff]"),
+    "latin": re.compile(r"[\u00a1-\u024f]+"),
+    "han": re.compile(r"[\u3000-\u9fff\uff00-\uffef]+"),
+    "hangul": re.compile(r"[\uac00-\ud7a3]+"),
+    "other": re.compile(r"[\u0250-\u2fff\ua000-\uabff\ud7a4-\ufeff\U00010000-\U0010ffff]+"),
 }
 _RATIOS: Mapping[str, Mapping[str, float]] = {  # characters a token; a run of blanks after a line end counts as one
     "openai": {
@@ -163,10 +164,13 @@ def _around(request: Request) -> int:
 
 
 def _classes_of(text: str) -> Iterable[str]:
-    return ("letters", "digits", "marks", "lines") if text.isascii() else _CLASSES
+    return (*_ASCII, "lines") if text.isascii() else (*_ASCII, *_CLASSES)
 
 
 def _count(text: str, name: str) -> int:
+    if name in _ASCII:
+        data = text.encode("utf-8", "surrogatepass")
+        return len(data) - len(data.translate(None, _ASCII[name]))
     return len(text) - len(_CLASSES[name].sub("", text)) if name != "lines" else len(_CLASSES[name].findall(text))
 
 
