@@ -140,8 +140,6 @@ class BaseLM:
         names = {name for entry in ENTRIES for name in entry if getattr(cls, name) is not getattr(BaseLM, name)}
         cls._overrides, cls._entries = frozenset(names), [entry for entry in ENTRIES if not names.isdisjoint(entry)]
 
-    # --- calls
-
     def respond(self, request: Request) -> Response:
         """Answer a request, blocking."""
         request = _wrapped_request(request)
@@ -287,8 +285,6 @@ class BaseLM:
 
         return (RouteTarget(self, lambda request, streamed, _: self._entry_steps(request, streamed, self._entries)),)
 
-    # --- properties
-
     @property
     def capabilities(self) -> Capabilities:
         """The capabilities of the model."""
@@ -302,8 +298,6 @@ class BaseLM:
 
     def _default_capabilities(self) -> Capabilities:
         return Capabilities()
-
-    # --- history
 
     @property
     def history(self) -> CallLog:
@@ -327,8 +321,6 @@ class BaseLM:
         options = {name: value for name, value in mask_secrets(known.get("kwargs", {})).items() if value is not None}
         shown = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"{type(self).__name__}({known.get('model')!r}{shown})"
-
-    # --- copies and state
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes to attributes or ``kwargs`` (``None`` removes one), own callbacks, and no history.

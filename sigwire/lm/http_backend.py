@@ -470,8 +470,6 @@ def _decode_json(body: bytes) -> tuple[JsonValue, bool]:
         return data, not isinstance(data, str)
 
 
-# --- the shared transport: of every LM without ``transport=``
-
 _lock = threading.Lock()
 _shared: Transport | None = None
 

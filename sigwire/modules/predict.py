@@ -222,8 +222,6 @@ class Predict(PredictorCalls[P, S], Predictor):
         reasks = options.pop("max_reasks", self.max_reasks)
         return options, _check_reasks(reasks)
 
-    # --- learned state -------------------------------------------------------------------------------
-
     def reset(self) -> None:
         """Remove demos, traces, training examples and the model. Signature and options are kept."""
         self.lm = None
