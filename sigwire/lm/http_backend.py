@@ -391,8 +391,6 @@ class HttpBackend:
 
 
 class _SendEffect(NamedTuple):
-    """Effect: one exchange over HTTP, with the whole reply."""
-
     transport: Transport
     request: HttpRequest
 

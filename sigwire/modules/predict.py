@@ -294,7 +294,6 @@ _default_adapter: Adapter | None = None
 
 
 def _is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
-    """Return True if the call switches the model's thinking on."""
     from sigwire.lm.option_aliases import canonical_options
 
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}

@@ -340,7 +340,6 @@ def _known_image(content: bytes) -> str:
 
 
 def _audio_data(source: object) -> tuple[str, str | None]:
-    """Return base64 data, and the format if the source has it."""
     if isinstance(source, Audio):
         return source.data, source.audio_format
     if isinstance(source, (bytes, bytearray)):
