@@ -9,13 +9,14 @@ only blocks, as most scripts do, never loads them.
 from __future__ import annotations
 
 import contextvars
+import inspect
 import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from types import coroutine
-from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from sigwire.effects.cancellation import (
     CANCEL_GRACE_SECONDS,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from sigwire.effects.daemon_pool import DaemonPool
 
 __all__ = [
-    "EventLoop", "OwnerLoop", "await_in", "block_on", "blocked_threads", "has_running_loop", "is_blocked",
+    "EventLoop", "OwnerLoop", "await_in", "block_on", "block_on_result", "blocked_threads", "has_running_loop", "is_blocked",
     "marking_loop_blocked", "running_loop", "started_by_block_on", "to_thread",
 ]  # fmt: skip
 
@@ -75,6 +76,15 @@ def block_on(coroutine: CoroutineOf[T], *, timeout: float | None = None) -> T:
     except BaseException:
         future.cancel()
         raise
+
+
+def block_on_result(value: object) -> Any:
+    """Return what a function of the user returned; an awaitable is awaited, blocking."""
+
+    async def awaited() -> Any:
+        return await cast("Awaitable[Any]", value)
+
+    return block_on(awaited()) if inspect.isawaitable(value) else value
 
 
 async def to_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
