@@ -21,7 +21,7 @@ from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
 __all__ = [
-    "decode_call", "decode_messages", "decode_request", "decode_text", "decode_tool_calls", "encode_call", "encode_messages",
+    "decode_call", "decode_messages", "decode_text", "decode_tool_calls", "encode_call", "encode_messages",
     "encode_outputs", "get",
 ]  # fmt: skip
 
@@ -226,33 +226,21 @@ def _decode_tool_call(call: object) -> ToolCall:
 
 
 def decode_call(
-    prompt: str | None = None,
-    messages: Iterable[Message | Mapping[str, object]] | None = None,
-    **kwargs: Any,
+    prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
 ) -> Request:
-    """Return the request of a prompt, or of messages and options. Raises ``InputError`` without both."""
-    if messages is None and prompt is None:
-        raise InputError(
-            'A language model was called without prompt and messages. Use lm("text") or lm(messages=[...]).'
-        )
-    if isinstance(messages, str):
-        raise InputError(
-            'messages is a list of messages (calling a language model). Use lm("text") or lm(messages=[...]).'
-        )
-    return decode_request(messages if messages is not None else (Message.user(cast(str, prompt)),), kwargs)
+    """Return the request of a prompt, or of messages and options. Raises ``InputError`` without both.
 
-
-def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: Mapping[str, object]) -> Request:
-    """Return the request of an OpenAI-like call; ``decode_request(*encode_call(request))`` equals ``request``.
-
-    >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
+    >>> decode_call("Hi", temperature=0.5, tool_choice="auto").tool_choice
     ToolChoice(mode='auto', allowed=())
     """
-    options, decoded = dict[str, Any](kwargs), decode_messages(messages)
-    tools: Iterable[Any] = options.pop("tools", None) or ()
-    choice, parallel = read_tool_choice(options.pop("tool_choice", None)), options.pop("parallel_tool_calls", None)
-    wanted = _decode_response_format(options.pop("response_format", None))
-    return Request(decoded, tuple(tools), choice, parallel, wanted, options)
+    if isinstance(messages, str) or (messages is None and prompt is None):
+        wrong = "without prompt and messages" if messages is None else "with messages as one text"
+        raise InputError(f'A language model was called {wrong}. Use lm("text") or lm(messages=[...]).')
+    tools: Iterable[Any] = kwargs.pop("tools", None) or ()
+    choice, parallel = read_tool_choice(kwargs.pop("tool_choice", None)), kwargs.pop("parallel_tool_calls", None)
+    wanted = _decode_response_format(kwargs.pop("response_format", None))
+    decoded = (Message.user(cast(str, prompt)),) if messages is None else decode_messages(messages)
+    return Request(decoded, tuple(tools), choice, parallel, wanted, kwargs)
 
 
 def _decode_response_format(wanted: object) -> ResponseFormat | None:

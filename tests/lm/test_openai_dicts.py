@@ -14,8 +14,8 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.openai_dicts import (
+    decode_call,
     decode_messages,
-    decode_request,
     encode_call,
     encode_messages,
 )
@@ -111,7 +111,8 @@ CALLS = [
 
 @pytest.mark.parametrize("request_", CALLS)
 def test_decoded_call_equals_the_encoded_one(request_: Request) -> None:
-    assert decode_request(*encode_call(request_)) == request_
+    messages, kwargs = encode_call(request_)
+    assert decode_call(messages=messages, **kwargs) == request_
 
 
 @pytest.mark.parametrize(
@@ -129,14 +130,14 @@ def test_decode_messages_names_unknown_roles_and_parts(messages: list[dict[str, 
 
 def test_response_format_of_wrong_type_is_refused() -> None:
     with pytest.raises(InputError, match="response_format is type"):
-        decode_request([], {"response_format": int})
+        decode_call(messages=[], response_format=int)
 
 
 def test_response_format_is_read_from_both_forms_of_openai() -> None:
     described: dict[str, Any] = {"name": "answer", "schema": {"type": "object"}}
     for wanted in ({"type": "json_schema", **described}, {"type": "json_schema", "json_schema": described}):
-        assert decode_request([], {"response_format": wanted}).response_format == ResponseFormat(
+        assert decode_call(messages=[], response_format=wanted).response_format == ResponseFormat(
             {"type": "object"}, "answer"
         )
-    assert decode_request([], {"response_format": {"type": "json_object"}}).response_format == ResponseFormat()
-    assert decode_request([], {"response_format": {"type": "text"}}).response_format is None
+    assert decode_call(messages=[], response_format={"type": "json_object"}).response_format == ResponseFormat()
+    assert decode_call(messages=[], response_format={"type": "text"}).response_format is None
