@@ -148,9 +148,6 @@ class ResponseEnd(_Event):
     cached_usage: Usage | None = None
 
 
-# --- of a program ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class AskStart(_Event):
     """A predictor sends a request to a model, or discards outputs that it emitted: its fields start again."""

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from sigwire.core.response import Response
+from sigwire.dspy.models.answers import decode_answer
 from sigwire.errors import ConfigurationError, InputError
-from sigwire.lm.openai_dicts import decode_answer
 from sigwire.lm.policy.cache import cache as core
 from sigwire.lm.policy.cache.answers import decode_response, encode_response
 from sigwire.lm.policy.cache.keys import canonical_bytes

@@ -22,14 +22,18 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.dspy.models.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
 from sigwire.dspy.tools import ToolCalls
-from sigwire.effects.steps import Steps
+from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.openai_dicts import decode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
+from sigwire.observe.usage import record_usage
 
 __all__ = ["LM", "LM_CLASS_STATE_KEY", "SCRIPTED_FINISH", "BaseLM", "DummyLM"]
 
@@ -43,6 +47,11 @@ SCRIPTED_FINISH = "finish"
 class BaseLM(base.BaseLM):
     """Base of language models that takes DSPy's arguments in DSPy's order.
 
+    A subclass defines one of these, or its awaited form; every call goes through them, ``__call__`` around ``forward``:
+
+        forward(prompt=None, messages=None, **kwargs)    an OpenAI-shaped object or dict, a list of texts, or a Response
+        __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts
+
     Without ``capabilities`` the ``supports_...`` properties and ``supported_params`` give them; a subclass may override these.
 
     >>> class Able(BaseLM):
@@ -50,6 +59,20 @@ class BaseLM(base.BaseLM):
     >>> Able("m", "chat", 0.5).capabilities.native_tools
     True
     """
+
+    _fixed: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("__call__", "acall"), ""),
+        **dict.fromkeys(
+            ("respond", "arespond", "stream", "astream", "steps"),
+            "define forward(self, prompt=None, messages=None, **kwargs) and aforward, or __call__ and acall; or write a class "
+            "with respond, arespond, model and capabilities around a model, which needs no base class",
+        ),
+    }
+    _form = (
+        "forward(self, prompt=None, messages=None, **kwargs) or aforward; return an object or dict with "
+        "choices[i].message.content"
+    )
+    _entry_names: ClassVar[Sequence[str]] = tuple(name for entry in ENTRIES for name in entry)
 
     def __init__(
         self,
@@ -73,6 +96,60 @@ class BaseLM(base.BaseLM):
         load = getattr(cls.__dict__.get("load_state"), "__func__", None)
         if load is not None and "allow_unsafe_lm_state" not in signature(load).parameters:
             type.__setattr__(cls, "load_state", classmethod(partial(_load_with, load)))
+
+    @classmethod
+    def _check_entries(cls) -> None:
+        """Entries have DSPy's form."""
+
+    def __call__(
+        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
+    ) -> list[Any]:
+        """Answer a prompt or messages; see ``sigwire.BaseLM``."""
+        kwargs = dict(wrap_secrets(kwargs))
+        if "__call__" not in self._overrides and "acall" in self._overrides:
+            return block_on(self.acall(prompt, messages, **kwargs))
+        return super().__call__(prompt, messages, **kwargs)
+
+    async def acall(
+        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
+    ) -> list[Any]:
+        """``lm(...)``, awaited."""
+        kwargs = dict(wrap_secrets(kwargs))
+        if "acall" not in self._overrides and "__call__" in self._overrides:
+            return await to_thread(self, prompt, messages, **kwargs)
+        return await super().acall(prompt, messages, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask the model itself, without call log and callbacks: for ``super().forward(...)``. Returns a ``Response``."""
+        return run(self._steps(decode_call(*args, **kwargs), streamed=False))
+
+    async def aforward(self, *args: Any, **kwargs: Any) -> Any:
+        """``forward``, awaited."""
+        return await arun(self._steps(decode_call(*args, **kwargs), streamed=False))
+
+    def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
+        """Return the steps of ``lm(...)``. Inside an overridden ``__call__`` they are part of the call around them."""
+        around = running_call.get()
+        if around is not None and around.lm is self:
+            return around.keep((yield from self._inner_steps(request, False)))
+        response = yield from self._logged_steps(request, prompt, False, self._inner_steps)
+        # a module's request is counted by the module
+        record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")
+        return encode_outputs(response)
+
+    def _entry_steps(self, request: Request, streamed: bool) -> Steps[Response]:
+        """Answer by the outermost of the entries that a subclass overrides, or by the model itself."""
+        return self._steps_of(ENTRIES, request, streamed)
+
+    def _inner_steps(self, request: Request, streamed: bool) -> Steps[Response]:
+        return self._steps_of(ENTRIES[1:], request, streamed)
+
+    def _steps_of(self, entries: Iterable[Entry], request: Request, streamed: bool) -> Steps[Response]:
+        entry = next((entry for entry in entries if not self._overrides.isdisjoint(entry)), None)
+        if entry is None:
+            return self._steps(request, streamed=streamed)
+        call = OverriddenCall(self, entry, self._overrides, request)
+        return self._overridden_steps(FunctionEffect(call.run, call.arun), streamed)
 
     def _default_capabilities(self) -> Capabilities:
         return Capabilities(

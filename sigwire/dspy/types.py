@@ -19,7 +19,7 @@ import pydantic
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
-from sigwire.dspy.signatures.marks import marked, split_message_content_for_custom_types
+from sigwire.dspy.signatures.marks import content_parts, marked, split_message_content_for_custom_types
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.types import history, media, text
@@ -117,8 +117,12 @@ class _Medium(_FieldMethods):
             f"{type(self).__name__} is frozen (setting {name!r}). Make a new one."
         )  # pydantic: a ValueError
 
+    def format(self) -> list[JsonObject]:
+        """Return the medium as OpenAI content parts."""
+        return content_parts(self)
+
     def __str__(self) -> str:
-        return marked(cast(Any, self).format())
+        return marked(self.format())
 
 
 class Image(_Medium, media.Image):

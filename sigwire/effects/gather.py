@@ -11,11 +11,10 @@ import threading
 from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import suppress
-from types import coroutine
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from sigwire.effects.cancellation import CoroutineOf, merge_partial
-from sigwire.effects.loops import marking_loop_blocked
+from sigwire.effects.cancellation import merge_partial
+from sigwire.effects.loops import await_in, marking_loop_blocked
 from sigwire.effects.performing import in_parts
 from sigwire.effects.steps import Steps, arun, drive_unscoped, run
 
@@ -148,24 +147,4 @@ class _Isolated(Generic[T]):
         return self._context.copy().run(run, self._steps)
 
     async def arun(self) -> T:
-        return await _await_in_context(self._context.copy(), arun(self._steps))
-
-
-@coroutine
-def _await_in_context(context: contextvars.Context, awaited: CoroutineOf[T]) -> Generator[Any, Any, T]:
-    """Await a coroutine inside a context. Yields to the loop once if the coroutine never suspended."""
-    suspended = False
-    try:
-        future = context.run(awaited.send, None)
-        suspended = True
-        while True:
-            try:
-                value = yield future
-            except BaseException as error:
-                future = context.run(awaited.throw, error)
-            else:
-                future = context.run(awaited.send, value)
-    except StopIteration as stop:
-        if not suspended:
-            yield
-        return cast(T, stop.value)
+        return await await_in(self._context.copy(), arun(self._steps), always_yields=True)

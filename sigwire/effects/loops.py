@@ -9,12 +9,14 @@ only blocks, as most scripts do, never loads them.
 from __future__ import annotations
 
 import contextvars
+import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
+from types import coroutine
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
 from sigwire.effects.cancellation import (
     CANCEL_GRACE_SECONDS,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from sigwire.effects.daemon_pool import DaemonPool
 
 __all__ = [
-    "EventLoop", "OwnerLoop", "block_on", "blocked_threads", "has_running_loop", "is_blocked",
+    "EventLoop", "OwnerLoop", "await_in", "block_on", "block_on_result", "blocked_threads", "has_running_loop", "is_blocked",
     "marking_loop_blocked", "running_loop", "started_by_block_on", "to_thread",
 ]  # fmt: skip
 
@@ -76,6 +78,15 @@ def block_on(coroutine: CoroutineOf[T], *, timeout: float | None = None) -> T:
         raise
 
 
+def block_on_result(value: object) -> Any:
+    """Return what a function of the user returned; an awaitable is awaited, blocking."""
+
+    async def awaited() -> Any:
+        return await cast("Awaitable[Any]", value)
+
+    return block_on(awaited()) if inspect.isawaitable(value) else value
+
+
 async def to_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run blocking code in a thread with the caller's context, so that the event loop stays free.
 
@@ -107,6 +118,36 @@ async def to_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
                 merge_partial(error, future.exception() if future.done() and not future.cancelled() else None)
             future.cancel()  # its thread may outlive this loop, which would then be a logged error
             raise
+
+
+async def await_in(context: contextvars.Context, awaitable: Awaitable[T], *, always_yields: bool = False) -> T:
+    """Await in another context, in the current task. ``always_yields``: to the loop once, also if nothing suspends."""
+    steps = awaitable.__await__()
+    try:
+        waiting = context.run(next, steps)
+    except StopIteration as stop:  # nothing suspended, as for nearly every event of a stream
+        if always_yields:
+            import asyncio
+
+            await asyncio.sleep(0)
+        return cast(T, stop.value)
+    return await _await_rest(context, steps, waiting)
+
+
+@coroutine
+def _await_rest(
+    context: contextvars.Context, steps: Generator[object, object, T], waiting: object
+) -> Generator[object, object, T]:
+    try:
+        while True:
+            try:
+                sent = yield waiting
+            except BaseException as error:
+                waiting = context.run(steps.throw, error)
+            else:
+                waiting = context.run(steps.send, sent)
+    except StopIteration as stop:
+        return cast(T, stop.value)
 
 
 def started_by_block_on() -> bool:

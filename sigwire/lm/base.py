@@ -1,36 +1,34 @@
 """The boundary to a language model: ``Request`` in, ``Response`` out, blocking or awaited.
 
 ``LanguageModel`` is the protocol: any object with its four members is a model for sigwire. ``BaseLM`` is a base class with
-``lm("prompt")``, options, a bounded history, callbacks, copies and a state that can be saved. A subclass defines one of:
-
-    forward(prompt=None, messages=None, **kwargs)    an OpenAI-shaped object or dict, a list of texts, or a Response
-    aforward(...)                                    the same, awaited
-    __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts (acall: awaited)
+``lm("prompt")``, options, a bounded history, callbacks, copies and a state that can be saved. A subclass defines
+``forward(request)``, or ``aforward`` for the same awaited; both return a ``Response``, or the text of its only choice.
 
 The other form is derived: an awaited call of ``forward`` runs it in a thread, a blocking call of ``aforward`` on an own event
-loop. Every call goes through these methods, ``__call__`` around ``forward``; ``super()`` in them asks the model itself.
+loop. Every call goes through these methods; ``super()`` in them asks the model itself.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 import re
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Response, Usage, price_with
+from sigwire.core.response import Choice, Response, Usage, price_with
 from sigwire.effects.emitting import Emit, Returned, astream, stream
-from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.loops import block_on_result, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
-from sigwire.errors import CallerError, ConfigurationError, InputError, StateError
-from sigwire.lm.openai_dicts import decode_request, encode_call, encode_outputs
-from sigwire.lm.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
+from sigwire.errors import CallerError, ConfigurationError, InputError, LMUnexpectedError, OverrideError, StateError
+from sigwire.lm.openai_dicts import decode_call, encode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord
 from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
@@ -48,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BaseLM", "LanguageModel"]
 
+_Answer: TypeAlias = Callable[[Request, bool], Steps[Response]]
+
 
 class LanguageModel(Protocol):
     """An object that answers requests. It needs no base class.
@@ -56,7 +56,7 @@ class LanguageModel(Protocol):
     ...     model, capabilities = "echo", Capabilities()
     ...
     ...     def respond(self, request: Request) -> Response:
-    ...         return decode_answer(request.messages[-1].text)
+    ...         return Response((Choice(request.messages[-1].text),))
     ...
     ...     async def arespond(self, request: Request) -> Response:
     ...         return self.respond(request)
@@ -81,8 +81,8 @@ class BaseLM:
     calls. ``capabilities`` defaults to none. ``history`` holds the last ``history_size`` calls; 0 keeps none.
 
     >>> class Shout(BaseLM):
-    ...     def forward(self, prompt=None, messages=None, **kwargs):
-    ...         return {"choices": [{"message": {"content": messages[-1]["content"].upper()}}]}
+    ...     def forward(self, request):
+    ...         return request.messages[-1].text.upper()
     >>> lm = Shout("shout")
     >>> lm("hello")
     ['HELLO']
@@ -91,12 +91,13 @@ class BaseLM:
     """
 
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("respond", "arespond", "stream", "astream", "steps"),
-        "define forward(self, prompt=None, messages=None, **kwargs) and aforward, or __call__ and acall; or write a class "
-        "with respond, arespond, model and capabilities around a model, which needs no base class",
+        ("respond", "arespond", "stream", "astream", "steps", "__call__", "acall"),
+        "define forward(self, request) and aforward; or write a class with respond, arespond, model and capabilities around "
+        "a model, which needs no base class",
     )
-    _entries: ClassVar[Sequence[Entry]] = ()  # those that a subclass overrides, the outer one first
-    _overrides: ClassVar[frozenset[str]] = frozenset()
+    _form: ClassVar[str] = "forward(self, request) or aforward; return a Response or a text"
+    _entry_names: ClassVar[Sequence[str]] = ("forward", "aforward")
+    _overrides: ClassVar[frozenset[str]] = frozenset()  # the entries that a subclass overrides
 
     history_size: int = 50
     model_type: str = "chat"  # an entry of ``history``
@@ -137,10 +138,18 @@ class BaseLM:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         check_overrides(cls)
-        names = {name for entry in ENTRIES for name in entry if getattr(cls, name) is not getattr(BaseLM, name)}
-        cls._overrides, cls._entries = frozenset(names), [entry for entry in ENTRIES if not names.isdisjoint(entry)]
+        owners = {name: next(each for each in cls.__mro__ if name in vars(each)) for name in cls._entry_names}
+        cls._overrides = frozenset(name for name, owner in owners.items() if "_entry_names" not in vars(owner))
+        cls._check_entries()
 
-    # --- calls
+    @classmethod
+    def _check_entries(cls) -> None:
+        for name in cls._overrides:
+            if inspect.signature(getattr(cls, name)).parameters.keys() & {"prompt", "messages"}:
+                raise OverrideError(
+                    f"{cls.__name__} overrides {name!r} in DSPy's form (creating the class). Define "
+                    f"{name}(self, request), which returns a Response or a text, or subclass sigwire.dspy's class."
+                )
 
     def respond(self, request: Request) -> Response:
         """Answer a request, blocking."""
@@ -161,26 +170,22 @@ class BaseLM:
         ``logprobs`` and ``citations`` that it has. Raises ``InputError`` without prompt and messages.
         """
         kwargs = dict(wrap_secrets(kwargs))
-        if "__call__" not in self._overrides and "acall" in self._overrides:
-            return block_on(self.acall(prompt, messages, **kwargs))
-        return run(self._called_steps(_request(prompt, messages, **kwargs), prompt))
+        return run(self._called_steps(decode_call(prompt, messages, **kwargs), prompt))
 
     async def acall(
         self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
     ) -> list[Any]:
         """``lm(...)``, awaited."""
         kwargs = dict(wrap_secrets(kwargs))
-        if "acall" not in self._overrides and "__call__" in self._overrides:
-            return await to_thread(self, prompt, messages, **kwargs)
-        return await arun(self._called_steps(_request(prompt, messages, **kwargs), prompt))
+        return await arun(self._called_steps(decode_call(prompt, messages, **kwargs), prompt))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Ask the model itself, without call log and callbacks: for ``super().forward(...)``. Returns a ``Response``."""
-        return run(self._steps(_request(*args, **kwargs), streamed=False))
+        """Ask the model itself, without call log and callbacks: for ``super().forward(request)``. Returns a ``Response``."""
+        return run(self._steps(*args, **kwargs, streamed=False))
 
     async def aforward(self, *args: Any, **kwargs: Any) -> Any:
         """``forward``, awaited."""
-        return await arun(self._steps(_request(*args, **kwargs), streamed=False))
+        return await arun(self._steps(*args, **kwargs, streamed=False))
 
     def stream(self, request: Request) -> Generator[StreamEvent, None, Response]:
         """Answer a request, blocking, and yield its events as they arrive; the generator's value is the response.
@@ -188,8 +193,8 @@ class BaseLM:
         A model without streams yields the events of the whole answer. Closing the generator cancels the call.
 
         >>> class Shout(BaseLM):
-        ...     def forward(self, prompt=None, messages=None, **kwargs):
-        ...         return {"choices": [{"message": {"content": "HELLO"}}]}
+        ...     def forward(self, request):
+        ...         return "HELLO"
         >>> [event.text for event in Shout("shout").stream(Request((Message.user("hello"),))) if event.kind == "text_delta"]
         ['HELLO']
         """
@@ -211,7 +216,7 @@ class BaseLM:
         """
         from sigwire.lm.preview.preview import preview_of  # only previews need it
 
-        asked = request if isinstance(request, Request) else _request(request)
+        asked = request if isinstance(request, Request) else decode_call(request)
         return preview_of(self, _wrapped_request(asked), self._draft, self._history, self._overrides)
 
     def _draft(self, request: Request) -> Draft:
@@ -222,22 +227,18 @@ class BaseLM:
 
     def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
         """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""
-        return self._logged_steps(request, prompt, streamed, self._entries)
+        return self._logged_steps(request, prompt, streamed, self._entry_steps)
 
-    def _logged_steps(
-        self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[Entry]
-    ) -> Steps[Response]:
+    def _logged_steps(self, request: Request, prompt: str | None, streamed: bool, answer: _Answer) -> Steps[Response]:
         request = _wrapped_request(request)
-        steps = self._recorded_steps(request, prompt, streamed, entries)
+        steps = self._recorded_steps(request, prompt, streamed, answer)
         return watched_steps("lm", self, lambda: _inputs(request, prompt, streamed), steps)
 
-    def _recorded_steps(
-        self, request: Request, prompt: str | None, streamed: bool, entries: Sequence[Entry]
-    ) -> Steps[Response]:
+    def _recorded_steps(self, request: Request, prompt: str | None, streamed: bool, answer: _Answer) -> Steps[Response]:
         question = asked.question
         asker = question.asker if question is not None and question.request is request else None
         try:
-            response = yield from self._entry_steps(request, streamed, entries)
+            response = yield from answer(request, streamed)
         except Exception as error:
             record = CallRecord(self.model, self.model_type, request, prompt=prompt, asker=asker)
             self._history.add_failure(record, error)
@@ -250,24 +251,41 @@ class BaseLM:
         """Raise ``UnsupportedOption`` for a name that is no option of the model. ``forward`` of a subclass may take any."""
 
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
-        """Return the steps of ``lm(...)``. Inside an overridden ``__call__`` they are part of the call around them."""
-        entries = [entry for entry in self._entries if "forward" in entry]
-        around = running_call.get()
-        if around is not None and around.lm is self:
-            return around.keep((yield from self._entry_steps(request, False, entries)))
-        response = yield from self._logged_steps(request, prompt, False, entries)
+        """Return the steps of ``lm(...)``."""
+        response = yield from self.steps(request, prompt=prompt)
         # a module's request is counted by the module
         record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")
         return encode_outputs(response)
 
-    def _entry_steps(self, request: Request, streamed: bool, entries: Sequence[Entry]) -> Steps[Response]:
-        """Answer by the outermost of the entries that a subclass overrides, or by the model itself."""
-        if not entries:
+    def _entry_steps(self, request: Request, streamed: bool) -> Steps[Response]:
+        """Answer by the method that a subclass overrides, or by the model itself."""
+        if not self._overrides:
             return self._steps(request, streamed=streamed)
-        return self._overridden_steps(OverriddenCall(self, entries[0], self._overrides, request), streamed)
+        effect = FunctionEffect(partial(self._forward, request), partial(self._aforward, request))
+        return self._overridden_steps(effect, streamed)
 
-    def _overridden_steps(self, call: OverriddenCall, streamed: bool) -> Steps[Response]:
-        response: Response = yield FunctionEffect(call.run, call.arun)
+    def _forward(self, request: Request) -> Response:
+        answer = self.forward(request) if "forward" in self._overrides else self.aforward(request)
+        return self._response(block_on_result(answer))
+
+    async def _aforward(self, request: Request) -> Response:
+        is_blocking = "aforward" not in self._overrides
+        answer = await to_thread(self.forward, request) if is_blocking else self.aforward(request)
+        return self._response(await answer if inspect.isawaitable(answer) else answer)
+
+    def _response(self, answer: object) -> Response:
+        if isinstance(answer, Response):
+            return answer
+        if isinstance(answer, str):
+            return Response((Choice(answer),), model=self.model)
+        raise LMUnexpectedError(
+            f"{type(self).__name__} answered with {type(answer).__name__} (calling {self.model!r}). Return a Response or a "
+            "text; the BaseLM and LM of sigwire.dspy take OpenAI-shaped answers.",
+            model=self.model,
+        )
+
+    def _overridden_steps(self, effect: FunctionEffect[Response], streamed: bool) -> Steps[Response]:
+        response: Response = yield effect
         if streamed:
             from sigwire.core.events import events_of  # only streams need events
 
@@ -276,18 +294,13 @@ class BaseLM:
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         """Answer without log and callbacks. Models of sigwire override it."""
-        raise ConfigurationError(
-            f"{type(self).__name__} cannot answer (calling {self.model!r}). Define forward(self, prompt=None, "
-            "messages=None, **kwargs) or aforward; return an object or dict with choices[i].message.content."
-        )
+        raise ConfigurationError(f"{type(self).__name__} cannot answer (calling {self.model!r}). Define {self._form}.")
 
     def targets(self) -> Sequence[RouteTarget]:
         """Return the models that a call may ask, in their order, as a router asks them: without their logs."""
         from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
 
-        return (RouteTarget(self, lambda request, streamed, _: self._entry_steps(request, streamed, self._entries)),)
-
-    # --- properties
+        return (RouteTarget(self, lambda request, streamed, _: self._entry_steps(request, streamed)),)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -302,8 +315,6 @@ class BaseLM:
 
     def _default_capabilities(self) -> Capabilities:
         return Capabilities()
-
-    # --- history
 
     @property
     def history(self) -> CallLog:
@@ -327,8 +338,6 @@ class BaseLM:
         options = {name: value for name, value in mask_secrets(known.get("kwargs", {})).items() if value is not None}
         shown = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"{type(self).__name__}({known.get('model')!r}{shown})"
-
-    # --- copies and state
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes to attributes or ``kwargs`` (``None`` removes one), own callbacks, and no history.
@@ -469,19 +478,3 @@ def _wrapped_request(request: Request) -> Request:
     """Return the request with the secrets of its options as ``Secret``. Callers rebind their variable: a traceback shows it."""
     options = wrap_secrets(request.options) if request.options else request.options
     return request if options is request.options else replace(request, options=dict(options))
-
-
-def _request(
-    prompt: str | None = None,
-    messages: Iterable[Message | Mapping[str, object]] | None = None,
-    **kwargs: Any,
-) -> Request:
-    if messages is None and prompt is None:
-        raise InputError(
-            'A language model was called without prompt and messages. Use lm("text") or lm(messages=[...]).'
-        )
-    if isinstance(messages, str):
-        raise InputError(
-            'messages is a list of messages (calling a language model). Use lm("text") or lm(messages=[...]).'
-        )
-    return decode_request(messages if messages is not None else (Message.user(cast(str, prompt)),), kwargs)

@@ -144,8 +144,6 @@ class LM(FailoverLM):
             self._limiter = limiter_of(self._target, self._limit, start=start)
         self._load_fallbacks(self._total)
 
-    # --- calls
-
     def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
         call, choice = self._call(request, streamed)
         if haste is not NO_HASTE:
@@ -242,8 +240,6 @@ class LM(FailoverLM):
         """Close idle connections, also of models that share the transport. Optional: they expire, and new ones are opened."""
         self._backend.close()
 
-    # --- properties
-
     @property
     def base_url(self) -> str | None:
         """The base URL given in code; ``None`` if the provider table or the environment decides."""
@@ -272,8 +268,6 @@ class LM(FailoverLM):
     def __repr__(self) -> str:
         shown = self._connection.masked_arguments() if "_connection" in vars(self) else ()  # else its making failed
         return f"{super().__repr__()[:-1]}{''.join(f', {setting}' for setting in shown)})"
-
-    # --- copies and state
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes to its options, its connection options or its ``model``.

@@ -45,7 +45,7 @@ class FailoverLM(BaseLM):
 
     def targets(self) -> Sequence[RouteTarget]:
         """Return the models that a call may ask, in their order."""
-        if self._entries:  # the override is around all of them
+        if self._overrides:  # the override is around all of them
             return super().targets()
         return (self._own_target(), *(() if self._failover is None else self._failover.targets))
 

@@ -391,8 +391,6 @@ class HttpBackend:
 
 
 class _SendEffect(NamedTuple):
-    """Effect: one exchange over HTTP, with the whole reply."""
-
     transport: Transport
     request: HttpRequest
 
@@ -469,8 +467,6 @@ def _decode_json(body: bytes) -> tuple[JsonValue, bool]:
         data = read_body(body)
         return data, not isinstance(data, str)
 
-
-# --- the shared transport: of every LM without ``transport=``
 
 _lock = threading.Lock()
 _shared: Transport | None = None

@@ -1,12 +1,11 @@
 """OpenAI-shaped dicts and objects <-> canonical values, for code in the same process.
 
-``lm(messages=[...])``, ``forward`` of a ``BaseLM`` subclass and the entries of ``lm.history`` have this shape. It is not the
+``lm(messages=[...])``, the entries of ``lm.history`` and models of a user's own in the door have this shape. It is not the
 wire of a provider: no name is mapped, nothing is refused or limited. Pure.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -15,15 +14,15 @@ from sigwire.core.messages import Message, Part, Role
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.core.tools.choice import read_tool_choice
-from sigwire.errors import InputError, LMUnexpectedError
+from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
 __all__ = [
-    "FINISH_REASONS", "decode_answer", "decode_messages", "decode_request", "encode_call", "encode_messages",
-    "encode_outputs",
+    "decode_call", "decode_messages", "decode_text", "decode_tool_calls", "encode_call", "encode_messages",
+    "encode_outputs", "get",
 ]  # fmt: skip
 
 
@@ -145,20 +144,20 @@ def decode_messages(messages: Iterable[Message | Mapping[str, object]]) -> tuple
 
 
 def _decode_message(data: Mapping[str, object], names: Mapping[str, str]) -> Message:
-    role, content = _ROLES.get(str(data.get("role"))), _get(data, "content")
+    role, content = _ROLES.get(str(data.get("role"))), get(data, "content")
     if role is None:
         raise InputError(f"Unknown role {data.get('role')!r} (decoding messages). Use one of {', '.join(_ROLES)}.")
     if role == "tool":
         call_id = str(data.get("tool_call_id") or "")
         if isinstance(content, list):
-            content = _text_of(cast(object, content))
+            content = decode_text(cast(object, content))
         return Message("tool", (ToolResult(call_id, str(data.get("name") or names.get(call_id, "")), content or ""),))
     reasoning = data.get("reasoning_content")
     parts = (ThinkingPart(str(reasoning)),) if reasoning else ()
-    return Message(role, (*parts, *_decode_content(content), *_decode_tool_calls(_get(data, "tool_calls"))))
+    return Message(role, (*parts, *_decode_content(content), *decode_tool_calls(get(data, "tool_calls"))))
 
 
-def _text_of(content: object) -> str:
+def decode_text(content: object) -> str:
     return "".join(part.text for part in _decode_content(content) if isinstance(part, TextPart))
 
 
@@ -178,7 +177,7 @@ def _decode_content(content: object) -> tuple[Part, ...]:
 def _decode_part(part: object) -> Part:
     if isinstance(part, str):
         return TextPart(part)
-    kind = _get(part, "type")
+    kind = get(part, "type")
     decode = _DECODE_PART.get(str(kind))
     if decode is None:
         raise InputError(
@@ -188,55 +187,60 @@ def _decode_part(part: object) -> Part:
 
 
 def _decode_image(part: object) -> Part:
-    image = _get(part, "image_url")
-    url, detail = str(_get(image, "url", image)), _get(image, "detail")
+    image = get(part, "image_url")
+    url, detail = str(get(image, "url", image)), get(image, "detail")
     media_type, data = split_data_url(url)
     return ImagePart(url=url if data is None else None, data=data, media_type=media_type, detail=detail)
 
 
 def _decode_audio(part: object) -> Part:
-    audio = _get(part, "input_audio")
-    return AudioPart(str(_get(audio, "data", "")), str(_get(audio, "format", "wav")))
+    audio = get(part, "input_audio")
+    return AudioPart(str(get(audio, "data", "")), str(get(audio, "format", "wav")))
 
 
 def _decode_file(part: object) -> Part:
-    file = _get(part, "file")
-    media_type, data = split_data_url(str(_get(file, "file_data") or ""))
-    fields = {field: _get(file, name) for name, field in _FILE_FIELDS.items()}
+    file = get(part, "file")
+    media_type, data = split_data_url(str(get(file, "file_data") or ""))
+    fields = {field: get(file, name) for name, field in _FILE_FIELDS.items()}
     return FilePart(**{**fields, "data": data, "media_type": media_type})
 
 
 _DECODE_PART: Mapping[str, Callable[[object], Part]] = {
-    "text": lambda part: TextPart(str(_get(part, "text", ""))),
+    "text": lambda part: TextPart(str(get(part, "text", ""))),
     "image_url": _decode_image,
     "input_audio": _decode_audio,
     "file": _decode_file,
 }
 
 
-def _decode_tool_calls(calls: Iterable[object] | None) -> tuple[ToolCall, ...]:
+def decode_tool_calls(calls: Iterable[object] | None) -> tuple[ToolCall, ...]:
     return number_calls(_decode_tool_call(call) for call in calls or ())
 
 
 def _decode_tool_call(call: object) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
-    function = _get(call, "function", call)
-    arguments = _get(function, "arguments", _get(function, "args"))
-    return ToolCall.read(str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments)
+    function = get(call, "function", call)
+    arguments = get(function, "arguments", get(function, "args"))
+    return ToolCall.read(str(get(call, "id") or ""), str(get(function, "name") or ""), arguments)
 
 
-def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: Mapping[str, object]) -> Request:
-    """Return the request of an OpenAI-like call; ``decode_request(*encode_call(request))`` equals ``request``.
+def decode_call(
+    prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
+) -> Request:
+    """Return the request of a prompt, or of messages and options. Raises ``InputError`` without both.
 
-    >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
+    >>> decode_call("Hi", temperature=0.5, tool_choice="auto").tool_choice
     ToolChoice(mode='auto', allowed=())
     """
-    options, decoded = dict[str, Any](kwargs), decode_messages(messages)
-    tools: Iterable[Any] = options.pop("tools", None) or ()
-    choice, parallel = read_tool_choice(options.pop("tool_choice", None)), options.pop("parallel_tool_calls", None)
-    wanted = _decode_response_format(options.pop("response_format", None))
-    return Request(decoded, tuple(tools), choice, parallel, wanted, options)
+    if isinstance(messages, str) or (messages is None and prompt is None):
+        wrong = "without prompt and messages" if messages is None else "with messages as one text"
+        raise InputError(f'A language model was called {wrong}. Use lm("text") or lm(messages=[...]).')
+    tools: Iterable[Any] = kwargs.pop("tools", None) or ()
+    choice, parallel = read_tool_choice(kwargs.pop("tool_choice", None)), kwargs.pop("parallel_tool_calls", None)
+    wanted = _decode_response_format(kwargs.pop("response_format", None))
+    decoded = (Message.user(cast(str, prompt)),) if messages is None else decode_messages(messages)
+    return Request(decoded, tuple(tools), choice, parallel, wanted, kwargs)
 
 
 def _decode_response_format(wanted: object) -> ResponseFormat | None:
@@ -249,7 +253,7 @@ def _decode_response_format(wanted: object) -> ResponseFormat | None:
         )
     if wanted.get("type") == "text":
         return None
-    described = _get(wanted, "json_schema", wanted)  # the form of Responses has its members beside the type
+    described = get(wanted, "json_schema", wanted)  # the form of Responses has its members beside the type
     return ResponseFormat(described.get("schema"), described.get("name", "response"))
 
 
@@ -273,110 +277,7 @@ def _encode_output(choice: Choice) -> str | dict[str, Any]:
     return {"text": choice.text, **fields} if fields else choice.text
 
 
-FINISH_REASONS: Mapping[str, FinishReason] = {
-    "stop": "stop", "end_turn": "stop", "eos": "stop", "length": "length", "max_tokens": "length",
-    "tool_calls": "tool_calls", "tool_use": "tool_calls", "function_call": "tool_calls",
-    "content_filter": "content_filter", "error": "error",
-}  # fmt: skip
-
-
-def decode_answer(output: object, *, model: str | None = None) -> Response:
-    """Return the response of a custom LM's output: a ``Response``, an OpenAI-shaped object or dict, or a list of outputs.
-
-    Attributes and dict keys are equal. An unknown finish reason counts as ``stop``, with a warning. Raises
-    ``LMUnexpectedError`` for any other type.
-
-    >>> decode_answer({"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}).choices[0].text
-    '4'
-    >>> decode_answer(["4", {"text": "5"}]).choices[1].text
-    '5'
-    """
-    if isinstance(output, Response):
-        return output
-    if isinstance(output, (str, list, tuple)):
-        outputs: Sequence[object] = [output] if isinstance(output, str) else cast("Sequence[object]", output)
-        return Response(tuple(map(_decode_output, outputs)), model=model)
-    choices = _get(output, "choices")
-    if isinstance(choices, str) or not hasattr(choices, "__iter__"):
-        raise LMUnexpectedError(
-            f"The language model returned {type(output).__name__}, which has no list of choices. Return an object or dict "
-            "with choices[i].message.content, a list of texts, or a sigwire Response.",
-            model=model,
-        )
-    decoded, usage = tuple(map(_decode_choice, choices)), _decode_usage(_get(output, "usage"))
-    answered, answer_id, warnings = _get(output, "model") or model, _get(output, "id"), _finish_warnings(choices)
-    return Response(decoded, usage, answered, answer_id, warnings, raw=_json_or_none(output))
-
-
-def _finish_warnings(choices: Iterable[object]) -> tuple[LMWarning, ...]:
-    reasons = (_get(choice, "finish_reason") for choice in choices)
-    unknown = [reason for reason in reasons if reason is not None and reason not in FINISH_REASONS]
-    return tuple(LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'") for reason in unknown)
-
-
-def _decode_choice(choice: object) -> Choice:
-    message = _get(choice, "message")
-    text = _get(choice, "text") if message is None else _get(message, "content")  # text: of a text completion
-    calls = _decode_tool_calls(_get(message, "tool_calls"))
-    reason = FINISH_REASONS.get(str(_get(choice, "finish_reason")), "stop")
-    return Choice(
-        text if isinstance(text, str) else _text_of(text),
-        calls,
-        _get(message, "reasoning_content") or _get(message, "reasoning") or None,
-        _get(message, "refusal") or None,
-        "tool_calls" if calls and reason == "stop" else reason,
-        logprobs=_json_or_none(_get(choice, "logprobs")),
-        raw=_json_or_none(choice),
-    )
-
-
-def _decode_output(item: object) -> Choice:
-    if isinstance(item, str):
-        return Choice(item)
-    if not is_mapping(item):
-        raise LMUnexpectedError(
-            f"The language model returned a list with {type(item).__name__}. Return texts, or dicts with 'text'."
-        )
-    calls = _decode_tool_calls(item.get("tool_calls"))
-    return Choice(
-        str(item.get("text") or ""),
-        calls,
-        item.get("reasoning_content"),
-        finish_reason="tool_calls" if calls else "stop",
-        logprobs=_json_or_none(item.get("logprobs")),
-        citations=tuple(item.get("citations") or ()),
-    )
-
-
-_USAGE: Mapping[str, tuple[str, ...]] = {
-    "input_tokens": ("prompt_tokens", "input_tokens"),
-    "output_tokens": ("completion_tokens", "output_tokens"),
-    "cached_tokens": ("prompt_tokens_details.cached_tokens", "cached_tokens"),
-    "reasoning_tokens": ("completion_tokens_details.reasoning_tokens", "reasoning_tokens"),
-    "cost": ("cost",),
-}
-
-
-def _decode_usage(usage: object) -> Usage:
-    if isinstance(usage, Usage):
-        return usage
-    return Usage(**{name: _first_number(usage, paths) for name, paths in _USAGE.items()})
-
-
-def _first_number(data: object, paths: tuple[str, ...]) -> Any:
-    values = (functools.reduce(_get, path.split("."), data) for path in paths)
-    return next((value for value in values if isinstance(value, (int, float))), None)
-
-
-def _json_or_none(value: object) -> JsonValue:
-    """Return a JSON value, or the dump of a pydantic model; None for any other object."""
-    if isinstance(value, (str, int, float, bool, dict, list)) or value is None:
-        return cast(JsonValue, value)
-    dump = getattr(value, "model_dump", None)
-    return cast(JsonValue, dump(mode="json")) if callable(dump) else None
-
-
-def _get(data: object, name: str, default: object = None) -> Any:
+def get(data: object, name: str, default: object = None) -> Any:
     if isinstance(data, Mapping):
         return cast("Mapping[str, object]", data).get(name, default)
     return getattr(data, name, default)

@@ -110,8 +110,6 @@ class Ask:
             yield Emit(*events)
         return self._record_call(response)
 
-    # --- recorded by a journal ---
-
     def fingerprint(self) -> JsonObject:
         """Return the model and the request as JSON, without secrets and cache marks."""
         request = self.request.to_json()

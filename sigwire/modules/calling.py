@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from sigwire.core.tools.inspection import is_async_function
-from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.loops import block_on_result, to_thread
 from sigwire.effects.steps import Steps
 from sigwire.modules.module import Module
 
@@ -38,13 +38,8 @@ class _UserCall:
         self._call = call
 
     def run(self) -> object:
-        result = self._call()
-        return block_on(_await(result)) if inspect.isawaitable(result) else result
+        return block_on_result(self._call())
 
     async def arun(self) -> object:
         result = self._call() if is_async_function(self._call) else await to_thread(self._call)
         return await result if inspect.isawaitable(result) else result
-
-
-async def _await(awaitable: Any) -> Any:
-    return await awaitable

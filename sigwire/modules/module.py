@@ -104,8 +104,6 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
             )
         cls._entries = frozenset(found)
 
-    # --- calls ---------------------------------------------------------------------------------------
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run, blocking. Works in any thread, also inside a running event loop."""
         is_outermost = self._is_program and enter(self)
@@ -207,8 +205,6 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
         except TypeError:  # the call itself raises a better error
             return {"args": args, **kwargs}
 
-    # --- parts ---------------------------------------------------------------------------------------
-
     def named_parameters(self) -> list[tuple[str, Parameter]]:
         """Return every parameter with its name: ``a``, ``a.b``, ``xs[0]``, ``d['k']``; a shared one once, by its first name.
 
@@ -288,8 +284,6 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
             )
         return next(iter(found.values()), None)
 
-    # --- copies --------------------------------------------------------------------------------------
-
     def deepcopy(self) -> Self:
         """Return a copy with its own structure, demos and options. Models, tools and clients are shared."""
         return self.__deepcopy__({})
@@ -301,8 +295,6 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
             made.__dict__[name] = copy_value(value, memo)
         made._log = None
         return made
-
-    # --- batches -------------------------------------------------------------------------------------
 
     @overload
     def batch(
@@ -378,8 +370,6 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
         )
         return split_failures(examples, results) if split else results
 
-    # --- call records --------------------------------------------------------------------------------
-
     @property
     def history(self) -> Sequence[dict[str, Any]]:
         """The records of model calls in this module's calls, oldest first; empty unless ``max_history_size`` is set."""
@@ -400,8 +390,6 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
 
             self._log = CallLog(size)
         return self._log
-
-    # --- state ---------------------------------------------------------------------------------------
 
     def dump_state(self) -> JsonObject:
         """Return the state of every parameter by name, as JSON without secrets."""

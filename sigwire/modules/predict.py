@@ -222,8 +222,6 @@ class Predict(PredictorCalls[P, S], Predictor):
         reasks = options.pop("max_reasks", self.max_reasks)
         return options, _check_reasks(reasks)
 
-    # --- learned state -------------------------------------------------------------------------------
-
     def reset(self) -> None:
         """Remove demos, traces, training examples and the model. Signature and options are kept."""
         self.lm = None
@@ -296,7 +294,6 @@ _default_adapter: Adapter | None = None
 
 
 def _is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
-    """Return True if the call switches the model's thinking on."""
     from sigwire.lm.option_aliases import canonical_options
 
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
-from types import coroutine
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Returned, astream, stream
+from sigwire.effects.loops import await_in
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.observe.place import Running, running
@@ -176,11 +176,11 @@ class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
         self._events = _arun_stream(start, self._outcome)
 
     def __anext__(self) -> Awaitable[ProgramEvent]:
-        return _await_in(self._context, self._events.__anext__())
+        return await_in(self._context, self._events.__anext__())
 
     async def aclose(self) -> None:
         """Cancel the program and close the stream."""
-        await _await_in(self._context, self._events.aclose())
+        await await_in(self._context, self._events.aclose())
 
     async def __aenter__(self) -> Self:
         return self
@@ -199,27 +199,3 @@ async def _arun_stream(start: Callable[[], Steps[T]], outcome: _StreamOutcome[T]
         raise
     finally:
         await events.aclose()
-
-
-async def _await_in(context: Context, awaitable: Awaitable[T]) -> T:
-    steps = awaitable.__await__()
-    try:
-        waiting = context.run(next, steps)
-    except StopIteration as stop:  # nothing suspended, as for nearly every event
-        return cast(T, stop.value)
-    return await _await_rest(context, steps, waiting)
-
-
-@coroutine
-def _await_rest(context: Context, steps: Generator[object, object, T], waiting: object) -> Generator[object, object, T]:
-    """Await the rest of an awaitable that suspended."""
-    try:
-        while True:
-            try:
-                sent = yield waiting
-            except BaseException as error:
-                waiting = context.run(steps.throw, error)
-            else:
-                waiting = context.run(steps.send, sent)
-    except StopIteration as stop:
-        return cast(T, stop.value)

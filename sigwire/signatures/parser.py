@@ -4,7 +4,7 @@
     fields    := [field ("," field)*]        member := NAME ("." NAME)* ["[" arguments "]"] | "(" type ")"
     field     := NAME [":" type]             arguments of Literal are constants, of anything else types
 
-Sections: tokens, parser, names (``TypeScope``). Every error shows its position in the text.
+In this order: tokens, parser, names (``TypeScope``). Every error shows its position in the text.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from sigwire.core.events import AskStart, FieldDelta
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
+from sigwire.dspy.lm import BaseLM
 from sigwire.dspy.settings import settings as dspy_settings
 from sigwire.dspy.streamify import (
     StatusMessage,
@@ -27,7 +28,6 @@ from sigwire.dspy.streamify import (
     sync_send_to_stream,
 )
 from sigwire.errors import ConfigurationError, LMServerError
-from sigwire.lm.base import BaseLM
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module

@@ -34,6 +34,16 @@ def test_media_are_frozen_and_can_be_copied(value: Any) -> None:
     assert copy.deepcopy(value) == value == pickle.loads(pickle.dumps(value))
 
 
+def test_format_of_media_returns_openai_content_parts() -> None:
+    assert dspy.Image("https://e.org/a.png").format() == [
+        {"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}
+    ]
+    assert dspy.Audio(data="Pw==").format() == [
+        {"type": "input_audio", "input_audio": {"data": "Pw==", "format": "wav"}}
+    ]
+    assert dspy.File(file_id="f").format() == [{"type": "file", "file": {"file_id": "f"}}]
+
+
 def test_agent_without_tools_submits_its_answer() -> None:
     agent: Any = dspy.ReActV2("question -> answer")
     agent.set_lm(sigwire.FakeLM([{"answer": "yes"}]))

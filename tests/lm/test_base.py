@@ -7,7 +7,6 @@ import io
 import json
 import threading
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -17,7 +16,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall
-from sigwire.errors import ConfigurationError, InputError, LMUnexpectedError, StateError
+from sigwire.errors import ConfigurationError, InputError, LMUnexpectedError, OverrideError, StateError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
 from sigwire.observe.callbacks import BaseCallback
@@ -25,39 +24,29 @@ from sigwire.observe.callbacks import BaseCallback
 HELLO = Request((Message.user("hello"),))
 
 
-def completion(text: str, **message: Any) -> dict[str, Any]:
-    return {"choices": [{"message": {"content": text, **message}, "finish_reason": "stop"}], "model": "served"}
-
-
 class Forward(BaseLM):
-    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-        self.seen = (prompt, messages, kwargs)
-        return completion(messages[-1]["content"].upper())
+    def forward(self, request: Request) -> Any:
+        self.seen = request
+        return Response((Choice(request.messages[-1].text.upper()),), model="served")
 
 
 class AForward(BaseLM):
-    async def aforward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+    async def aforward(self, request: Request) -> Any:
         await asyncio.sleep(0)
-        return SimpleNamespace(
-            choices=[
-                SimpleNamespace(message=SimpleNamespace(content=messages[-1]["content"].upper()), finish_reason="stop")
-            ],
-            usage={"prompt_tokens": 3, "completion_tokens": 1},
-            model="served",
-        )
+        return Response((Choice(request.messages[-1].text.upper()),))
 
 
-class Called(BaseLM):
-    def __call__(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> list[Any]:
-        return [messages[-1]["content"].upper()] if messages else ["NOTHING"]
+class Texted(BaseLM):
+    def forward(self, request: Request) -> str:
+        return request.messages[-1].text.upper()
 
 
-class Answered(BaseLM):
-    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-        return Response((Choice(text=messages[-1]["content"].upper()),))
+class Awaited(BaseLM):
+    async def forward(self, request: Request) -> str:
+        return request.messages[-1].text.upper()
 
 
-WAYS = [Forward, AForward, Called, Answered]
+WAYS = [Forward, AForward, Texted, Awaited]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -70,7 +59,7 @@ async def test_arespond_answers_with_each_form_of_custom_model(way: type[BaseLM]
     assert (await way("m").arespond(HELLO)).choices[0].text == "HELLO"
 
 
-@pytest.mark.parametrize("way", [Forward, AForward, Answered])
+@pytest.mark.parametrize("way", WAYS)
 async def test_call_returns_a_list_blocking_in_a_loop_and_awaited(way: type[BaseLM]) -> None:
     assert way("m")("hello") == ["HELLO"]
     assert await way("m").acall("hello") == ["HELLO"]
@@ -80,39 +69,26 @@ async def test_arespond_runs_forward_in_a_thread() -> None:
     threads: list[int] = []
 
     class Slow(BaseLM):
-        def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        def forward(self, request: Request) -> str:
             threads.append(threading.get_ident())
-            return completion("done")
+            return "done"
 
     await Slow("m").acall("hello")
     assert threads != [threading.get_ident()]
 
 
-def test_forward_receives_an_openai_shaped_call() -> None:
+def test_forward_receives_the_request() -> None:
     lm = Forward("m")
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     request = Request((Message.user("hi"),), (tool,), ToolChoice.named("f"), False, options={"temperature": 0.5})
-    lm.respond(request)
-    assert lm.seen == (
-        None,
-        [{"role": "user", "content": "hi"}],
-        {
-            "temperature": 0.5,
-            "tools": [tool],
-            "tool_choice": {"type": "function", "function": {"name": "f"}},
-            "parallel_tool_calls": False,
-        },
-    )
+    assert lm.respond(request).model == "served"
+    assert lm.seen == request
 
 
 def test_call_returns_a_dict_when_a_choice_has_more_than_text() -> None:
     class Rich(BaseLM):
-        def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-            return completion(
-                "said",
-                reasoning_content="thought",
-                tool_calls=[{"id": "call_7", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
-            )
+        def forward(self, request: Request) -> Response:
+            return Response((Choice("said", (ToolCall("call_7", "f", {"a": 1}),), "thought"),))
 
     (output,) = Rich("m")("go")
     assert output == {
@@ -122,6 +98,12 @@ def test_call_returns_a_dict_when_a_choice_has_more_than_text() -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["forward", "aforward"])
+def test_forward_in_the_form_of_dspy_is_refused_with_a_hint_to_the_door(name: str) -> None:
+    with pytest.raises(OverrideError, match=rf"{name}\(self, request\).*sigwire\.dspy"):
+        type("Mine", (BaseLM,), {name: lambda self, prompt=None, messages=None, **kwargs: None})
+
+
 def test_model_without_forward_raises_with_a_hint() -> None:
     with pytest.raises(ConfigurationError, match="Define forward"):
         BaseLM("m")("hello")
@@ -129,10 +111,10 @@ def test_model_without_forward_raises_with_a_hint() -> None:
 
 def test_forward_result_of_unknown_form_is_an_error() -> None:
     class Wrong(BaseLM):
-        def forward(self, **kwargs: Any) -> Any:
+        def forward(self, request: Request) -> int:
             return 42
 
-    with pytest.raises(LMUnexpectedError, match="int, which has no list of choices"):
+    with pytest.raises(LMUnexpectedError, match=r"Wrong answered with int.*sigwire\.dspy"):
         Wrong("m")("hello")
 
 
@@ -237,7 +219,7 @@ async def test_callbacks_receive_each_call_blocking_and_awaited() -> None:
 
 def test_callbacks_receive_the_error_of_a_failed_call() -> None:
     class Broken(BaseLM):
-        def forward(self, **kwargs: Any) -> Any:
+        def forward(self, request: Request) -> str:
             raise RuntimeError("down")
 
     listener = Listener()
@@ -379,4 +361,4 @@ def test_call_accepts_message_values() -> None:
     call = ToolCall("call_0", "f", {"a": 1})
     lm = Forward("m")
     lm(messages=[Message.assistant("", [call]), {"role": "user", "content": "go"}])
-    assert lm.seen[1][0]["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"a":1}'}
+    assert lm.seen.messages == (Message.assistant("", [call]), Message.user("go"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,17 +11,13 @@ from hypothesis import strategies as st
 from sigwire.core.messages import Message
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.response import Choice, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
-from sigwire.errors import InputError, LMUnexpectedError
+from sigwire.errors import InputError
 from sigwire.lm.openai_dicts import (
-    FINISH_REASONS,
-    decode_answer,
+    decode_call,
     decode_messages,
-    decode_request,
     encode_call,
     encode_messages,
-    encode_outputs,
 )
 
 CALL = {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
@@ -116,7 +111,8 @@ CALLS = [
 
 @pytest.mark.parametrize("request_", CALLS)
 def test_decoded_call_equals_the_encoded_one(request_: Request) -> None:
-    assert decode_request(*encode_call(request_)) == request_
+    messages, kwargs = encode_call(request_)
+    assert decode_call(messages=messages, **kwargs) == request_
 
 
 @pytest.mark.parametrize(
@@ -134,87 +130,14 @@ def test_decode_messages_names_unknown_roles_and_parts(messages: list[dict[str, 
 
 def test_response_format_of_wrong_type_is_refused() -> None:
     with pytest.raises(InputError, match="response_format is type"):
-        decode_request([], {"response_format": int})
-
-
-@pytest.mark.parametrize(("theirs", "ours"), FINISH_REASONS.items())
-def test_finish_reasons_have_one_meaning(theirs: str, ours: str) -> None:
-    answer = {"choices": [{"message": {"content": "x"}, "finish_reason": theirs}]}
-    assert decode_answer(answer).choices[0].finish_reason == ours
-
-
-def test_unknown_finish_reason_is_a_warning() -> None:
-    response = decode_answer({"choices": [{"message": {"content": "x"}, "finish_reason": "bored"}]})
-    assert response.choices[0].finish_reason == "stop"
-    assert response.warnings[0].feature == "finish_reason"
-
-
-def test_finish_reason_is_tool_calls_when_stop_has_calls() -> None:
-    response = decode_answer(
-        {"choices": [{"message": {"content": None, "tool_calls": [CALL]}, "finish_reason": "stop"}]}
-    )
-    assert response.choices[0].finish_reason == "tool_calls"
-    assert response.choices[0].text == ""
-
-
-def test_objects_and_dicts_decode_equally() -> None:
-    usage = {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
-    as_dict = {
-        "id": "r",
-        "model": "m",
-        "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],
-        "usage": usage,
-    }
-    as_object = SimpleNamespace(
-        id="r", model="m", choices=[SimpleNamespace(message=SimpleNamespace(content="x"), finish_reason="stop")],
-        usage=SimpleNamespace(**{**usage, "prompt_tokens_details": SimpleNamespace(cached_tokens=1)}),
-    )  # fmt: skip
-    for answer in (as_dict, as_object):
-        response = decode_answer(answer)
-        assert (response.id, response.model, response.choices[0].text) == ("r", "m", "x")
-        assert response.usage == Usage(3, 2, 1)
-
-
-def test_malformed_arguments_stay_on_their_call() -> None:
-    broken = {"id": "b", "function": {"name": "g", "arguments": '{"a": '}}
-    response = decode_answer({"choices": [{"message": {"content": "text", "tool_calls": [CALL, broken]}}]})
-    good, bad = response.choices[0].tool_calls
-    assert good.arguments == {"a": 1}
-    assert bad.error is not None
-    assert bad.raw_arguments == '{"a": '
-
-
-def test_decode_answer_accepts_text_completions_and_lists() -> None:
-    assert decode_answer({"choices": [{"text": "x"}]}).choices[0].text == "x"
-    assert decode_answer("x").choices == (Choice("x"),)
-    assert [c.text for c in decode_answer(["x", {"text": "y", "reasoning_content": "z"}]).choices] == ["x", "y"]
-
-
-@pytest.mark.parametrize("answer", [None, 3, object(), {"choices": "x"}, [3]])
-def test_decode_answer_refuses_other_values(answer: Any) -> None:
-    with pytest.raises(LMUnexpectedError):
-        decode_answer(answer)
-
-
-def test_decoded_outputs_equal_the_encoded_ones() -> None:
-    choices = (
-        Choice("a"),
-        Choice("b", (ToolCall("call_0", "f", {"a": 1}, '{"a":1}'),), "why", finish_reason="tool_calls"),
-    )
-    assert decode_answer(encode_outputs(decode_answer(list(encode_outputs_of(choices))))).choices == choices
-
-
-def encode_outputs_of(choices: tuple[Choice, ...]) -> list[Any]:
-    from sigwire.core.response import Response
-
-    return list(encode_outputs(Response(choices)))
+        decode_call(messages=[], response_format=int)
 
 
 def test_response_format_is_read_from_both_forms_of_openai() -> None:
     described: dict[str, Any] = {"name": "answer", "schema": {"type": "object"}}
     for wanted in ({"type": "json_schema", **described}, {"type": "json_schema", "json_schema": described}):
-        assert decode_request([], {"response_format": wanted}).response_format == ResponseFormat(
+        assert decode_call(messages=[], response_format=wanted).response_format == ResponseFormat(
             {"type": "object"}, "answer"
         )
-    assert decode_request([], {"response_format": {"type": "json_object"}}).response_format == ResponseFormat()
-    assert decode_request([], {"response_format": {"type": "text"}}).response_format is None
+    assert decode_call(messages=[], response_format={"type": "json_object"}).response_format == ResponseFormat()
+    assert decode_call(messages=[], response_format={"type": "text"}).response_format is None

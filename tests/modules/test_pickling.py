@@ -165,8 +165,8 @@ class Program(sigwire.Module):
             return self.ask(question=question).answer, self.text(question=question).answer
 
 class Upper(sigwire.BaseLM):
-    def forward(self, prompt=None, messages=None, **kwargs):
-        return ["[[ ## answer ## ]]\\nYES"]
+    def forward(self, request):
+        return "[[ ## answer ## ]]\\nYES"
 
 def task():
     predict = sigwire.Predict("question -> answer", lm=Upper("upper"))

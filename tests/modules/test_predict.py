@@ -629,8 +629,8 @@ def test_options_of_another_model_than_that_of_the_settings_are_accepted() -> No
 
 def test_options_of_a_model_of_the_user_are_not_checked() -> None:
     class Own(BaseLM):
-        def forward(self, prompt: object = None, messages: object = None, **kwargs: Any) -> Any:
-            return [f"[[ ## a ## ]]\n{kwargs['speed']}"]
+        def forward(self, request: Request) -> str:
+            return f"[[ ## a ## ]]\n{request.options['speed']}"
 
     assert Predict("q -> a", lm=Own("own"), speed="fast")(q="?").a == "fast"
 

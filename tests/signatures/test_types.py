@@ -120,12 +120,6 @@ def test_images_are_values() -> None:
         image.url = "x"  # type: ignore[misc]
 
 
-def test_format_returns_openai_content_parts() -> None:
-    assert Image("https://e.org/a.png").format() == [{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}]
-    assert Audio(data="Pw==").format() == [{"type": "input_audio", "input_audio": {"data": "Pw==", "format": "wav"}}]
-    assert File(file_id="f").format() == [{"type": "file", "file": {"file_id": "f"}}]
-
-
 # --- Audio and File ---
 
 SOUNDS: list[tuple[str, Any, AudioPart]] = [

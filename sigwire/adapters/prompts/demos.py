@@ -53,8 +53,6 @@ class _CachedDemo:
 
 
 class _CachedDemos(NamedTuple):
-    """All demos of a call, their versions at that time, and their exchanges."""
-
     demos: tuple[object, ...]
     versions: list[object]
     exchanges: list[tuple[Message, ...]]

@@ -101,11 +101,9 @@ class _FinalParse(NamedTuple):
     outcome: ParsedChoice | ModelError
 
     def is_of(self, choice: Choice) -> bool:
-        """Return True if a parse of both choices gives the same result."""
         return _relevant_fields(self.choice) == _relevant_fields(choice)
 
     def as_of(self, choice: Choice) -> ParsedChoice:
-        """Return the fields, or raise the error with this choice."""
         if isinstance(self.outcome, ParsedChoice):
             return self.outcome
         self.outcome.choice = choice
@@ -143,7 +141,6 @@ class _ChoiceReader:
         self.parsed: _FinalParse | None = None
 
     def feed(self, event: object) -> list[ProgramEvent]:
-        """Return the field events of an event of this choice."""
         handle = self._HANDLERS.get(type(event))
         if handle is not None:
             handle(self, event)

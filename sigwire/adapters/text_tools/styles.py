@@ -79,7 +79,6 @@ def _object_between(before: str, after: str) -> _WriteCall:
 
 
 def _list_between(before: str, write: _WriteCall = _write_object) -> Callable[[Sequence[ToolCall]], str]:
-    """Return a writer of all calls of a turn as one list."""
     return lambda calls: f"{before}[{', '.join(write(call.name, _arguments_of(call)) for call in calls)}]"
 
 

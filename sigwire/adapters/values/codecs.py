@@ -218,12 +218,7 @@ class _StringCodec(_TextCodec):
 
 
 def _number_items(items: Sequence[object]) -> str:
-    """Return a list given for a text field as numbered items; items of several lines are blocks.
-
-    >>> print(_number_items(["a", "b"]))
-    [1] «a»
-    [2] «b»
-    """
+    """Return a list given for a text field as numbered items; items of several lines are blocks."""
     if not items:
         return "[]"
     texts = [item if isinstance(item, str) else untyped_json(item) for item in items]

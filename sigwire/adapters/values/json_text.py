@@ -119,7 +119,6 @@ def _starts(text: str, kind: JsonKind | None) -> Iterator[int]:
 
 
 def _repairs_of(text: str, start: int, reader: _JsonParser, kind: JsonKind | None) -> tuple[Repair, ...]:
-    """Return the repairs of a reading, with those for the text around it."""
     before, after = text[:start].replace("\ufeff", "").strip(), text[reader.position :].strip()
     is_fence = _FENCE.fullmatch(text[:start].lstrip()) is not None
     fenced = is_fence or before.endswith(("```", "```json"))

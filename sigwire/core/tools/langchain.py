@@ -121,8 +121,6 @@ def _takes_one_text(tool: Any) -> bool:
 
 
 class _LangChainCall:
-    """A LangChain tool with the values of its injected arguments."""
-
     def __init__(self, tool: Any, injected: dict[str, Any]) -> None:
         self.arguments = _LangChainArguments(tool)
         self._tool, self._injected = tool, injected

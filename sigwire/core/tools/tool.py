@@ -6,7 +6,7 @@ This file runs no tool on behalf of a model; only ``sigwire.modules.agents.toolb
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import is_
 from types import MethodType
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, 
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.calls import ToolCall, WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
-from sigwire.effects.loops import EventLoop, block_on, to_thread
+from sigwire.effects.loops import EventLoop, block_on_result, to_thread
 from sigwire.errors import ConfigurationError, InputError, ToolDefinitionError
 from sigwire.keywords import ChecksKeywords
 from sigwire.overriding import check_overrides
@@ -315,7 +315,7 @@ class Tool(ChecksKeywords, HasCard):
         """Call the handler with validated arguments. Waits for an async handler."""
         with tool_call_hook(self, arguments) as end:
             result = self._required_handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
-            end(result := block_on(_wait_for(result)) if inspect.isawaitable(result) else result)
+            end(result := block_on_result(result))
         return result
 
     async def acall(self, /, **arguments: object) -> Any:
@@ -477,10 +477,6 @@ def _schema_bind(schema: JsonObject) -> Callable[[FieldValues], BoundArguments]:
         return BoundArguments((), values)
 
     return bind
-
-
-async def _wait_for(result: Awaitable[object]) -> object:
-    return await result
 
 
 def are_same_tools(some: tuple[object, ...], others: tuple[object, ...]) -> bool:

@@ -9,11 +9,27 @@ from typing import TypeAlias, cast
 
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonObject
+from sigwire.signatures.types import media
 
-__all__ = ["marked", "split_message_content_for_custom_types"]
+__all__ = ["content_parts", "marked", "split_message_content_for_custom_types"]
 
 _Block: TypeAlias = dict[str, object]
 _START, _END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER>>"
+
+
+def content_parts(medium: object) -> list[JsonObject]:
+    """Return an image, a sound or a file as OpenAI content parts.
+
+    >>> content_parts(media.Audio(data=b"RIFF"))
+    [{'type': 'input_audio', 'input_audio': {'data': 'UklGRg==', 'format': 'wav'}}]
+    """
+    if isinstance(medium, media.Image):
+        detail = {"detail": medium.detail} if medium.detail else {}
+        return [{"type": "image_url", "image_url": {"url": medium.url, **detail}}]
+    if isinstance(medium, media.Audio):
+        return [{"type": "input_audio", "input_audio": {"data": medium.data, "format": medium.audio_format}}]
+    facts = cast("media.File", medium).to_json()
+    return [{"type": "file", "file": {name: value for name, value in facts.items() if name != "url"}}]
 
 
 def marked(blocks: Sequence[JsonObject]) -> str:

@@ -244,7 +244,6 @@ class _LoopPool:
         self.closed.set()
 
     def close_without_loop(self) -> None:
-        """Close what a closed loop left open."""
         self.close_sockets()
         for reply in list(self.replies):
             reply.finish()

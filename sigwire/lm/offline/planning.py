@@ -74,7 +74,6 @@ class _Planner:
         self._known = {tool.name: _known_for(tool, self._facts, content.question) for tool in tools if self._facts}
 
     def calls(self, least: float, parallel: bool) -> list[Call]:
-        """Return the next calls of tools whose relevance is at least ``least``."""
         if self._hints.abstain and not self._content.steps and least > -math.inf:
             return []
         found = self._next_tool(least)

@@ -115,7 +115,6 @@ class _TypeParser:
         return {"type": "object", "properties": properties, "required": required}
 
     def _skip_default(self) -> bool:
-        """Skip ``= value``; return True if there is one."""
         start = self._at
         while self._peek() == "=" or (self._at > start and self._peek() not in (",", "}", ";", "")):
             self._at += 1

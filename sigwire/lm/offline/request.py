@@ -1,7 +1,7 @@
 """Request reading: the question, demos, steps, tools, outputs and answer form of a prompt. Pure.
 
-Only the request's messages, tools and response format are read, as a language model would read them. The section
-"wording" lists every text of a prompt that this file matches; a text without any of these marks is taken whole.
+Only the request's messages, tools and response format are read, as a language model would read them. The
+patterns list every text of a prompt that this file matches; a text without any of these marks is taken whole.
 """
 
 from __future__ import annotations

@@ -118,9 +118,6 @@ _CEREBRAS = replace(
 )
 
 
-# --- servers of the user
-
-
 def _local(
     prefix: str, profile: str, port: int, name: str, *, key: str, base: str, aliases: tuple[str, ...] = ()
 ) -> Provider:

@@ -87,11 +87,7 @@ OPENAI = Provider(
 
 
 def _azure_base(url: str) -> str:
-    """Return the address of a resource; the portal shows it also with the path of the API.
-
-    >>> _azure_base("https://mine.openai.azure.com/openai/v1/")
-    'https://mine.openai.azure.com'
-    """
+    """Return the address of a resource; the portal shows it also with the path of the API."""
     return without_slash(url).removesuffix("/openai/v1").removesuffix("/openai")
 
 

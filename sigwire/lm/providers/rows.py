@@ -124,11 +124,7 @@ _GEMINI = Provider(
 
 
 def _ollama_base(host: str) -> str:
-    """Return the base URL of ``OLLAMA_HOST``: without a scheme the port defaults to Ollama's, else to the scheme's.
-
-    >>> _ollama_base("gpu-box"), _ollama_base("http://gpu-box"), _ollama_base(":9999"), _ollama_base("0.0.0.0")
-    ('http://gpu-box:11434', 'http://gpu-box:80', 'http://127.0.0.1:9999', 'http://127.0.0.1:11434')
-    """
+    """Return the base URL of ``OLLAMA_HOST``: without a scheme the port defaults to Ollama's, else to the scheme's."""
     scheme, _, rest = host.strip().removeprefix("//").rpartition("://")
     place, slash, path = rest.partition("/")
     name, _, port = place.rpartition(":") if re.search(r":\d+$", place) else (place.removesuffix(":"), "", "")

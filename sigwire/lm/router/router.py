@@ -98,7 +98,7 @@ class Router(BaseLM):
 
     def targets(self) -> Sequence[RouteTarget]:
         """Return the targets in their order, for a router around this one."""
-        return super().targets() if self._entries else self._targets
+        return super().targets() if self._overrides else self._targets
 
     def health(self) -> HealthTable:
         """Return the health of each target, in the order in which a call asks them."""

@@ -256,7 +256,6 @@ class ReAct(ResumableAgent, Generic[P, S]):
         return Termination("limit", why=f"{limit} turns were used up")
 
     def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
-        """Run a turn and emit the submitted outputs as events of fields."""
         from sigwire.modules.agents.submit_stream import SubmitStream
 
         model = resolve_lm(self.react.lm, type(self).__name__).model

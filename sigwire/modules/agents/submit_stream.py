@@ -151,7 +151,6 @@ class _SubmitReader:
         return self._events.take()
 
     def _flush_before(self, event: ProgramEvent) -> Iterable[ProgramEvent]:
-        """Yield the event; before the start of a call, the held text."""
         if isinstance(event, ToolCallStart) and (shown := self.text.release()):
             self._events.free_text(shown)
             yield from self._events.take()

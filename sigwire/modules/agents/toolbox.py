@@ -275,8 +275,6 @@ class _ToolRunEffect:
             done = self._failed_run(error, perf_counter() - started)
         return self._record_run(done)
 
-    # --- recorded by a journal ---
-
     def fingerprint(self) -> JsonObject:
         return {"name": self.call.name, "arguments": self.call.arguments}
 

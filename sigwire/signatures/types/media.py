@@ -92,11 +92,6 @@ class Image(Value, FieldType):
         media_type, data = split_data_uri(self.url)
         return ImagePart(data=data, media_type=media_type, detail=self.detail)
 
-    def format(self) -> list[JsonObject]:
-        """Return the image as OpenAI content parts, as DSPy's types do."""
-        detail = {"detail": self.detail} if self.detail else {}
-        return [{"type": "image_url", "image_url": {"url": self.url, **detail}}]
-
     @classmethod
     def read(cls, value: object) -> Self:
         if isinstance(value, cls):
@@ -166,10 +161,6 @@ class Audio(Value, FieldType):
     def part(self) -> AudioPart:
         """Return the sound as a part of a message."""
         return AudioPart(self.data, self.audio_format)
-
-    def format(self) -> list[JsonObject]:
-        """Return the sound as OpenAI content parts."""
-        return [{"type": "input_audio", "input_audio": {"data": self.data, "format": self.audio_format}}]
 
     @classmethod
     def read(cls, value: object) -> Self:
@@ -249,10 +240,6 @@ class File(Value, FieldType):
         """Return the file as a part of a message."""
         media_type, data = split_data_uri(self.file_data) if self.file_data else (_guess(self.filename), None)
         return FilePart(data, self.url, self.file_id, self.filename, media_type)
-
-    def format(self) -> list[JsonObject]:
-        """Return the file as OpenAI content parts."""
-        return [{"type": "file", "file": {key: value for key, value in self.to_json().items() if key != "url"}}]
 
     @classmethod
     def read(cls, value: object) -> Self:
@@ -340,7 +327,6 @@ def _known_image(content: bytes) -> str:
 
 
 def _audio_data(source: object) -> tuple[str, str | None]:
-    """Return base64 data, and the format if the source has it."""
     if isinstance(source, Audio):
         return source.data, source.audio_format
     if isinstance(source, (bytes, bytearray)):

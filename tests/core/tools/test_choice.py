@@ -9,7 +9,7 @@ import pytest
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools.choice import read_tool_choice
 from sigwire.errors import InputError
-from sigwire.lm.openai_dicts import decode_request
+from sigwire.lm.openai_dicts import decode_call
 
 NAMED = ToolChoice.named("f")
 F: dict[str, Any] = {"type": "function", "name": "f"}
@@ -38,7 +38,7 @@ CHOICES: dict[str, tuple[Any, ToolChoice | None]] = {
 @pytest.mark.parametrize(("given", "choice"), CHOICES.values(), ids=CHOICES)
 def test_choice_is_read_from_every_public_form(given: Any, choice: ToolChoice | None) -> None:
     assert read_tool_choice(given) == choice
-    assert decode_request([], {"tool_choice": given}).tool_choice == choice
+    assert decode_call(messages=[], tool_choice=given).tool_choice == choice
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_choice_is_read_from_every_public_form(given: Any, choice: ToolChoice | 
 )
 def test_any_other_choice_is_refused(given: Any) -> None:
     with pytest.raises(InputError, match="tool_choice"):
-        decode_request([], {"tool_choice": given})
+        decode_call(messages=[], tool_choice=given)
     with pytest.raises(InputError, match="tool_choice"):
         Request(tool_choice=given)

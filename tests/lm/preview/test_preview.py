@@ -157,8 +157,8 @@ def test_features_that_the_encoder_drops_are_warnings_of_the_preview() -> None:
 
 def test_method_of_a_subclass_that_may_change_the_request_is_a_warning() -> None:
     class Polite(LM):
-        def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-            return super().forward(prompt, messages, **kwargs)
+        def forward(self, request: Request) -> Any:
+            return super().forward(request)
 
     assert [each.feature for each in Polite("openai/gpt-4.1").preview(HELLO).warnings] == ["override"]
     assert LM("openai/gpt-4.1").preview(HELLO).warnings == ()

@@ -15,7 +15,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall
-from sigwire.lm.base import BaseLM
+from sigwire.dspy.lm import BaseLM
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct

@@ -1,4 +1,4 @@
-"""Calls of the methods that a subclass of ``BaseLM`` overrides. ``super()`` inside such a call answers for the model.
+"""Calls of the methods that a subclass of a model overrides. ``super()`` inside such a call answers for the model.
 
 ``__call__`` returns texts, which are only a part of a response: the call keeps the responses of ``super()``, with their usage
 and metadata.
@@ -7,7 +7,7 @@ and metadata.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
-from sigwire.effects.loops import block_on, to_thread
-from sigwire.lm.openai_dicts import decode_answer, encode_call, encode_outputs
+from sigwire.dspy.models.answers import decode_answer
+from sigwire.effects.loops import block_on_result, to_thread
+from sigwire.lm.openai_dicts import encode_call, encode_outputs
 
 __all__ = ["ENTRIES", "Entry", "OverriddenCall", "running_call"]
 
@@ -37,7 +38,7 @@ class OverriddenCall:
         blocking, awaited = self._entry
         with self._running():
             answer = self._call(blocking if blocking in self._overrides else awaited)
-            return self._response(block_on(_result_of(answer)) if inspect.isawaitable(answer) else answer)
+            return self._response(block_on_result(answer))
 
     async def arun(self) -> Response:
         blocking, awaited = self._entry
@@ -68,10 +69,6 @@ class OverriddenCall:
         if not self._kept:
             return decoded
         return replace(decoded, usage=sum((response.usage for _, response in self._kept), Usage()))
-
-
-async def _result_of(answer: Awaitable[Any]) -> Any:
-    return await answer
 
 
 running_call: ContextVar[OverriddenCall | None] = ContextVar("sigwire_overridden_call", default=None)
