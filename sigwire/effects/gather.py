@@ -1,13 +1,15 @@
 """Run several steps at once: ``Gather``, an effect.
 
 ``limit`` threads or tasks take steps from one queue. A task or a future for each would cost more, above all in memory. Steps
-run in copies of the caller's context.
+run in copies of the caller's context. Threads beyond the first start while steps are slow: quick ones (answers from a cache)
+keep one thread busy, and more would only contend for the interpreter's lock.
 """
 
 from __future__ import annotations
 
 import contextvars
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import suppress
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Gather"]
 
 T = TypeVar("T")
+_MOMENT = 0.002  # seconds: thirty-two threads have started after five
+_QUICK_STEPS = 500  # a second
 
 
 class Gather(Generic[T]):
@@ -55,12 +59,16 @@ class Gather(Generic[T]):
             return [contextvars.copy_context().run(run, steps) for steps in self._steps]
         with marking_loop_blocked():
             queue = _GatherQueue(self._steps)
-        threads = [
-            threading.Thread(target=queue.run_worker, name="sigwire-gather", daemon=True) for _ in range(self._limit)
-        ]
+        threads: list[threading.Thread] = []
+        wanted = self._limit if self._limit == len(self._steps) else 1
         try:
-            for thread in threads:
-                thread.start()
+            while True:
+                for _ in range(wanted - len(threads)):
+                    threads.append(threading.Thread(target=queue.run_worker, name="sigwire-gather", daemon=True))
+                    threads[-1].start()
+                if wanted == self._limit or not queue.is_waiting():
+                    break
+                wanted = wanted if queue.is_quick(threads[0]) else min(2 * wanted, self._limit)
             for thread in threads:
                 thread.join()
         finally:  # after an interrupt, the threads must not start more steps
@@ -116,6 +124,16 @@ class _GatherQueue(Generic[T]):
     def run_worker(self) -> None:
         with suppress(BaseException):  # kept in ``failures``
             run(self.worker())
+
+    def is_quick(self, thread: threading.Thread) -> bool:
+        """Wait a moment for a worker. Return True if another one had nothing to wait for: steps are many and keep the CPU busy."""
+        before, began, used = len(self._waiting), time.monotonic(), time.process_time()
+        thread.join(_MOMENT)
+        seconds, left = time.monotonic() - began, len(self._waiting)
+        return not left or (before - left >= _QUICK_STEPS * seconds and time.process_time() - used >= seconds / 2)
+
+    def is_waiting(self) -> bool:
+        return bool(self._waiting)
 
     def clear(self) -> None:
         self._waiting.clear()

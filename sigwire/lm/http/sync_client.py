@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar
 
-from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
+from sigwire.effects.cancellation import StreamCancelled, current_scope
 from sigwire.effects.forks import reset_when_forked
 from sigwire.lm.http.connect import open_socket
 from sigwire.lm.http.deadlines import seconds_until
@@ -40,19 +40,22 @@ _READ, _WRITE = 1, 4  # POLLIN and POLLOUT
 
 
 class _SocketWaiter:
-    __slots__ = ("_descriptor", "_poll")
+    __slots__ = ("_descriptor", "_poll", "_registered")
 
     def __init__(self, waited_for: socket.socket) -> None:
         self._descriptor = waited_for.fileno()
         # Windows has no poll; its select has no limit on descriptors.
         self._poll = select.poll() if hasattr(select, "poll") else None
+        self._registered = 0
 
     def wait(self, wanted: int, seconds: float | None) -> bool:
         """Return True if the socket is ready, or has failed, within ``seconds``; ``None`` waits without a limit."""
         if self._poll is None:
             reading, writing = ([self._descriptor] if wanted == which else [] for which in (_READ, _WRITE))
             return any(select.select(reading, writing, reading or writing, seconds))
-        self._poll.register(self._descriptor, wanted)
+        if wanted != self._registered:
+            self._poll.register(self._descriptor, wanted)
+            self._registered = wanted
         return bool(self._poll.poll(None if seconds is None else math.ceil(seconds * 1000)))
 
 
@@ -70,7 +73,7 @@ def _wanted_by_tls(error: OSError) -> int:
 class _SyncConnection:
     """A connection to an origin. Only the wait of ``_perform`` blocks; it ends at ``deadline``.
 
-    Data is read before polling: it saves a system call and a release of the GIL if the data has arrived.
+    Data is read before polling, except the begin of a reply: it saves a system call and a release of the GIL if data has arrived.
     """
 
     __slots__ = ("_ready", "deadline", "generation", "idle_since", "is_cancelled", "origin", "socket")
@@ -84,10 +87,11 @@ class _SyncConnection:
 
     def cancellable(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call a function whose waits end when the current scope is cancelled. Raises ``StreamCancelled`` then."""
-        if current_scope() is None:
+        scope = current_scope()
+        if scope is None:
             return function(*args, **kwargs)
         try:
-            with on_cancel(self._cancel):
+            with scope.on_cancel(self._cancel):
                 result = function(*args, **kwargs)
         except Exception as error:
             if self.is_cancelled:
@@ -114,8 +118,10 @@ class _SyncConnection:
             return error
         return None
 
-    def receive(self) -> bytes:
-        """Return the next bytes; ``b""`` if the server closed the connection."""
+    def receive(self, *, is_first: bool = False) -> bytes:
+        """Return the next bytes; ``b""`` if the server closed the connection. The first bytes of a reply take their time."""
+        if is_first and not self._ready.wait(_READ, seconds_until(self.deadline)):
+            raise TimeoutError
         return self._perform(_READ, self.socket.recv, _CHUNK_SIZE)
 
     def _perform(self, waits_for: int, attempt: Callable[[A], R], argument: A) -> R:
@@ -220,7 +226,7 @@ def _send_and_read_head(connection: _SyncConnection, exchange: HttpExchange) -> 
         while not reply.has_head:
             if reply.failure is not None:
                 raise reply.failure
-            reply.feed(connection.receive())
+            reply.feed(connection.receive(is_first=not reply.head_length))
             exchange.may_be_stale = exchange.may_be_stale and not reply.head_length
     except (OSError, ProtocolError) as error:
         reply.close()
@@ -254,7 +260,7 @@ class SyncReply:
         if self._done and not self._reply.is_whole:
             raise self._exchange.closed_early()
         try:
-            return self._connection.cancellable(self._take)
+            return self._take() if self._reply.is_whole else self._connection.cancellable(self._take)
         except BaseException as error:
             self._reply.is_reusable = False
             self.finish()
