@@ -155,13 +155,8 @@ def is_blocked(loop: EventLoop) -> bool:
 
 def running_loop() -> EventLoop | None:
     """Return the event loop that runs in this thread, if any."""
-    if "asyncio" not in sys.modules:  # then no loop runs, and the check must not import asyncio
-        return None
-    import asyncio
-
-    with suppress(RuntimeError):
-        return asyncio.get_running_loop()
-    return None
+    loaded = sys.modules.get("asyncio")  # without it no loop runs, and the check must not import it
+    return None if loaded is None else loaded._get_running_loop()  # raises nothing
 
 
 def has_running_loop() -> bool:

@@ -39,11 +39,16 @@ class _UserCall:
 
     def run(self) -> object:
         result = self._call()
-        return block_on(_await(result)) if inspect.isawaitable(result) else result
+        if type(result) in _PLAIN or not inspect.isawaitable(result):
+            return result
+        return block_on(_await(result))
 
     async def arun(self) -> object:
         result = self._call() if is_async_function(self._call) else await to_thread(self._call)
         return await result if inspect.isawaitable(result) else result
+
+
+_PLAIN = (bool, float, int, str)  # the check is slow
 
 
 async def _await(awaitable: Any) -> Any:

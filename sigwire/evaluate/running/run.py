@@ -36,7 +36,7 @@ from sigwire.jobs.errors import JobRefused
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
-from sigwire.observe.callbacks import watched_call
+from sigwire.observe.callbacks import watched_steps
 from sigwire.observe.place import enter
 from sigwire.settings import Settings, context, current
 
@@ -212,27 +212,20 @@ class EvaluationRun:
         example = self._examples[index]
         enter(self._program, self._ids[index])
         predictions: list[Any] = []
-        facts = {"id": self._ids[index], "index": index, "repeat": repeat, "metric": self._plan.name}
+        steps = cell_steps(
+            self._program,
+            example,
+            self._plan,
+            timeout=options.timeout,
+            failure_score=options.failure_score,
+            rollout_id=repeat if repeat > 1 else None,
+            raises=_RAISED[options.errors],
+            keep=predictions.append,
+        )
+        if options.budget is not None or options.fresh:
+            steps = self._bounded(steps)
         try:
-            with ExitStack() as stack:
-                end = stack.enter_context(
-                    watched_call("example", options, lambda: {**facts, "inputs": dict(example.inputs().items())})
-                )
-                if options.budget is not None:
-                    stack.enter_context(options.budget)
-                if options.fresh:
-                    stack.enter_context(context(fresh=True))
-                cell = yield from cell_steps(
-                    self._program,
-                    example,
-                    self._plan,
-                    timeout=options.timeout,
-                    failure_score=options.failure_score,
-                    rollout_id=repeat if repeat > 1 else None,
-                    raises=_RAISED[options.errors],
-                    keep=predictions.append,
-                )
-                end(cell)
+            cell = yield from watched_steps("example", options, lambda: self._facts(index, repeat), steps)
         except Exception as error:
             self._end_by(error, self._ids[index])
             return
@@ -242,6 +235,19 @@ class EvaluationRun:
         record = ExampleRecord(self._ids[index], index, repeat, inputs, labels, cell, started)
         if (done := self._keep(record, predictions[0] if predictions else Prediction())) is not None:
             yield Emit(ExampleDone(record, done, self._total))
+
+    def _facts(self, index: int, repeat: int) -> dict[str, object]:
+        """Return the facts of a run for callbacks."""
+        facts = {"id": self._ids[index], "index": index, "repeat": repeat, "metric": self._plan.name}
+        return {**facts, "inputs": dict(self._examples[index].inputs().items())}
+
+    def _bounded(self, steps: Steps[Cell]) -> Steps[Cell]:
+        with ExitStack() as stack:
+            if self._options.budget is not None:
+                stack.enter_context(self._options.budget)
+            if self._options.fresh:
+                stack.enter_context(context(fresh=True))
+            return (yield from steps)
 
     def _is_out_of_time(self) -> bool:
         """End the evaluation, and return True, if the seconds of its budget are over."""
