@@ -23,6 +23,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import LMError, ModelError
+from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
 from sigwire.evaluate.plain import plain_fields, plain_value
@@ -218,7 +219,7 @@ class _ProgramRun:
         rollout_id: int | str | None,
     ) -> None:  # fmt: skip
         self._program, self._timeout = program, timeout
-        self._inputs: Mapping[str, object] = example.inputs().__dict__
+        self._inputs = split_fields(example)[0]
         self._traced = traced
         self.trace: list[Any] = []
         self._changes: dict[str, object] = {"trace": self.trace} if traced or strict else {}
@@ -228,32 +229,31 @@ class _ProgramRun:
         self._seconds = 0.0
 
     def steps(self) -> Steps[object]:
+        steps = called_steps(self._program, (), self._inputs)
+        if self._timeout is not None:
+            steps = self._timed_steps(steps, self._timeout)
         try:
             if not self._changes:
-                return (yield from self._timed_steps())
+                return (yield from steps)
             with context(**self._changes):
-                return (yield from self._timed_steps())
+                return (yield from steps)
         finally:
             self._seconds = time.monotonic() - self._started
 
-    def _timed_steps(self) -> Steps[object]:
-        steps = called_steps(self._program, (), self._inputs)
-        if self._timeout is None:
-            return (yield from steps)
+    def _timed_steps(self, steps: Steps[object], timeout: float) -> Steps[object]:
         try:
-            with deadline(self._timeout):
-                prediction = yield _Timed(steps, self._timeout)
+            with deadline(timeout):
+                prediction = yield _Timed(steps, timeout)
         except Exception as error:
-            self._check_time(error)
+            self._check_time(timeout, error)
             raise
-        self._check_time(None)
+        self._check_time(timeout, None)
         return prediction
 
-    def _check_time(self, error: Exception | None) -> None:
-        seconds = time.monotonic() - self._started
-        if self._timeout is not None and seconds >= self._timeout:
+    def _check_time(self, timeout: float, error: Exception | None) -> None:
+        if time.monotonic() - self._started >= timeout:
             raise ExampleTimeout(
-                f"The program took longer than {self._timeout:g} seconds on one example (timeout=)."
+                f"The program took longer than {timeout:g} seconds on one example (timeout=)."
             ) from error
 
     def facts(self, outputs: JsonObject | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
@@ -305,11 +305,12 @@ class RequestCounts(NamedTuple):
 
 def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCounts:
     """Return requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
-    attempts = {model: list(made) for model, made in tracker.attempts.items() if made}
+    attempts = tracker.attempts
     if isinstance(error, LMError):
+        attempts = {model: list(made) for model, made in attempts.items()}
         attempts.setdefault(error.model or "unknown", []).extend(error.attempts)
-    sent = [attempt for attempt in chain.from_iterable(attempts.values()) if attempt.purpose not in _NOT_SENT]
-    usage = {model: _total(made).to_json() for model, made in attempts.items()}
+    sent = [attempt for made in attempts.values() for attempt in made if attempt.purpose not in _NOT_SENT]
+    usage = {model: _total(made).to_json() for model, made in attempts.items() if made}
     return RequestCounts(len(sent), len(tracker.hits), usage, cost_of_attempts(sent) if sent else 0.0)
 
 

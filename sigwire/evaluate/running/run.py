@@ -22,7 +22,7 @@ from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
-from sigwire.evaluate.examples import check_devset, check_program, example_ids
+from sigwire.evaluate.examples import check_devset, check_program, example_ids, split_fields
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.figures.stored_run import stored_prediction
 from sigwire.evaluate.git import git_state
@@ -231,7 +231,7 @@ class EvaluationRun:
             return
         if cell.failure is not None and self._is_out_of_time():
             return
-        inputs, labels = plain_fields(example.inputs().__dict__), plain_fields(example.labels().__dict__)
+        inputs, labels = map(plain_fields, split_fields(example))
         record = ExampleRecord(self._ids[index], index, repeat, inputs, labels, cell, started)
         if (done := self._keep(record, predictions[0] if predictions else Prediction())) is not None:
             yield Emit(ExampleDone(record, done, self._total))
@@ -397,9 +397,7 @@ _RAISED: Mapping[str, frozenset[str]] = {
 
 def _is_same(record: ExampleRecord, example: Example) -> bool:
     """Return True if a record is of this example, and not of another with its id."""
-    return record.inputs == plain_fields(example.inputs().__dict__) and record.labels == plain_fields(
-        example.labels().__dict__
-    )
+    return (record.inputs, record.labels) == tuple(map(plain_fields, split_fields(example)))
 
 
 def _visible(text: str) -> str:
