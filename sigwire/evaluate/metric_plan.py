@@ -157,7 +157,7 @@ class _MetricArguments:
         """Return the arguments: the values ``optional`` are in the order of their names."""
         if not self.positions:  # most metrics take a trace by name, or none
             return (), {name: optional[_OPTIONAL.index(name)] for name in self.names}
-        given = dict(zip(_OPTIONAL, optional, strict=True))
+        given: dict[str, object] = dict(zip(_OPTIONAL, optional, strict=True))
         return [given[name] for name in self.positions], {name: given[name] for name in self.names}
 
 

@@ -95,22 +95,19 @@ class _SyncConnection:
 
     def receive(self, *, is_first: bool = False) -> bytes:
         """Return the next bytes; ``b""`` if the server closed the connection. The first bytes of a reply take their time."""
-        if is_first and not self._ready.wait(READ, seconds_until(self.deadline)):
-            raise TimeoutError
-        return self._perform(READ, self.socket.recv, _CHUNK_SIZE)
+        return self._perform(READ, self.socket.recv, _CHUNK_SIZE, READ if is_first else 0)
 
-    def _perform(self, waits_for: int, attempt: Callable[[A], R], argument: A) -> R:
-        remaining = seconds_until(self.deadline)
+    def _perform(self, waits_for: int, attempt: Callable[[A], R], argument: A, wanted: int = 0) -> R:
         while True:
+            remaining = seconds_until(self.deadline)
+            if wanted and not self._ready.wait(wanted, remaining):
+                raise TimeoutError
             try:
                 return attempt(argument)
             except BlockingIOError:
                 wanted = waits_for
             except OSError as error:  # TLS may have to read before it writes, and write before it reads
                 wanted = _wanted_by_tls(error)
-            if not self._ready.wait(wanted, remaining):
-                raise TimeoutError
-            remaining = seconds_until(self.deadline)
 
     def is_quiet(self) -> bool:
         """Return True if an idle connection can be reused: the server sent nothing and did not close."""
