@@ -55,11 +55,11 @@ def over_http() -> Iterator[Job]:
                 name, f"evaluate {EXAMPLES:,} examples over HTTP{what}; floor: `batch`", "≤ + 300 ms", checked, "ms",
                 most_rounds=5,
             )  # fmt: skip
-        yield beside_a_socket(port, predict, devset)
+        yield socket_job(port, predict, devset)
         lm.close()
 
 
-def beside_a_socket(port: int, predict: Any, devset: Sequence[sigwire.Example]) -> Job:
+def socket_job(port: int, predict: Any, devset: Sequence[sigwire.Example]) -> Job:
     evaluate = sigwire.Evaluate(devset=devset, metric=exact, display_progress=False)
 
     def by_hand() -> int:
