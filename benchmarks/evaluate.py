@@ -1,15 +1,21 @@
-"""The cost of an evaluation above its calls (n1, n2): 1,000 examples over HTTP. The floor is a batch of the same calls."""
+"""1,000 examples over HTTP: an evaluation above its calls (n1, n2), and beside a plain socket (n3).
+
+The floor of n1 and n2 is a ``batch`` of the same calls. That of n3 writes its requests and reads its answers by hand; its
+``Evaluate`` chooses the number of threads.
+"""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sigwire
-from benchmarks.over_http import model
+from benchmarks.by_hand import Sender
+from benchmarks.over_http import QUESTIONS, model, read, right, written
 from benchmarks.predict import INPUTS
 from benchmarks.server import answered, serving
 from benchmarks.timing import FLOOR, SIGWIRE, Job
@@ -21,7 +27,7 @@ THREADS = 8
 
 
 def over_http() -> Iterator[Job]:
-    """Yield n1 and n2."""
+    """Yield n1, n2 and n3."""
     with serving() as port, tempfile.TemporaryDirectory() as folder:
         lm = model(port, "count")
         predict: Any = sigwire.Predict("context, question -> answer, confidence: float")
@@ -49,7 +55,24 @@ def over_http() -> Iterator[Job]:
                 name, f"evaluate {EXAMPLES:,} examples over HTTP{what}; floor: `batch`", "≤ + 300 ms", checked, "ms",
                 most_rounds=5,
             )  # fmt: skip
+        yield socket_job(port, predict, devset)
         lm.close()
+
+
+def socket_job(port: int, predict: Any, devset: Sequence[sigwire.Example]) -> Job:
+    evaluate = sigwire.Evaluate(devset=devset, metric=exact, display_progress=False)
+
+    def by_hand() -> int:
+        with closing(Sender(port, "/count/chat/completions")) as send:
+            return right([read(send(written(inputs))) for inputs in QUESTIONS])
+
+    contestants: dict[str, Callable[[], int]] = {
+        FLOOR: by_hand,
+        SIGWIRE: lambda: round(evaluate(predict).score / 100 * EXAMPLES),
+    }
+    checked = {name: answered(port, each, EXAMPLES, EXAMPLES) for name, each in contestants.items()}
+    what = f"evaluate {EXAMPLES:,} examples over HTTP, default threads; floor: a plain socket"
+    return Job("n3", what, "≤ 4x, 300 ms", checked, "ms", most_rounds=5)
 
 
 def exact(example: sigwire.Example, prediction: sigwire.Prediction, trace: object = None) -> bool:

@@ -72,6 +72,7 @@ class Usage(Value, HasCard):
         return Usage(*map(_add, _counts(self), _counts(other)))
 
 
+_NO_USAGE = Usage()
 _NAMES = tuple(field.name for field in fields(Usage))
 _COUNT_NAMES = (*_NAMES, "prompt_tokens", "completion_tokens", "total_tokens")
 _counts, _all_counts = attrgetter(*_NAMES), attrgetter(*_COUNT_NAMES)
@@ -242,6 +243,6 @@ def _cost_of_attempt(attempt: Attempt, may_import: bool) -> float | None:
     sent = attempt.cost if attempt.cost is not None else attempt.usage.cost
     if sent is not None:
         return sent
-    if attempt.usage == Usage():
+    if attempt.usage.input_tokens is None and attempt.usage == _NO_USAGE:
         return 0.0 if attempt.error is not None or attempt.purpose in ("skip", "joined") else None
     return _price(attempt.model or "", attempt.usage, may_import)

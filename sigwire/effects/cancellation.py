@@ -94,25 +94,17 @@ class _CallbackBlock:  # a generator would take three times as long, around each
             raise StreamCancelled
 
     def __exit__(self, *_: object) -> None:
-        try:  # noqa: SIM105  (faster)
-            self._scope.callbacks.remove(self._callback)
-        except ValueError:
-            pass
+        if self._callback in (callbacks := self._scope.callbacks):
+            callbacks.remove(self._callback)
 
 
 _scope: ContextVar[CancelScope | None] = ContextVar("sigwire_scope", default=None)
 
 
-def current_scope() -> CancelScope | None:
-    """Return the cancel scope of the current context, ``None`` if the caller waits in this thread and task itself."""
-    return _scope.get()
-
-
-def set_scope(scope: CancelScope) -> None:
-    """Set the cancel scope of the current context."""
-    _scope.set(scope)
-
-
+current_scope: Callable[[], CancelScope | None] = _scope.get
+"""Return the cancel scope of the current context, ``None`` if the caller waits in this thread and task itself."""
+set_scope: Callable[[CancelScope], object] = _scope.set
+"""Set the cancel scope of the current context."""
 _NO_SCOPE = nullcontext()
 
 

@@ -1,15 +1,12 @@
 """Run several steps at once: ``Gather``, an effect.
 
 ``limit`` threads or tasks take steps from one queue. A task or a future for each would cost more, above all in memory. Steps
-run in copies of the caller's context. Threads beyond the first start while steps are slow: quick ones (answers from a cache)
-keep one thread busy, and more would only contend for the interpreter's lock.
+run in copies of the caller's context.
 """
 
 from __future__ import annotations
 
 import contextvars
-import threading
-import time
 from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import suppress
@@ -19,6 +16,7 @@ from sigwire.effects.cancellation import merge_partial
 from sigwire.effects.loops import await_in, marking_loop_blocked
 from sigwire.effects.performing import in_parts
 from sigwire.effects.steps import Steps, arun, drive_unscoped, run
+from sigwire.effects.threads import run_in_threads
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Gather"]
 
 T = TypeVar("T")
-_MOMENT = 0.002  # seconds: thirty-two threads have started after five
-_QUICK_STEPS = 500  # a second
 
 
 class Gather(Generic[T]):
@@ -59,20 +55,10 @@ class Gather(Generic[T]):
             return [contextvars.copy_context().run(run, steps) for steps in self._steps]
         with marking_loop_blocked():
             queue = _GatherQueue(self._steps)
-        threads: list[threading.Thread] = []
-        wanted = self._limit if self._limit == len(self._steps) else 1
         try:
-            while True:
-                for _ in range(wanted - len(threads)):
-                    threads.append(threading.Thread(target=queue.run_worker, name="sigwire-gather", daemon=True))
-                    threads[-1].start()
-                if wanted == self._limit or not queue.is_waiting():
-                    break
-                wanted = wanted if queue.is_quick(threads[0]) else min(2 * wanted, self._limit)
-            for thread in threads:
-                thread.join()
+            run_in_threads(queue.run_worker, self._limit, queue.waiting)
         finally:  # after an interrupt, the threads must not start more steps
-            queue.clear()
+            queue.waiting.clear()
         return queue.values()
 
     async def arun(self) -> list[T]:
@@ -94,7 +80,7 @@ class Gather(Generic[T]):
 async def _cancel(queue: _GatherQueue[T], tasks: Sequence[asyncio.Task[None]]) -> None:
     import asyncio
 
-    queue.clear()
+    queue.waiting.clear()
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -103,40 +89,27 @@ async def _cancel(queue: _GatherQueue[T], tasks: Sequence[asyncio.Task[None]]) -
 class _GatherQueue(Generic[T]):
     """Steps that wait for a worker; values and errors of finished steps, by position."""
 
-    __slots__ = ("_context", "_values", "_waiting", "failures")
+    __slots__ = ("_context", "_values", "failures", "waiting")
 
     def __init__(self, steps: Sequence[Steps[T]]) -> None:
         self._context = contextvars.copy_context()
-        self._waiting = deque(enumerate(steps))
+        self.waiting = deque(enumerate(steps))
         self._values: list[Any] = [None] * len(steps)
         self.failures: dict[int, BaseException] = {}
 
     def worker(self) -> Steps[None]:
         """Run waiting steps one after the other. The first failure clears the queue."""
-        for position, steps in _pop_all(self._waiting):
+        for position, steps in _pop_all(self.waiting):
             try:
                 self._values[position] = yield _Isolated(steps, self._context)
             except BaseException as error:
                 self.failures[position] = error
-                self.clear()
+                self.waiting.clear()
                 raise
 
     def run_worker(self) -> None:
         with suppress(BaseException):  # kept in ``failures``
             run(self.worker())
-
-    def is_quick(self, thread: threading.Thread) -> bool:
-        """Wait a moment for a worker. Return True if another one had nothing to wait for: steps are many and keep the CPU busy."""
-        before, began, used = len(self._waiting), time.monotonic(), time.process_time()
-        thread.join(_MOMENT)
-        seconds, left = time.monotonic() - began, len(self._waiting)
-        return not left or (before - left >= _QUICK_STEPS * seconds and time.process_time() - used >= seconds / 2)
-
-    def is_waiting(self) -> bool:
-        return bool(self._waiting)
-
-    def clear(self) -> None:
-        self._waiting.clear()
 
     def values(self, last: tuple[type[BaseException], ...] = ()) -> list[T]:
         """Return the values in order, or raise the first error in order. Errors of the types ``last`` have the lowest rank."""

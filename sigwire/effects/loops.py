@@ -80,11 +80,16 @@ def block_on(coroutine: CoroutineOf[T], *, timeout: float | None = None) -> T:
 
 def block_on_result(value: object) -> Any:
     """Return what a function of the user returned; an awaitable is awaited, blocking."""
+    if type(value) in _PLAIN or not inspect.isawaitable(value):
+        return value
+    return block_on(_awaited(value))
 
-    async def awaited() -> Any:
-        return await cast("Awaitable[Any]", value)
 
-    return block_on(awaited()) if inspect.isawaitable(value) else value
+async def _awaited(value: Awaitable[T]) -> T:
+    return await value
+
+
+_PLAIN = (bool, float, int, str)  # isawaitable is slow
 
 
 async def to_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -196,13 +201,8 @@ def is_blocked(loop: EventLoop) -> bool:
 
 def running_loop() -> EventLoop | None:
     """Return the event loop that runs in this thread, if any."""
-    if "asyncio" not in sys.modules:  # then no loop runs, and the check must not import asyncio
-        return None
-    import asyncio
-
-    with suppress(RuntimeError):
-        return asyncio.get_running_loop()
-    return None
+    loaded = sys.modules.get("asyncio")  # without it no loop runs, and the check must not import it
+    return None if loaded is None else loaded._get_running_loop()  # raises nothing
 
 
 def has_running_loop() -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import chain
@@ -23,6 +23,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import LMError, ModelError
+from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
 from sigwire.evaluate.plain import plain_fields, plain_value
@@ -142,14 +143,14 @@ def cell_steps(
         except Exception as error:
             failure = _failure(error, program, raises)
             score = failure_score if failure.kind == "program" else None
-            return run_of.cell(score, failure, None, tracker, error)
-    cell = run_of.cell(None, None, _outputs(prediction), tracker, prediction)
+            return Cell(score, "", {}, failure, *run_of.facts(None, tracker, error))
+    facts = run_of.facts(_outputs(prediction), tracker, prediction)
     if keep is not None:
         keep(prediction)
     if plan is None:
-        return cell
+        return Cell(None, "", {}, None, *facts)
     trace = run_of.trace if strict else None
-    cell = yield from score_steps(cell, example, prediction, plan, trace, raises=raises)
+    cell = yield from _scored_steps(facts, example, prediction, plan, trace, raises)
     if not (explained and plan.takes_predictor and cell.failure is None):
         return cell
     return (yield from _explained(cell, example, prediction, plan, run_of.trace, raises))
@@ -186,15 +187,22 @@ def score_steps(
 ) -> Steps[Cell]:
     """Score the prediction of a cell, and count the requests of the metric. Returns the cell with score or failure."""
     cell = replace(cell, metric_requests=0, metric_cost=None) if cell.metric_requests else cell
+    return (yield from _scored_steps(_without_score(cell), example, prediction, plan, trace, raises))
+
+
+def _scored_steps(
+    facts: tuple[Any, ...], example: Example, prediction: object, plan: MetricPlan, trace: TraceList | None,
+    raises: Collection[str],
+) -> Steps[Cell]:  # fmt: skip
+    """``score_steps`` of a cell that is not made yet: it has ``facts``, the fields after those of the score."""
     with _unstreamed(), track_usage() as tracker:
         try:
             score = yield from plan.steps(example, prediction, trace)
         except Exception as error:
             failure = _failure(missing_label(error, example) or error, None, raises)
-            scored = replace(cell, score=None, feedback="", subscores={}, failure=failure)
+            scored = Cell(None, "", {}, failure, *facts)
         else:
-            # ``replace`` takes a tenth of the time of an example.
-            scored = Cell(score.value, score.feedback, score.subscores, None, *_without_score(cell))
+            scored = Cell(score.value, score.feedback, score.subscores, None, *facts)
     if not tracker.attempts:
         return scored
     counts = counted(tracker)
@@ -211,7 +219,7 @@ class _ProgramRun:
         rollout_id: int | str | None,
     ) -> None:  # fmt: skip
         self._program, self._timeout = program, timeout
-        self._inputs: Mapping[str, object] = example.inputs().__dict__
+        self._inputs = split_fields(example)[0]
         self._traced = traced
         self.trace: list[Any] = []
         self._changes: dict[str, object] = {"trace": self.trace} if traced or strict else {}
@@ -221,47 +229,39 @@ class _ProgramRun:
         self._seconds = 0.0
 
     def steps(self) -> Steps[object]:
+        steps = called_steps(self._program, (), self._inputs)
+        if self._timeout is not None:
+            steps = self._timed_steps(steps, self._timeout)
         try:
             if not self._changes:
-                return (yield from self._timed_steps())
+                return (yield from steps)
             with context(**self._changes):
-                return (yield from self._timed_steps())
+                return (yield from steps)
         finally:
             self._seconds = time.monotonic() - self._started
 
-    def _timed_steps(self) -> Steps[object]:
-        steps = called_steps(self._program, (), self._inputs)
-        if self._timeout is None:
-            return (yield from steps)
+    def _timed_steps(self, steps: Steps[object], timeout: float) -> Steps[object]:
         try:
-            with deadline(self._timeout):
-                prediction = yield _Timed(steps, self._timeout)
+            with deadline(timeout):
+                prediction = yield _Timed(steps, timeout)
         except Exception as error:
-            self._check_time(error)
+            self._check_time(timeout, error)
             raise
-        self._check_time(None)
+        self._check_time(timeout, None)
         return prediction
 
-    def _check_time(self, error: Exception | None) -> None:
-        seconds = time.monotonic() - self._started
-        if self._timeout is not None and seconds >= self._timeout:
+    def _check_time(self, timeout: float, error: Exception | None) -> None:
+        if time.monotonic() - self._started >= timeout:
             raise ExampleTimeout(
-                f"The program took longer than {self._timeout:g} seconds on one example (timeout=)."
+                f"The program took longer than {timeout:g} seconds on one example (timeout=)."
             ) from error
 
-    def cell(
-        self, score: float | None, failure: Failure | None, outputs: JsonObject | None, tracker: UsageTracker,
-        found: object,
-    ) -> Cell:  # fmt: skip
-        """Return the cell of the run. ``found``: its prediction or its error."""
+    def facts(self, outputs: JsonObject | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
+        """Return the fields of the cell after those of the score. ``found``: the prediction or the error of the run."""
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
-        counts = counted(tracker, found if isinstance(found, Exception) else None)
-        rest: dict[str, Any] = {
-            "attempts": _odd_attempts(tracker, found),
-            "repairs": _repairs(found),
-            "steps": _steps(found),
-        }
-        return Cell(score, "", {}, failure, outputs, *counts, seconds=self._seconds, trace=trace, **rest)
+        error = found if isinstance(found, Exception) else None
+        odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
+        return outputs, *counted(tracker, error), 0, None, self._seconds, trace, {}, *odd
 
 
 class _Timed:
@@ -305,12 +305,17 @@ class RequestCounts(NamedTuple):
 
 def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCounts:
     """Return requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
-    attempts = {model: list(made) for model, made in tracker.attempts.items() if made}
+    attempts = tracker.attempts
     if isinstance(error, LMError):
+        attempts = {model: list(made) for model, made in attempts.items()}
         attempts.setdefault(error.model or "unknown", []).extend(error.attempts)
-    sent = [attempt for attempt in chain.from_iterable(attempts.values()) if attempt.purpose not in _NOT_SENT]
-    usage = {model: reduce(add, [one.usage for one in made], Usage()).to_json() for model, made in attempts.items()}
+    sent = [attempt for made in attempts.values() for attempt in made if attempt.purpose not in _NOT_SENT]
+    usage = {model: _total(made).to_json() for model, made in attempts.items() if made}
     return RequestCounts(len(sent), len(tracker.hits), usage, cost_of_attempts(sent) if sent else 0.0)
+
+
+def _total(attempts: Sequence[Attempt]) -> Usage:
+    return attempts[0].usage if len(attempts) == 1 else reduce(add, [one.usage for one in attempts], Usage())
 
 
 _NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange
@@ -326,9 +331,9 @@ def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
     return (*[attempt for attempt in failed if attempt.error], *reasks)
 
 
-def _steps(found: object) -> tuple[ReActStep, ...]:
+def _steps(error: Exception) -> tuple[ReActStep, ...]:
     """Return the turns of the agent's run that an error ended."""
-    steps: object = getattr(found, "steps", ()) if isinstance(found, Exception) else ()
+    steps: object = getattr(error, "steps", ())
     return tuple(step for step in steps if isinstance(step, ReActStep)) if is_items(steps) else ()
 
 
@@ -362,13 +367,17 @@ def _without_tools(value: object) -> object:
     return [_without_tools(item) for item in value] if isinstance(value, (list, tuple)) else value  # pyright: ignore
 
 
-@contextmanager
-def _unstreamed() -> Generator[None]:
+_NO_STREAM = nullcontext()
+
+
+def _unstreamed() -> AbstractContextManager[None]:
     """Inside the block, programs ask for whole answers and emit nothing, also if the evaluation is streamed."""
+    return _NO_STREAM if stream_queue.get() is None else _without_stream()
+
+
+@contextmanager
+def _without_stream() -> Generator[None]:
     before = stream_queue.get()
-    if before is None:
-        yield
-        return
     stream_queue.set(None)
     try:
         yield

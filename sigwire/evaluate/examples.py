@@ -13,12 +13,22 @@ from hashlib import sha256
 from typing import Any, cast
 
 from sigwire.core.example import Example
+from sigwire.core.record import FieldValue
 from sigwire.errors import InputError, suggest, warn_user
 from sigwire.evaluate.plain import plain_fields
 from sigwire.modules.module import Module
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["check_devset", "check_program", "content_digest", "example_ids"]
+__all__ = ["check_devset", "check_program", "content_digest", "example_ids", "split_fields"]
+
+
+def split_fields(example: Example) -> tuple[dict[str, FieldValue], dict[str, FieldValue]]:
+    """Return the inputs and the labels of an example of a devset. (``inputs()`` and ``labels()`` make two more examples.)"""
+    keys = example._input_keys  # pyright: ignore[reportPrivateUsage]
+    if type(example) is not Example or keys is None:
+        return example.inputs().__dict__, example.labels().__dict__
+    fields = example.__dict__
+    return {k: v for k, v in fields.items() if k in keys}, {k: v for k, v in fields.items() if k not in keys}
 
 
 def example_ids(examples: Sequence[Example]) -> tuple[str, ...]:

@@ -112,8 +112,7 @@ class MetricPlan:
             for part in self._parts:
                 scores[part.name] = yield from part.steps(example, prediction, trace, pred_name, pred_trace)
             return read_score(scores)
-        given = {"trace": trace, "pred_name": pred_name, "pred_trace": pred_trace}
-        args, kwargs = self._arguments.bind(given)
+        args, kwargs = self._arguments.bind(trace, pred_name, pred_trace)
         call = called_steps(self._metric, (example, prediction, *args), kwargs)
         if current().trace is None:
             result = yield from call
@@ -154,7 +153,11 @@ class _MetricArguments:
     def takes_predictor(self) -> bool:
         return "pred_name" in (*self.positions, *self.names)
 
-    def bind(self, given: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:
+    def bind(self, *optional: object) -> tuple[Sequence[object], dict[str, object]]:
+        """Return the arguments: the values ``optional`` are in the order of their names."""
+        if not self.positions:  # most metrics take a trace by name, or none
+            return (), {name: optional[_OPTIONAL.index(name)] for name in self.names}
+        given: dict[str, object] = dict(zip(_OPTIONAL, optional, strict=True))
         return [given[name] for name in self.positions], {name: given[name] for name in self.names}
 
 

@@ -78,6 +78,8 @@ def reduce_scores(scores: Sequence[float], how: str = "mean") -> float | None:
     >>> [reduce_scores([1, 0, 0, 1], how) for how in ("mean", "max", "mode", "pass@2", "all@2")]
     [0.5, 1.0, 0.0, 0.8333333333333334, 0.16666666666666666]
     """
+    if len(scores) == 1 and how in _REDUCERS:
+        return float(scores[0])
     name, k = check_reducer(how)
     if len(scores) < max(k, 1):
         return None

@@ -461,7 +461,8 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
 def _price(model: str, usage: Usage, may_import: bool) -> float | None:
     from sigwire.lm.policy.money.prices import prices  # only costs that are read need prices
 
-    return prices.cost(model, usage, may_import=may_import)
+    price_with(prices.price_of)
+    return prices.price_of(model, usage, may_import)
 
 
 price_with(_price)

@@ -5,11 +5,10 @@ Callers of models call ``record_usage``. Every open tracker of the context count
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
@@ -33,17 +32,33 @@ class UsageTracker:
     """
 
     def __init__(self) -> None:
-        self.usage_data: dict[str, list[_Counts]] = {}
+        self._counted: list[tuple[str, Usage | _Counts]] = []
         self.attempts: dict[str, list[Attempt]] = {}
         self.hits: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._before = _open.get()
+        _open.set((*self._before, self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _open.set(self._before)
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
         """Count the usage of one request and the cost of its exchanges. Thread-safe."""
         for attempt in attempts or ([Attempt(model=model, usage=usage)] if isinstance(usage, Usage) else ()):
             self.attempts.setdefault(attempt.model or model, []).append(attempt)
-        if entry := usage.counts() if isinstance(usage, Usage) else to_plain(dict(usage)):
-            answered = (attempts[-1].model if attempts else None) or model  # a router's answer is that of a target
-            self.usage_data.setdefault(answered, []).append(entry)
+        answered = (attempts[-1].model if attempts else None) or model  # a router's answer is that of a target
+        self._counted.append((answered, usage if isinstance(usage, Usage) else to_plain(dict(usage))))
+
+    @property
+    def usage_data(self) -> dict[str, list[_Counts]]:
+        """One entry a request, by model."""
+        data: dict[str, list[_Counts]] = {}
+        for model, usage in list(self._counted):
+            if entry := usage.counts() if isinstance(usage, Usage) else usage:
+                data.setdefault(model, []).append(entry)
+        return data
 
     def get_total_cost(self) -> dict[str, float | None]:
         """Return the cost by model in US dollars; ``None`` if that of one exchange is unknown. The first read may load prices.
@@ -59,7 +74,7 @@ class UsageTracker:
     def get_total_tokens(self) -> dict[str, _Counts]:
         """Return the sums by model. Nested dicts are summed key by key; ``None`` is unknown, not zero."""
         empty: _Counts = {}
-        return {model: reduce(_sum, list(entries), empty) for model, entries in list(self.usage_data.items())}
+        return {model: reduce(_sum, entries, empty) for model, entries in self.usage_data.items()}
 
 
 def _sum(first: _Counts, second: _Counts) -> _Counts:
@@ -80,8 +95,7 @@ def _add(first: Any, second: Any) -> Any:
 _open: ContextVar[tuple[UsageTracker, ...]] = ContextVar("sigwire_usage_trackers", default=())
 
 
-@contextmanager
-def track_usage() -> Generator[UsageTracker]:
+def track_usage() -> UsageTracker:
     """Count the usage of all requests made inside the block.
 
     >>> with track_usage() as tracker:
@@ -89,13 +103,7 @@ def track_usage() -> Generator[UsageTracker]:
     >>> tracker.get_total_tokens()
     {'m': {'input_tokens': 3, 'prompt_tokens': 3, 'total_tokens': 3}}
     """
-    tracker = UsageTracker()
-    before = _open.get()
-    _open.set((*before, tracker))
-    try:
-        yield tracker
-    finally:
-        _open.set(before)
+    return UsageTracker()
 
 
 def record_usage(model: str | None, usage: Usage, attempts: Sequence[Attempt] = (), *, is_hit: bool = False) -> None:

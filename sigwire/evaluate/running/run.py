@@ -22,7 +22,7 @@ from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, cell_steps
-from sigwire.evaluate.examples import check_devset, check_program, example_ids
+from sigwire.evaluate.examples import check_devset, check_program, example_ids, split_fields
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.figures.stored_run import stored_prediction
 from sigwire.evaluate.git import git_state
@@ -36,7 +36,7 @@ from sigwire.jobs.errors import JobRefused
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.module import Module
 from sigwire.modules.where import locate
-from sigwire.observe.callbacks import watched_call
+from sigwire.observe.callbacks import watched_steps
 from sigwire.observe.place import enter
 from sigwire.settings import Settings, context, current
 
@@ -212,36 +212,42 @@ class EvaluationRun:
         example = self._examples[index]
         enter(self._program, self._ids[index])
         predictions: list[Any] = []
-        facts = {"id": self._ids[index], "index": index, "repeat": repeat, "metric": self._plan.name}
+        steps = cell_steps(
+            self._program,
+            example,
+            self._plan,
+            timeout=options.timeout,
+            failure_score=options.failure_score,
+            rollout_id=repeat if repeat > 1 else None,
+            raises=_RAISED[options.errors],
+            keep=predictions.append,
+        )
+        if options.budget is not None or options.fresh:
+            steps = self._bounded(steps)
         try:
-            with ExitStack() as stack:
-                end = stack.enter_context(
-                    watched_call("example", options, lambda: {**facts, "inputs": dict(example.inputs().items())})
-                )
-                if options.budget is not None:
-                    stack.enter_context(options.budget)
-                if options.fresh:
-                    stack.enter_context(context(fresh=True))
-                cell = yield from cell_steps(
-                    self._program,
-                    example,
-                    self._plan,
-                    timeout=options.timeout,
-                    failure_score=options.failure_score,
-                    rollout_id=repeat if repeat > 1 else None,
-                    raises=_RAISED[options.errors],
-                    keep=predictions.append,
-                )
-                end(cell)
+            cell = yield from watched_steps("example", options, lambda: self._facts(index, repeat), steps)
         except Exception as error:
             self._end_by(error, self._ids[index])
             return
         if cell.failure is not None and self._is_out_of_time():
             return
-        inputs, labels = plain_fields(example.inputs().__dict__), plain_fields(example.labels().__dict__)
+        inputs, labels = map(plain_fields, split_fields(example))
         record = ExampleRecord(self._ids[index], index, repeat, inputs, labels, cell, started)
         if (done := self._keep(record, predictions[0] if predictions else Prediction())) is not None:
             yield Emit(ExampleDone(record, done, self._total))
+
+    def _facts(self, index: int, repeat: int) -> dict[str, object]:
+        """Return the facts of a run for callbacks."""
+        facts = {"id": self._ids[index], "index": index, "repeat": repeat, "metric": self._plan.name}
+        return {**facts, "inputs": dict(self._examples[index].inputs().items())}
+
+    def _bounded(self, steps: Steps[Cell]) -> Steps[Cell]:
+        with ExitStack() as stack:
+            if self._options.budget is not None:
+                stack.enter_context(self._options.budget)
+            if self._options.fresh:
+                stack.enter_context(context(fresh=True))
+            return (yield from steps)
 
     def _is_out_of_time(self) -> bool:
         """End the evaluation, and return True, if the seconds of its budget are over."""
@@ -391,9 +397,7 @@ _RAISED: Mapping[str, frozenset[str]] = {
 
 def _is_same(record: ExampleRecord, example: Example) -> bool:
     """Return True if a record is of this example, and not of another with its id."""
-    return record.inputs == plain_fields(example.inputs().__dict__) and record.labels == plain_fields(
-        example.labels().__dict__
-    )
+    return (record.inputs, record.labels) == tuple(map(plain_fields, split_fields(example)))
 
 
 def _visible(text: str) -> str:

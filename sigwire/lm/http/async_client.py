@@ -40,7 +40,7 @@ from sigwire.lm.http.aiohttp_errors import raise_transport_error
 from sigwire.lm.http.connect import NameLookups
 from sigwire.lm.http.deadlines import DeadlineTimer, seconds_until
 from sigwire.lm.http.errors import ProtocolError
-from sigwire.lm.http.exchange import HttpExchange, configure_socket, has_pending_data
+from sigwire.lm.http.exchange import READ, HttpExchange, SocketWaiter, configure_socket
 from sigwire.lm.http.reply_parser import ReplyParser
 from sigwire.lm.http.urls import Origin, Proxy
 
@@ -185,8 +185,8 @@ class _LoopPool:
             if is_new:
                 self._transports.add(transport)
                 return connection
-            has_data = protocol.should_close or has_pending_data(transport.get_extra_info("socket").fileno())
-            if not (has_data or exchange.request.new_connection):
+            waiter = SocketWaiter(transport.get_extra_info("socket").fileno())
+            if not (protocol.should_close or waiter.wait(READ, 0.0) or exchange.request.new_connection):
                 exchange.may_be_stale = True
                 return connection
             _abort(connection)  # check the next kept connection; without one the connector opens a new one

@@ -38,7 +38,7 @@ class BodyDecompressor:
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the decompressed chunk; feed ``b""`` at the end. Raises ``ProtocolError``."""
-        plain = self._decompress(chunk)
+        plain = chunk if self._inflater is None else self._decompress(chunk)
         self._remaining -= len(plain)
         if self._remaining < 0:
             raise TooLongError(f"the reply's body is longer than {self._limit:,} bytes")

@@ -5,6 +5,7 @@ Both clients use this file, so that one failure has one text. Nothing here opens
 
 from __future__ import annotations
 
+import math
 import re
 import select
 import socket
@@ -22,7 +23,9 @@ from sigwire.lm.secrets import redact_url
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import HttpRequest
 
-__all__ = ["LOGIN_HINT", "HttpExchange", "Limits", "configure_socket", "encode_head", "has_pending_data", "read_head"]
+__all__ = [
+    "LOGIN_HINT", "READ", "WRITE", "HttpExchange", "Limits", "SocketWaiter", "configure_socket", "encode_head", "read_head",
+]  # fmt: skip
 
 
 class Limits(NamedTuple):
@@ -194,13 +197,26 @@ def configure_socket(opened: socket.socket) -> socket.socket:
     return opened
 
 
-def has_pending_data(descriptor: int) -> bool:
-    """Return True if a socket has data or its end to read. An idle connection with pending data must not be reused."""
-    if not hasattr(select, "poll"):  # Windows: its select has no limit on descriptors
-        return bool(select.select([descriptor], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(0))
+READ, WRITE = 1, 4  # POLLIN and POLLOUT
+
+
+class SocketWaiter:
+    """The waits for one socket. An idle connection that can be read has data, or its end: it must not be reused."""
+
+    __slots__ = ("_descriptor", "_poll")
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        # Windows has no poll; its select has no limit on descriptors.
+        self._poll = select.poll() if hasattr(select, "poll") else None
+
+    def wait(self, wanted: int, seconds: float | None) -> bool:
+        """Return True if the socket is ready, or has failed, within ``seconds``; ``None`` waits without a limit."""
+        if self._poll is None:
+            reading, writing = ([self._descriptor] if wanted == which else [] for which in (READ, WRITE))
+            return any(select.select(reading, writing, reading or writing, seconds))
+        self._poll.register(self._descriptor, wanted)
+        return bool(self._poll.poll(None if seconds is None else math.ceil(seconds * 1000)))
 
 
 def read_head(status: int, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

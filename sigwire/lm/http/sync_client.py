@@ -6,8 +6,6 @@ idle connection is checked before reuse (``ConnectionPool``).
 
 from __future__ import annotations
 
-import math
-import select
 import socket
 import threading
 import time
@@ -21,7 +19,7 @@ from sigwire.effects.forks import reset_when_forked
 from sigwire.lm.http.connect import open_socket
 from sigwire.lm.http.deadlines import seconds_until
 from sigwire.lm.http.errors import ProtocolError
-from sigwire.lm.http.exchange import HttpExchange
+from sigwire.lm.http.exchange import READ, WRITE, HttpExchange, SocketWaiter
 from sigwire.lm.http.reply_parser import ReplyParser
 from sigwire.lm.http.urls import Origin
 
@@ -36,44 +34,21 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 
-_READ, _WRITE = 1, 4  # POLLIN and POLLOUT
-
-
-class _SocketWaiter:
-    __slots__ = ("_descriptor", "_poll", "_registered")
-
-    def __init__(self, waited_for: socket.socket) -> None:
-        self._descriptor = waited_for.fileno()
-        # Windows has no poll; its select has no limit on descriptors.
-        self._poll = select.poll() if hasattr(select, "poll") else None
-        self._registered = 0
-
-    def wait(self, wanted: int, seconds: float | None) -> bool:
-        """Return True if the socket is ready, or has failed, within ``seconds``; ``None`` waits without a limit."""
-        if self._poll is None:
-            reading, writing = ([self._descriptor] if wanted == which else [] for which in (_READ, _WRITE))
-            return any(select.select(reading, writing, reading or writing, seconds))
-        if wanted != self._registered:
-            self._poll.register(self._descriptor, wanted)
-            self._registered = wanted
-        return bool(self._poll.poll(None if seconds is None else math.ceil(seconds * 1000)))
-
-
 def _wanted_by_tls(error: OSError) -> int:
     """Return the direction that a TLS connection waits for. Raises any other error again."""
     import ssl
 
     if isinstance(error, ssl.SSLWantReadError):
-        return _READ
+        return READ
     if isinstance(error, ssl.SSLWantWriteError):
-        return _WRITE
+        return WRITE
     raise error
 
 
 class _SyncConnection:
     """A connection to an origin. Only the wait of ``_perform`` blocks; it ends at ``deadline``.
 
-    Data is read before polling, except the begin of a reply: it saves a system call and a release of the GIL if data has arrived.
+    Data is read before polling, except the begin of a reply: that saves a system call if the data has arrived.
     """
 
     __slots__ = ("_ready", "deadline", "generation", "idle_since", "is_cancelled", "origin", "socket")
@@ -81,7 +56,7 @@ class _SyncConnection:
     def __init__(self, connected: socket.socket, origin: Origin, generation: int) -> None:
         self.socket, self.origin, self.generation = connected, origin, generation
         self.deadline: float | None = None
-        self._ready = _SocketWaiter(connected)
+        self._ready = SocketWaiter(connected.fileno())
         self.idle_since = 0.0
         self.is_cancelled = False  # the cancel scope was cancelled
 
@@ -111,35 +86,32 @@ class _SyncConnection:
         """Send head and body. Return the error if the server closed early: it may have answered (wrong key, body too long)."""
         try:
             for chunk in (memoryview(b"".join((head, body))),) if len(body) <= _CHUNK_SIZE else (head, body):
-                sent = self._perform(_WRITE, self.socket.send, chunk)
+                sent = self._perform(WRITE, self.socket.send, chunk)
                 while sent < len(chunk):
-                    sent += self._perform(_WRITE, self.socket.send, chunk[sent:])
+                    sent += self._perform(WRITE, self.socket.send, chunk[sent:])
         except ConnectionError as error:
             return error
         return None
 
     def receive(self, *, is_first: bool = False) -> bytes:
         """Return the next bytes; ``b""`` if the server closed the connection. The first bytes of a reply take their time."""
-        if is_first and not self._ready.wait(_READ, seconds_until(self.deadline)):
-            raise TimeoutError
-        return self._perform(_READ, self.socket.recv, _CHUNK_SIZE)
+        return self._perform(READ, self.socket.recv, _CHUNK_SIZE, READ if is_first else 0)
 
-    def _perform(self, waits_for: int, attempt: Callable[[A], R], argument: A) -> R:
-        remaining = seconds_until(self.deadline)
+    def _perform(self, waits_for: int, attempt: Callable[[A], R], argument: A, wanted: int = 0) -> R:
         while True:
+            remaining = seconds_until(self.deadline)
+            if wanted and not self._ready.wait(wanted, remaining):
+                raise TimeoutError
             try:
                 return attempt(argument)
             except BlockingIOError:
                 wanted = waits_for
             except OSError as error:  # TLS may have to read before it writes, and write before it reads
                 wanted = _wanted_by_tls(error)
-            if not self._ready.wait(wanted, remaining):
-                raise TimeoutError
-            remaining = seconds_until(self.deadline)
 
     def is_quiet(self) -> bool:
         """Return True if an idle connection can be reused: the server sent nothing and did not close."""
-        return not self._ready.wait(_READ, 0.0)
+        return not self._ready.wait(READ, 0.0)
 
     def close(self) -> None:
         self.socket.close()

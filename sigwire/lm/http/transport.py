@@ -16,7 +16,7 @@ import os
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sigwire.core.lazy import version
@@ -24,7 +24,7 @@ from sigwire.effects.loops import block_on
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.http.exchange import HttpExchange, Limits, encode_head
-from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream
+from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest
 from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
 from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, parse_url, proxy_from_env, tls_context
 from sigwire.lm.secrets import Secret, wrap_headers, wrap_url
@@ -117,19 +117,12 @@ class HttpTransport(ChecksKeywords):
         async with self._aopened(request) as reply:
             return HttpReply(reply.status, reply.headers, await reply.read())
 
-    def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:
+    @contextmanager
+    def stream(self, request: HttpRequest) -> Generator[SyncReply | _BridgedReply]:
         """Send a request and wait for the reply's head; iterating the reply yields chunks of the body.
 
         The deadline covers the body. Leaving the block before the body ends closes the connection.
         """
-        return self._opened(request)
-
-    def astream(self, request: HttpRequest) -> AbstractAsyncContextManager[AsyncReplyStream]:
-        """Return ``stream`` as an asynchronous context manager."""
-        return self._aopened(request, streamed=True)
-
-    @contextmanager
-    def _opened(self, request: HttpRequest) -> Generator[SyncReply | _BridgedReply]:
         exchange = self._exchange(request, streamed=True)
         reply = self._clients.open(exchange)
         try:
@@ -137,6 +130,10 @@ class HttpTransport(ChecksKeywords):
             yield reply
         finally:
             reply.finish()
+
+    def astream(self, request: HttpRequest) -> AbstractAsyncContextManager[AsyncReplyStream]:
+        """Return ``stream`` as an asynchronous context manager."""
+        return self._aopened(request, streamed=True)
 
     @asynccontextmanager
     async def _aopened(self, request: HttpRequest, *, streamed: bool = False) -> AsyncGenerator[AsyncReply]:

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sigwire.lm.http.sync_client import _READ, _WRITE, ConnectionPool, _SocketWaiter, _SyncConnection
+from sigwire.lm.http.exchange import READ, WRITE, SocketWaiter
+from sigwire.lm.http.sync_client import ConnectionPool, _SyncConnection
 
 # --- waiting -------------------------------------------------------------------------------------------
 
@@ -79,11 +80,11 @@ def test_socket_waiter_falls_back_to_select_without_poll(
     ends: tuple[_SyncConnection, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, theirs = ends
-    monkeypatch.delattr("sigwire.lm.http.sync_client.select.poll")
-    ready = _SocketWaiter(line.socket)
-    assert (ready.wait(_READ, 0.0), ready.wait(_WRITE, None)) == (False, True)
+    monkeypatch.delattr("sigwire.lm.http.exchange.select.poll")
+    ready = SocketWaiter(line.socket.fileno())
+    assert (ready.wait(READ, 0.0), ready.wait(WRITE, None)) == (False, True)
     theirs.send(b"news")
-    assert ready.wait(_READ, None)
+    assert ready.wait(READ, None)
 
 
 # --- the pool ------------------------------------------------------------------------------------------

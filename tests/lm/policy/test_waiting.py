@@ -107,7 +107,7 @@ def test_wait_cancels_the_future_when_the_scope_of_its_thread_is_cancelled() -> 
 
     thread = threading.Thread(target=work)
     thread.start()
-    wait_until(lambda: scope._callbacks)
+    wait_until(lambda: scope.callbacks)
     assert scope.cancel()
     thread.join(5)
     assert type(outcome[0]) is StreamCancelled

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from sigwire.core.response import Usage
 
-__all__ = ["GENAI_PROVIDERS", "Cost", "is_loaded", "is_local", "known_cost", "load", "output_limit"]
+__all__ = ["GENAI_PROVIDERS", "LITELLM_SOURCE", "Cost", "is_loaded", "is_local", "known_cost", "load", "output_limit"]
 
 _LOCAL = frozenset(
     {"foreman", "llamacpp", "lm_studio", "lmstudio", "hosted_vllm", "offline", "ollama", "ollama_chat", "vllm"}
@@ -35,6 +35,9 @@ GENAI_PROVIDERS: Mapping[str, str] = {
     "xai": "x-ai",
 }
 """Prefixes of sigwire whose providers have another name in genai-prices."""
+
+
+LITELLM_SOURCE = "LiteLLM's table"
 
 
 class Cost(NamedTuple):
@@ -104,7 +107,7 @@ def _litellm_cost(model: str, usage: Usage) -> Cost | None:
             cache_read_input_tokens=usage.cached_tokens or 0,
             cache_creation_input_tokens=usage.cache_write_tokens or 0,
         )
-        return Cost(sum((Decimal(str(part)) for part in parts), Decimal()), "LiteLLM's table")
+        return Cost(sum((Decimal(str(part)) for part in parts), Decimal()), LITELLM_SOURCE)
     except Exception:  # an unlisted model, or a package that another thread is importing
         return None
 

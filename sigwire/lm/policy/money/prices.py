@@ -19,11 +19,12 @@ from typing import cast
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.policy.money.catalogs import Cost, is_loaded, is_local, known_cost
+from sigwire.lm.policy.money.catalogs import LITELLM_SOURCE, Cost, is_loaded, is_local, known_cost
 
 __all__ = ["Price", "Prices", "cost_of", "prices"]
 
 _MILLION = 1_000_000
+_MOST_COSTS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +93,7 @@ class Prices:
     def __init__(self) -> None:
         self._rows: tuple[tuple[str, Price], ...] = ()
         self._file: tuple[str, tuple[tuple[str, Price], ...]] = ("", ())
+        self._costs: dict[tuple[str, Usage], float] = {}  # calls of one program have similar counts
 
     def register(self, pattern: str, price: Price) -> None:
         """Set the price of the models whose name fits ``pattern`` (``provider/model``, with ``*`` and ``?``). The last row
@@ -102,11 +104,24 @@ class Prices:
                 "Price(input=0.25, output=2.0)."
             )
         self._rows = ((pattern.lower(), price), *self._rows)
+        self._costs = {}
 
     def cost(self, model: str, usage: Usage, *, may_import: bool = True) -> float | None:
         """Return the cost of a usage in dollars; ``None`` if no price of the model is known. May import genai-prices."""
+        return self.price_of(model, usage, may_import)
+
+    def price_of(self, model: str, usage: Usage, may_import: bool) -> float | None:
+        """Return ``cost``; costs are kept."""
+        self._rows_of_file()  # forgets the costs if the file is another one
+        if (known := self._costs.get((model, usage))) is not None:
+            return known
         found = cost_of(model, usage, table=self, may_import=may_import)
-        return None if found is None else float(found.money)
+        if found is None:
+            return None
+        cost = float(found.money)
+        if found.source != LITELLM_SOURCE and len(self._costs) < _MOST_COSTS:  # a program may change LiteLLM's table
+            self._costs[model, usage] = cost
+        return cost
 
     def source(self, model: str) -> str | None:
         """Return where the price of a model comes from; ``None`` if no price is known.
@@ -128,6 +143,7 @@ class Prices:
         path = os.environ.get("SIGWIRE_PRICES", "")
         if path != self._file[0]:
             self._file = (path, tuple(_read_rows(path)) if path else ())
+            self._costs = {}
         return self._file[1]
 
 
