@@ -243,16 +243,12 @@ class LMError(SigwireError):
         super().__init__(self.message)
 
     def __str__(self) -> str:
-        facts = {
-            "provider": self.provider,
-            "model": self.model,
-            "status": self.status,
-            "provider code": self.provider_code,
-            "request id": self.request_id,
-            "retry after": self.retry_after,
-        }
+        facts = {name.replace("_", " "): getattr(self, name) for name in _LM_FACTS}
         known = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
         return f"{self.message} ({known})" if known else self.message
+
+
+_LM_FACTS = ("provider", "model", "status", "provider_code", "request_id", "retry_after")
 
 
 class LMTransportError(LMError):

@@ -73,8 +73,6 @@ class ChatLayout(Layout):
         return "\n\n".join([*self.describe_fields(), form])
 
     def format_reminder(self) -> str:
-        if not self.outputs:
-            return ""
         names = ", ".join(f"[[ ## {s.name} ## ]]{type_suffix(s, _MAX_TYPE)}" for s in self.visible.outputs)
         return f"Reply with {names}, then {self._done}."
 

@@ -90,8 +90,6 @@ class JSONLayout(Layout):
         return "\n\n".join([*self.describe_fields(), form])
 
     def format_reminder(self) -> str:
-        if not self.outputs:
-            return ""
         members = ", ".join(f'"{spec.name}"{type_suffix(spec, _MAX_TYPE)}' for spec in self.visible.outputs)
         noun = "field" if len(self.outputs) == 1 else "fields"
         return f"Reply with a JSON object with the {noun} {members}."

@@ -409,7 +409,7 @@ class Plan:
         lines = [f"- {name}: {problem}" for name, problem in problems.items()]
         if not lines:
             lines = [f"- {error.message if error else 'the reply is empty'}"]
-        reminder = self.layout.format_reminder() or ANSWER_PLAINLY
+        reminder = (self.layout.outputs and self.layout.format_reminder()) or ANSWER_PLAINLY
         return "\n".join(["Your reply is invalid:", *lines, "", f"Write the whole reply again. {reminder}"])
 
     def with_messages(self, fields: FieldValues) -> Plan:

@@ -69,8 +69,6 @@ class PlainLayout(Layout):
         return "\n\n".join([*self.describe_fields(), form])
 
     def format_reminder(self) -> str:
-        if not self.outputs:
-            return ""
         names = [name for name, _ in self.outputs]
         listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
         return f"Reply in plain text. State the value of {listed}."

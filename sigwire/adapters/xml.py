@@ -82,8 +82,6 @@ class XMLLayout(Layout):
         return "\n\n".join([*self.describe_fields(), form])
 
     def format_reminder(self) -> str:
-        if not self.outputs:
-            return ""
         return f"Reply with {', '.join(f'<{s.name}>{type_suffix(s, _MAX_TYPE)}' for s in self.visible.outputs)}."
 
     def write(self, values: FieldValues) -> str:

@@ -251,7 +251,6 @@ class BaseLM:
         """Raise ``UnsupportedOption`` for a name that is no option of the model. ``forward`` of a subclass may take any."""
 
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
-        """Return the steps of ``lm(...)``."""
         response = yield from self.steps(request, prompt=prompt)
         # a module's request is counted by the module
         record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")

@@ -26,7 +26,7 @@ from sigwire.core.request import Request, memoized
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
-from sigwire.effects.steps import Steps
+from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,
@@ -233,7 +233,8 @@ class HttpBackend:
         call.begin()
         endpoint = self._resolver.endpoint(current.headers)
         try:
-            reply: HttpReply = yield _SendEffect(self._transport(), self._http_request(call, route, current, endpoint))
+            transport, request = self._transport(), self._http_request(call, route, current, endpoint)
+            reply: HttpReply = yield FunctionEffect(partial(transport.send, request), partial(transport.asend, request))
             call.headers = reply.headers
             if 200 <= reply.status < 300:
                 return _decode(route, sent, reply)
@@ -388,17 +389,6 @@ class HttpBackend:
         if isinstance(error, LMTransportError) and not isinstance(error.__cause__, ConnectionRefusedError):
             return ""
         return next((hint for kind, hint in self._provider.hints.items() if isinstance(error, kind)), "")
-
-
-class _SendEffect(NamedTuple):
-    transport: Transport
-    request: HttpRequest
-
-    def run(self) -> HttpReply:
-        return self.transport.send(self.request)
-
-    async def arun(self) -> HttpReply:
-        return await self.transport.asend(self.request)
 
 
 def _tool_kind(request: Request) -> _ToolKind:

@@ -94,7 +94,8 @@ class StreamPlayback:
 
     def _play(self, packets: _Packets) -> Ended:
         framing = self._framing()
-        for number, event in enumerate(self.events[: self._last()]):
+        last = 0 if self.fault is not None and self.how.stop_after is None else self.how.stop_after
+        for number, event in enumerate(self.events[:last]):
             if self.how.gate is not None:
                 packets.flush()
                 self.how.gate.enter(packets.sink.check)
@@ -117,9 +118,6 @@ class StreamPlayback:
         if self.how.newline and isinstance(self.framing, SSEFraming):
             return replace(self.framing, newline=self.how.newline)
         return self.framing
-
-    def _last(self) -> int | None:
-        return 0 if self.fault is not None and self.how.stop_after is None else self.how.stop_after
 
     @property
     def _breaks(self) -> bool:

@@ -72,7 +72,7 @@ class Layout(ABC):
 
     @abstractmethod
     def format_reminder(self) -> str:
-        """Return the last line of the last user message: which outputs, in which order."""
+        """Return the last line of the last user message: which outputs, in which order. Not called without outputs."""
 
     @abstractmethod
     def write(self, values: FieldValues) -> str:

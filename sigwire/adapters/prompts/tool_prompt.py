@@ -123,7 +123,7 @@ class ToolPromptWriter:
         return ToolCatalog.of(schemas, strict=self._options.strict, output=self._calls_name or "", fields=fields)
 
     def _write_reminder(self, has_tools: bool) -> str:
-        reminder = self._layout.format_reminder()
+        reminder = self._layout.format_reminder() if self._layout.outputs else ""
         if not has_tools:
             return reminder or ANSWER_PLAINLY
         return f"Call tools if needed; otherwise {reminder[0].lower()}{reminder[1:]}" if reminder else _CALL_OR_REPLY

@@ -88,10 +88,6 @@ _GOOGLE_SECTION = re.compile(rf"^{_ARGUMENTS}\n((?:[ ]+[^\n]*\n?|[ ]*\n)+)", re.
 _REST_TYPE = re.compile(r"^:(param|parameter|arg|argument|key|keyword)[ ]+[^:\n]*?(\*{0,2}\w+)[ ]*:", re.MULTILINE)
 
 
-def _clean_google(text: str) -> str:
-    return _GOOGLE_SECTION.sub(_join_stray_lines, _GOOGLE_TYPE.sub(r"\1:", text))
-
-
 def _join_stray_lines(section: re.Match[str]) -> str:
     """Indent lines among the arguments that start no argument, so that they belong to the argument before."""
     title, *lines = section[0].split("\n")
@@ -100,8 +96,7 @@ def _join_stray_lines(section: re.Match[str]) -> str:
     return "\n".join([title, *(f"    {line}" if stray.match(line) else line for line in lines)])
 
 
-def _clean_rest(text: str) -> str:
-    return _REST_TYPE.sub(r":\1 \2:", text)
-
-
-_CLEANERS: Mapping[str, Callable[[str], str]] = {"GOOGLE": _clean_google, "REST": _clean_rest}
+_CLEANERS: Mapping[str, Callable[[str], str]] = {
+    "GOOGLE": lambda text: _GOOGLE_SECTION.sub(_join_stray_lines, _GOOGLE_TYPE.sub(r"\1:", text)),
+    "REST": lambda text: _REST_TYPE.sub(r":\1 \2:", text),
+}

@@ -269,11 +269,9 @@ def _connect_limit(seconds: float | None) -> aiohttp.ClientTimeout:
 
 
 def _detach(transport: asyncio.Transport) -> None:
-    """Detach a transport from its socket, when the loop and the socket are closed.
-
-    No public method does it: ``abort`` needs the loop. If asyncio renames the private attributes, the only effect is a
-    ``ResourceWarning`` at collection.
-    """
+    """Detach a transport from its socket, when the loop and the socket are closed."""
+    # No public method does it: ``abort`` needs the loop. If asyncio renames the private attributes, the only effect is a
+    # ``ResourceWarning`` at collection.
     with suppress(RuntimeError):
         transport.abort()
     below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None) or transport
@@ -436,10 +434,8 @@ class AsyncReply(asyncio.Protocol):
         self._pool.discard(self)
 
     def _disconnect(self, *, reuse: bool = False) -> None:
-        """Return the connection to its protocol, and release or close it. After it no byte and no deadline counts.
-
-        If the request is not fully sent, the server does not read the rest: no other request can follow.
-        """
+        """Return the connection to its protocol, and release or close it. After it no byte and no deadline counts."""
+        # If the request is not fully sent, the server does not read the rest: no other request can follow.
         self._pool.deadlines.remove(self)
         if self._sending is not None:
             reuse = reuse and self._sending.done()

@@ -125,11 +125,9 @@ class LiteLLMStream:
 
 
 def _must_be_cancellable(litellm: Any, arguments: JsonObject) -> bool:
-    """Return True if blocking code waits for the awaitable call, which can be cancelled.
-
-    Not on a loop of sigwire's, where it would wait for itself; and not for a LiteLLM provider of the user's own, which may
-    have the blocking half only.
-    """
+    """Return True if blocking code waits for the awaitable call, which can be cancelled."""
+    # Not on a loop of sigwire's, where it would wait for itself; and not for a LiteLLM provider of the user's own, which may
+    # have the blocking half only.
     if current_scope() is None or started_by_block_on():
         return False
     prefix = str(arguments.get("model")).partition("/")[0]

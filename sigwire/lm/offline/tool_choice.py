@@ -97,11 +97,8 @@ def _match(asked: Mapping[str, float], bag: Mapping[str, float], rarity: Mapping
 def _features(
     asked: Mapping[str, float], tool: OfferedTool, bag: Mapping[str, float], filled: FilledArguments
 ) -> tuple[float, ...]:
-    """Return the features of relevance.
-
-    In order: the share of the text that the tool's words cover; the share of the tool's name in the text; the shares of
-    required values that are missing, weak and sure; half the number of sure optional values.
-    """
+    # In order: the share of the text that the tool's words cover; the share of the tool's name in the text; the shares of
+    # required values that are missing, weak and sure; half the number of sure optional values.
     coverage = sum(weight * min(1.0, bag.get(part, 0.0) * 1.25) for part, weight in asked.items())
     name = set(name_words(tool.name)) - STOP_WORDS - GENERIC
     required = required_of(tool.parameters)

@@ -36,7 +36,7 @@ class Turn(Mapping[str, FieldValue]):
     _fields: dict[str, FieldValue]
 
     def __init__(self, fields: FieldValues) -> None:
-        if stray := _first_non_string(fields):
+        if stray := next((name for name in cast("Mapping[object, object]", fields) if not isinstance(name, str)), None):
             raise InputError(f"A turn maps field names to values; {stray!r} is not a field name.")
         object.__setattr__(self, "_fields", dict(fields))
 
@@ -60,10 +60,6 @@ class Turn(Mapping[str, FieldValue]):
 
 
 AnyTurn: TypeAlias = Turn | Message
-
-
-def _first_non_string(names: Iterable[object]) -> object:
-    return next((name for name in names if not isinstance(name, str)), None)
 
 
 class _Turns(tuple[AnyTurn, ...]):

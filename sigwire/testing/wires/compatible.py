@@ -53,10 +53,7 @@ def _in_openais_words(body: RequestNode) -> JsonObject:
 
 
 def _without_thinking(message: RequestNode) -> Mapping[str, Any]:
-    """Return a turn without thinking.
-
-    Mistral sends content as a list with thinking parts; a list of only those is no content.
-    """
+    # Mistral sends content as a list with thinking parts; a list of only those is no content.
     content = message.get("content")
     if content is None or content.kind != "array":
         return message.fields()

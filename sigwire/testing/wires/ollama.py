@@ -176,10 +176,8 @@ def _nameless(node: RequestNode, calls: tuple[ToolCall, ...]) -> frozenset[str]:
 
 
 def _result(node: RequestNode, text: str, open_calls: list[ToolCall], nameless: frozenset[str]) -> ToolResult:
-    """Return the result for its call: by id, else by tool name in call order.
-
-    The server compares no ids: an unknown id is the client's own id for a call that had none, and no result is refused.
-    """
+    """Return the result for its call: by id, else by tool name in call order."""
+    # The server compares no ids: an unknown id is the client's own id for a call that had none, and no result is refused.
     given, name = (found.text() if (found := node.get(key)) else None for key in ("tool_call_id", "tool_name"))
     own = [call for call in open_calls if call.id == given]
     others = [call for call in open_calls if not given or call.id in nameless]

@@ -16,8 +16,8 @@ from sigwire.testing.request_node import InvalidValue, Path, RequestNode
 from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, spec, tool_names
 
 __all__ = [
-    "EFFORTS", "OpenAIWire", "check_length", "check_name", "duration", "image", "padding", "read_choice", "read_function",
-    "read_schema", "stream_options",
+    "OpenAIWire", "check_length", "check_name", "duration", "image", "padding", "read_choice", "read_effort", "read_format",
+    "read_function", "stream_options",
 ]  # fmt: skip
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
@@ -167,11 +167,22 @@ def read_function(function: RequestNode) -> JsonObject:
     return spec(name, function.text_at("description"), parameters.value if parameters else {})
 
 
-def read_schema(wanted: RequestNode, code: str) -> ResponseFormat:
-    """Return an output format by its schema; ``code`` is that of the error for a schema outside of the subset."""
-    name, schema = check_name(wanted["name"]), wanted["schema"]
-    _check_schema(schema, f"response_format '{name}'", wanted.flag_at("strict"), code)
+def read_format(node: RequestNode | None, nested: str | None, code: str) -> ResponseFormat | None:
+    """Return an output format. ``nested``: the member that holds the schema's; ``code``: of the error for a wrong schema."""
+    kind = node["type"].text({"text", "json_object", "json_schema"}) if node else "text"
+    if node is None or kind != "json_schema":
+        return ResponseFormat() if kind == "json_object" else None
+    described = node[nested] if nested else node
+    described.fields({"name", "description", "schema", "strict", *(() if nested else ("type",))})
+    name, schema = check_name(described["name"]), described["schema"]
+    _check_schema(schema, f"response_format '{name}'", described.flag_at("strict"), code)
     return ResponseFormat(schema.value, name)
+
+
+def read_effort(node: RequestNode | None) -> JsonObject:
+    """Return the option of an effort."""
+    effort = node.text(EFFORTS) if node else None
+    return {} if effort is None else {"reasoning": "off" if effort == "none" else effort}
 
 
 def _check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None:

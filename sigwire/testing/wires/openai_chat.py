@@ -32,14 +32,14 @@ from sigwire.testing.wire import (
     usage_of,
 )
 from sigwire.testing.wires.openai import (
-    EFFORTS,
     OpenAIWire,
     check_length,
     check_name,
     image,
     read_choice,
+    read_effort,
+    read_format,
     read_function,
-    read_schema,
     stream_options,
 )
 from sigwire.testing.wires.openai_chat_stream import chunks
@@ -235,19 +235,14 @@ def _tool(node: RequestNode) -> JsonObject:
 
 
 def _response_format(node: RequestNode | None, messages: tuple[Message, ...]) -> ResponseFormat | None:
-    kind = node["type"].text({"text", "json_object", "json_schema"}) if node else "text"
-    if node is None or kind == "text":
-        return None
-    if kind == "json_object":
-        if "json" not in json.dumps([message.to_json() for message in messages]).lower():
-            raise InvalidValue(
-                "value",
-                ("messages",),
-                text="'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
-            )
-        return ResponseFormat()
-    node["json_schema"].fields({"name", "description", "schema", "strict"})
-    return read_schema(node["json_schema"], "invalid_value")
+    wanted = read_format(node, "json_schema", "invalid_value")
+    if wanted == ResponseFormat() and "json" not in json.dumps([message.to_json() for message in messages]).lower():
+        raise InvalidValue(
+            "value",
+            ("messages",),
+            text="'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+        )
+    return wanted
 
 
 def _options(body: RequestNode) -> JsonObject:
@@ -260,9 +255,7 @@ def _options(body: RequestNode) -> JsonObject:
     options = numbers_of(body, _NUMBERS)
     if node := body.get("logprobs"):
         options["logprobs"] = node.flag()
-    if node := body.get("reasoning_effort"):
-        effort = node.text(EFFORTS)
-        options["reasoning"] = "off" if effort == "none" else effort
+    options |= read_effort(body.get("reasoning_effort"))
     if node := body.get("stop"):
         options["stop"] = node.value if isinstance(node.value, str) else [item.text() for item in _at_most_four(node)]
     return options

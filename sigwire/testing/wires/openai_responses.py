@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.answers import Fault
@@ -34,14 +34,14 @@ from sigwire.testing.wire import (
     usage_of,
 )
 from sigwire.testing.wires.openai import (
-    EFFORTS,
     OpenAIWire,
     check_length,
     check_name,
     image,
     read_choice,
+    read_effort,
+    read_format,
     read_function,
-    read_schema,
     stream_options,
 )
 from sigwire.testing.wires.openai_responses_stream import events
@@ -91,14 +91,14 @@ class OpenAIResponses(OpenAIWire):
             if body.has(name) and body[name].value is not False:
                 raise body[name].wrong(f"Unsupported value: '{name}': the fake provider stores nothing.")
         tools = tuple(map(_tool, body["tools"].items())) if body.has("tools") else ()
-        instructions, parallel = body.get("instructions"), body.get("parallel_tool_calls")
+        instructions, parallel, text = map(body.get, ("instructions", "parallel_tool_calls", "text"))
         system = (Message.system(instructions.text()),) if instructions else ()
         request = Request(
             (*system, *_input(body["input"], exchange.stored)),
             tools,
             read_choice(body.get("tool_choice"), tools, nested=False),
             parallel.flag() if parallel else None,
-            _format(body.get("text")),
+            read_format(text.get("format") if text else None, None, "invalid_json_schema"),
             _options(body),
         )
         streamed, options = stream_options(body, {"include_obfuscation"})
@@ -268,17 +268,6 @@ def _tool(node: RequestNode) -> JsonObject:
     return read_function(node)
 
 
-def _format(node: RequestNode | None) -> ResponseFormat | None:
-    wanted = node.get("format") if node else None
-    kind = wanted["type"].text({"text", "json_object", "json_schema"}) if wanted else "text"
-    if wanted is None or kind == "text":
-        return None
-    if kind == "json_object":
-        return ResponseFormat()
-    wanted.fields({"type", "name", "schema", "strict", "description"})
-    return read_schema(wanted, "invalid_json_schema")
-
-
 _NUMBERS: Bounds = (
     ("max_output_tokens", "max_tokens", int, 16, None),
     ("temperature", "temperature", float, 0, 2),
@@ -291,7 +280,5 @@ def _options(body: RequestNode) -> JsonObject:
     options = numbers_of(body, _NUMBERS)
     if (node := body.get("include")) and any(item.text() == _LOGPROBS for item in node.items()):
         options["logprobs"] = True
-    if (reasoning := body.get("reasoning")) and (node := reasoning.get("effort")):
-        effort = node.text(EFFORTS)
-        options["reasoning"] = "off" if effort == "none" else effort
-    return options
+    reasoning = body.get("reasoning")
+    return {**options, **read_effort(reasoning.get("effort") if reasoning else None)}

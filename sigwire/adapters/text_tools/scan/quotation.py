@@ -159,10 +159,8 @@ class QuoteFilter:
         return (yield from self.cursor.peek_any(literals)) if literals is not None else None
 
     def _skip_fence(self, marks: str) -> Wait[bool]:
-        """Pass a fence and emit its text; from a marker on the text waits. Return True if the fence closes.
-
-        A fence that never closes is none: the cursor returns to the held text.
-        """
+        """Pass a fence and emit its text; from a marker on the text waits. Return True if the fence closes."""
+        # A fence that never closes is none: the cursor returns to the held text.
         cursor, holds = self.cursor, False
         self._emit()
         while not (yield from self._accept_fence_end(marks)):

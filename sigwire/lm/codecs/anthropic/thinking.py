@@ -64,10 +64,8 @@ def encode_reasoning(
 
 
 def _continues_without_thinking(messages: Sequence[Message]) -> bool:
-    """Return True if results end the history, and its loop of calls starts with a turn without thinking.
-
-    The provider refuses a thinking budget then: "a final `assistant` message must start with a thinking block".
-    """
+    """Return True if results end the history, and its loop of calls starts with a turn without thinking."""
+    # The provider refuses a thinking budget then: "a final `assistant` message must start with a thinking block".
     backwards = itertools.dropwhile(lambda turn: turn.role == "user", reversed(messages))
     loop = list(itertools.takewhile(lambda turn: turn.role in ("assistant", "tool"), backwards))
     if not loop or loop[0].role != "tool":

@@ -47,11 +47,9 @@ _SOURCES: Mapping[str, str] = {
 
 
 def _span(segment: JsonValue, wires: Sequence[JsonObject]) -> JsonObject:
-    """Return the cited range in characters of the whole text.
-
-    The wire counts UTF-8 bytes: of one part in its documentation, of the whole answer after thoughts in recordings. So an
-    offset counts only if the quoted text is there; a quoted text that occurs once needs no offset.
-    """
+    """Return the cited range in characters of the whole text."""
+    # The wire counts UTF-8 bytes: of one part in its documentation, of the whole answer after thoughts in recordings. So an
+    # offset counts only if the quoted text is there; a quoted text that occurs once needs no offset.
     quoted = string_of(segment, "text")
     start, end, number = (_count(segment, name) for name in ("startIndex", "endIndex", "partIndex"))
     texts = [_answer_text(wire) for wire in wires]

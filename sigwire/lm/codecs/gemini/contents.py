@@ -68,10 +68,8 @@ def _sign_turns(messages: Sequence[Message], target: Target[GeminiProfile]) -> I
 
 
 def _current_turn(messages: Sequence[Message]) -> int:
-    """Return the number of the message that starts the current turn: the user's last content.
-
-    User messages directly behind results are in one content with them and start no turn.
-    """
+    """Return the number of the message that starts the current turn: the user's last content."""
+    # User messages directly behind results are in one content with them and start no turn.
     start, before = -1, ""
     for number, message in enumerate(messages):
         if message.role == "system" or (message.role == "user" and before == "tool"):

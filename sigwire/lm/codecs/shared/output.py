@@ -86,11 +86,7 @@ def _replace_output(wanted: ResponseFormat, modes: Collection[StructuredMode], r
 
 
 def _schema_instruction(schema: JsonObject | None) -> str:
-    """Return the instruction that replaces structured output on a wire without it.
-
-    >>> _schema_instruction(None)
-    'Reply with only a JSON object.'
-    """
+    """Return the instruction that replaces structured output on a wire without it."""
     if schema is None:
         return "Reply with only a JSON object."
     return f"Reply with only a JSON value that matches this JSON Schema:\n{dumps(schema)}"
