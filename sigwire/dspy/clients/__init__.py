@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigwire.dspy.cache import Cache
+from sigwire.dspy.clients.cached_functions import request_cache
 from sigwire.dspy.clients.history import GLOBAL_HISTORY
 from sigwire.dspy.lm import LM, LM_CLASS_STATE_KEY, BaseLM
 from sigwire.dspy.paths import add_paths
@@ -19,6 +20,7 @@ __all__ = [
     "Embedder",
     "configure_cache",
     "inspect_history",
+    "request_cache",
 ]
 
 add_paths(__name__, "base_lm cache embedding lm")
