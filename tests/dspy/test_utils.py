@@ -185,6 +185,20 @@ def test_required_module_is_imported_on_first_use(tmp_path: Path, monkeypatch: p
     assert lazy_import.require("sigwire_lazy_example") is sys.modules["sigwire_lazy_example"]
 
 
+def test_required_module_is_whole_in_every_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sigwire_lazy_slow.py").write_text("import time\ntime.sleep(0.05)\nvalue = 1")
+    monkeypatch.delitem(sys.modules, "sigwire_lazy_slow", raising=False)
+    first: Any = lazy_import.require("sigwire_lazy_slow")
+    importing = threading.Thread(target=lambda: first.value)
+    importing.start()
+    while "sigwire_lazy_slow" not in sys.modules:
+        pass
+    second: Any = lazy_import.require("sigwire_lazy_slow")
+    assert second.value == 1
+    importing.join()
+
+
 def test_required_module_that_is_missing_raises_on_first_use() -> None:
     assert not lazy_import.is_available("no_such_package.part")
     module = lazy_import.require("no_such_package", extra="such", feature="Search")

@@ -32,7 +32,9 @@ def require(module: str, *, extra: str | None = None, feature: str | None = None
     >>> require("json").dumps([1])
     '[1]'
     """
-    return sys.modules.get(module) or LazyModule(module, extra or module.partition(".")[0], feature or module)
+    if module in sys.modules:
+        return import_module(module)  # waits for an import that runs in another thread
+    return LazyModule(module, extra or module.partition(".")[0], feature or module)
 
 
 class LazyModule(ModuleType):
