@@ -17,6 +17,7 @@ import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy import datasets
 from sigwire.dspy.missing import INSTEAD
+from sigwire.dspy.utils.unbatchify import Unbatchify
 from sigwire.testing import FakeProvider
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "coming-from-dspy.md").read_text(encoding="utf-8")
@@ -477,9 +478,11 @@ class Doubled(dspy.Module):
         return 2 * n
 
 
-@row("both forms")
-def _both_forms(_: Path) -> None:
+@row("helpers")
+def _helpers(_: Path) -> None:
     assert dspy.syncify(Doubled())(n=2) == asyncio.run(dspy.asyncify(lambda n: 2 * n)(2)) == 4
+    with Unbatchify(lambda numbers: [2 * number for number in numbers], max_wait_time=0.0) as double:
+        assert dspy.clients.request_cache()(lambda n: double(n))(2) == 4
     answer = dspy.Predict("documents: list[dspy.Document] -> citations: dspy.Citations")
     assert answer.signature.output_fields["citations"].annotation is dspy.Citations
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         ToolFailed, ToolInterrupted, ToolResult, ToolText, ToolWarning, Toolbox, UnsupportedFeature, UnsupportedMedia,
         Usage, UsageUpdate, WebSearch, Where, __version__, agreement, amap_rows, answer_exact_match,
         answer_passage_match, bfcl_match, check, compare, configure_cache, contains, current_call, deadline, em_score,
-        ensure_signature, f1_score, fetch, history, hotpot_f1_score, inspect_history, is_retryable_lm_error,
+        ensure_signature, f1_score, fetch, history, hotpot_f1_score, is_retryable_lm_error,
         json_match, limits, load_bfcl, load_examples, load_program, load_records, log_to_stderr, majority,
         majority_judge, make_signature, map_rows, matches_schema, mcp_tools, normalize_text, outputs_of,
         pairwise_judge, precision_score, preview_all, prices, save_program, split_examples, to_provider,
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from sigwire.dspy.adapters import Adapter, BAMLAdapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
     from sigwire.dspy.cache import cache
+    from sigwire.dspy.clients.history import inspect_history
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
     from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
@@ -137,6 +138,7 @@ __all__ = [
 _MODULES = {
     "sigwire.dspy.adapters": "Adapter BAMLAdapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
     "sigwire.dspy.cache": "cache",
+    "sigwire.dspy.clients.history": "inspect_history",
     "sigwire.dspy.lm": "BaseLM DummyLM LM",
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
     "sigwire.dspy.predict.code": "CodeAct ProgramOfThought RLM",

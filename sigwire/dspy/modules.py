@@ -62,6 +62,15 @@ class Module(module.Module):
                 delattr(cls, name)
         super().__init_subclass__(**kwargs)
 
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The records of ``sigwire.Module.history``, as a list.
+
+        >>> Module().history
+        []
+        """
+        return list(super().history)
+
     def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
         """Replace every predictor inside by ``function(predictor)``; returns the module."""
         for path, part in list(self._parameters()):

@@ -5,8 +5,11 @@ Each function returns a state of the core's form and leaves the given state as i
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +31,16 @@ PROGRAM_FILE = "program.json"
 
 
 def write_program(program: Module, folder: str | PathLike[str]) -> None:
-    """Write a whole program to a folder, which is made. Raises ``StateError`` if the path is that of a file."""
+    """Write a whole program to a folder, which is made; ``metadata.json`` has the versions that wrote it.
+
+    Raises ``StateError`` if the path is that of a file.
+    """
     if Path(folder).suffix in (".json", ".pkl"):
         raise StateError(f"{folder} must be a directory (saving a program). Pass a folder, or save_program=False.")
     Path(folder).mkdir(parents=True, exist_ok=True)
     save_program(program, Path(folder, PROGRAM_FILE))
+    versions = {"python": platform.python_version(), "sigwire": version("sigwire")}
+    Path(folder, "metadata.json").write_text(json.dumps({"dependency_versions": versions}), encoding="utf-8")
 
 
 def read_states(parameters: Mapping[str, Any], state: Any) -> Any:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
+from importlib import import_module
 from typing import Any
 
 from sigwire.core.example import Example
+from sigwire.effects.loops import running_loop
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call
 
@@ -46,7 +48,7 @@ class Teleprompter:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
 
-_compiling: ContextVar[tuple[int, ...]] = ContextVar("sigwire_compiling", default=())  # ids of optimizers
+_compiling: ContextVar[tuple[object, ...]] = ContextVar("sigwire_compiling", default=())  # ids of optimizers, and tasks
 
 
 def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,11 +76,12 @@ def _watched(function: Callable[..., Any]) -> Callable[..., Any]:
 def _compilation(
     optimizer: object, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Generator[Callable[[object], None]]:
-    active = _compiling.get()
-    if id(optimizer) in active:  # an override called super().compile
+    active, loop = _compiling.get(), running_loop()
+    this = id(optimizer), loop and import_module("asyncio").current_task(loop)  # asyncio is imported if a loop runs
+    if this in active:  # an override called super().compile
         yield lambda program: None
         return
-    token = _compiling.set((*active, id(optimizer)))
+    token = _compiling.set((*active, this))
     try:
         with watched_call("compile", optimizer, partial(_inputs, function, optimizer, args, options)) as end:
             yield end
@@ -95,11 +98,8 @@ def _inputs(
     except TypeError:
         return options
     bound.apply_defaults()
-    names = iter(bound.arguments.items())
-    next(names)  # self
     found: dict[str, Any] = {}
-    for name, value in names:
+    for name, value in list(bound.arguments.items())[1:]:  # without self
         kind = bound.signature.parameters[name].kind
-        if kind is not inspect.Parameter.VAR_POSITIONAL:
-            found |= value if kind is inspect.Parameter.VAR_KEYWORD else {name: value}
+        found |= {} if kind is kind.VAR_POSITIONAL else value if kind is kind.VAR_KEYWORD else {name: value}
     return found

@@ -12,6 +12,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
+from sigwire.dspy.clients import request_cache
 from sigwire.errors import InputError
 from sigwire.testing import FakeProvider
 
@@ -125,3 +126,73 @@ def test_cache_key_takes_pydantic_models_and_their_classes() -> None:
     keys = [dspy.cache.cache_key({"data": value}) for value in (Query(text="a"), Query(text="b"), Query)]
     assert len(set(keys)) == 3
     assert keys[0] == dspy.cache.cache_key({"data": Query(text="a")})
+
+
+class Counted:
+    """A function of the user that counts its runs."""
+
+    def __init__(self, value: Any) -> None:
+        self.runs, self.value = 0, value
+
+    def run(self, *_: object, **__: object) -> Any:
+        self.runs += 1
+        return self.value
+
+
+VALUES = [None, "text", ["a", 1], {"a": [1.5, None]}]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_request_cache_returns_the_stored_json_from_memory_and_disk(value: Any) -> None:
+    counted = Counted(value)
+
+    @request_cache()
+    def search(query: str, k: int = 1, **options: object) -> Any:
+        return counted.run()
+
+    assert search("a") == search(query="a", k=1) == search("a", api_key="other") == value
+    dspy.cache.reset_memory_cache()
+    assert (search("a"), counted.runs) == (value, 1)
+    search("a", 2)
+    search("a", flag=True)
+    assert counted.runs == 3
+
+
+@pytest.mark.parametrize("value", VALUES)
+async def test_request_cache_awaits_async_functions(value: Any) -> None:
+    counted = Counted(value)
+
+    @request_cache(ignored_args_for_cache_key=["model"])
+    async def search(query: str, model: str) -> Any:
+        return counted.run()
+
+    assert [await search("a", model) for model in ("m", "n")] == [value, value]
+    assert counted.runs == 1
+
+
+def test_request_cache_returns_answers_of_models_as_responses() -> None:
+    counted = Counted(ANSWERS[-1])
+
+    @request_cache(cache_arg_name="request")
+    def complete(request: dict[str, Any], num_retries: int) -> Any:
+        request.clear()
+        return counted.run()
+
+    assert complete(dict(REQUEST), num_retries=1) is ANSWERS[-1]
+    found = complete(request=dict(REQUEST), num_retries=2)
+    assert (found.choices[0].text, found.cache, counted.runs) == ("answer", "hit", 1)
+
+
+@pytest.mark.parametrize("value", [object(), (1, 2), {1: 2}, b"bytes"])
+def test_request_cache_does_not_store_values_that_json_changes(value: Any) -> None:
+    counted = Counted(value)
+    search = request_cache()(counted.run)
+    assert search("a") is search("a") is value
+    assert counted.runs == 2
+
+
+def test_request_cache_runs_calls_whose_arguments_are_no_json() -> None:
+    counted = Counted("a")
+    search = request_cache()(counted.run)
+    assert search(object()) == search(object()) == "a"
+    assert counted.runs == 2

@@ -18,6 +18,7 @@ from sigwire.dspy.primitives.interpreters import (
     FinalOutput,
     PythonInterpreter,
 )
+from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 from tests.modules.code.driving import MODES, called
 
 
@@ -119,6 +120,77 @@ def test_python_interpreter_raises_errors_of_code_and_after_its_end() -> None:
     interpreter.shutdown()
     with pytest.raises(CodeInterpreterError, match="shut down"):
         interpreter.execute("1")
+
+
+class Recorder(dspy.BaseCallback):
+    """Records each operation of an interpreter with the operation around it."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+        self.names: dict[str, str] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("on_interpreter_"):
+            raise AttributeError(name)
+        operation, _, moment = name.removeprefix("on_interpreter_").rpartition("_")
+        return lambda **facts: self.record(operation, moment, facts)
+
+    def record(self, operation: str, moment: str, facts: dict[str, Any]) -> None:
+        if moment == "start":
+            self.names[facts["call_id"]] = operation
+            around = self.names.get(str(ACTIVE_CALL_ID.get()), "")
+            self.events.append((f"{around}>{operation}", dict(facts["inputs"])))
+        else:
+            self.events.append((self.names[facts["call_id"]], facts["outputs"] or facts["exception"]))
+
+
+def test_python_interpreter_shows_its_operations_to_its_listeners() -> None:
+    recorder = Recorder()
+    interpreter = PythonInterpreter(tools={"double": double}, callbacks=[recorder])
+    code = "double(n=21)"
+    assert interpreter.execute(code) == 42
+    interpreter.start()  # is started
+    interpreter.shutdown()
+    assert recorder.events == [
+        (">execute", {"code": code, "variables": None}),
+        ("execute>startup", {}),
+        ("startup", None),
+        ("execute>tool_call", {"tool_name": "double", "kwargs": {"n": 21}}),
+        ("tool_call", 42),
+        ("execute", 42),
+        (">shutdown", {}),
+        ("shutdown", None),
+    ]
+
+
+def test_invoke_tool_returns_the_raw_value_and_shows_errors() -> None:
+    recorder, value, error = Recorder(), object(), OSError("no")
+
+    async def fail() -> None:
+        raise error
+
+    interpreter = PythonInterpreter(tools={"give": lambda: value, "fail": fail}, callbacks=[recorder])
+    assert interpreter.invoke_tool("give", {}) is value
+    with pytest.raises(OSError, match="no"):
+        interpreter.invoke_tool("fail", {})
+    with pytest.raises(CodeInterpreterError, match=r"Unknown tool: missing .*give, fail"):
+        interpreter.invoke_tool("missing", {})
+    seen = [found for name, found in recorder.events if name == "tool_call"]
+    assert seen[:2] == [value, error]
+    assert isinstance(seen[2], CodeInterpreterError)
+
+
+def test_with_callbacks_shows_operations_of_an_own_interpreter() -> None:
+    class Watched(Plain):
+        execute = dspy.with_callbacks(Plain.execute)
+
+    recorder = Recorder()
+    with dspy.context(callbacks=[recorder]):
+        Watched().execute("SUBMIT(a=1)")
+    assert recorder.events == [
+        (">execute", {"code": "SUBMIT(a=1)", "variables": None}),
+        ("execute", FinalOutput({"a": 1})),
+    ]
 
 
 # --- modules ---------------------------------------------------------------------------------------

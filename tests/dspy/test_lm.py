@@ -157,9 +157,14 @@ def test_global_history_has_the_calls_of_all_models_since_it_was_cleared(capsys:
         lm(prompt)
     assert [entry["prompt"] for entry in GLOBAL_HISTORY] == ["Hi", "Hello", "Bye"]
     assert (GLOBAL_HISTORY[-1]["messages"][0]["content"], len(GLOBAL_HISTORY[:2])) == ("Bye", 2)
-    with dspy.context(lm=second):
-        dspy.inspect_history(n=1)
+    with dspy.context(lm=first):
+        dspy.inspect_history(n=1)  # of all models
     assert "Bye" in capsys.readouterr().out
+    dspy.inspect_history(lm=first)
+    assert "Hello" in capsys.readouterr().out
+    GLOBAL_HISTORY.clear()
+    dspy.inspect_history(5)
+    assert capsys.readouterr().out == ""
 
 
 def test_state_names_the_class_of_the_model_whatever_its_options_are() -> None:

@@ -92,6 +92,24 @@ class Failing(dspy.Teleprompter):
         raise KeyError("no demos")
 
 
+class Split(First):
+    """Compiles in a task of its own, or again by the compile that it overrides."""
+
+    async def compile(self, student: Any, *, trainset: Any, others: int = 0) -> Any:  # type: ignore[override]
+        if others:
+            return await asyncio.create_task(self.compile(student, trainset=trainset))
+        return super().compile(student, trainset=trainset)
+
+
+async def test_callbacks_see_the_compilation_of_another_task_of_the_same_optimizer() -> None:
+    listener = Listener()
+    with dspy.context(callbacks=[listener]):
+        await Split().compile(student(), trainset=ROWS, others=1)
+        assert [name for name, _ in listener.seen] == ["Split", "Split", "Predict", "Predict"]
+        await Split().compile(student(), trainset=ROWS)  # calls super in its own task
+    assert len(listener.seen) == 6
+
+
 @pytest.mark.parametrize("optimizer", [First, Calling, CallingOurs, ReplacingOurs, dspy.LabeledFewShot])
 def test_callbacks_see_a_compilation_once_also_if_an_override_calls_super(optimizer: Any) -> None:
     listener = Listener()

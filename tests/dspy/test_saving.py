@@ -210,6 +210,9 @@ def test_whole_program_is_loaded_from_its_folder_by_registered_classes(tmp_path:
     loaded = dspy.load(tmp_path / "model.v1", classes=[DraftAndAnswer])
     assert type(loaded) is DraftAndAnswer
     assert loaded.dump_state() == program.dump_state()
+    assert loaded.second.demos == program.second.demos  # records, as in the program that was saved
+    metadata = json.loads((tmp_path / "model.v1" / "metadata.json").read_text())
+    assert metadata["dependency_versions"].keys() == {"python", "sigwire"}
 
 
 def test_trusted_folder_may_name_any_class_of_the_process(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.dspy.suite.__main__ import Outcomes, report
+from tests.dspy.suite.__main__ import Outcomes, join_peers, report
 from tests.dspy.suite.left_out import left_out
 
 SOURCE = """
@@ -70,3 +70,14 @@ def test_report_counts_what_holds_on_the_peer() -> None:
         "exact wording, not counted: 0 of 1 hold",
         "  b: no b",
     ]
+
+
+def test_join_peers_keeps_only_tests_that_pass_on_each_peer() -> None:
+    outcomes = [
+        {"a": "passed", "b": "passed", "c": "skipped", "d": "passed"},
+        {"a": "passed", "b": "network", "c": "passed"},
+    ]
+    joined = join_peers([{"outcomes": found, "left_out": {}, "errors": {}} for found in outcomes])
+    assert joined is not None
+    assert joined["outcomes"] == {"a": "passed", "b": "network", "c": "skipped", "d": "failed"}
+    assert join_peers([]) is None

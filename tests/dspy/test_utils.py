@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import sigwire.dspy as dspy
-from sigwire.dspy.utils import magicattr
+from sigwire.dspy.utils import lazy_import, magicattr
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
 
 
@@ -169,3 +170,37 @@ def test_paths_of_dsp_are_those_of_the_settings_and_dicts_with_attributes() -> N
     assert (record, settings) == ({"b": 2}, dspy.settings)
     with pytest.raises(AttributeError, match="no attribute 'a'"):
         record.a  # noqa: B018
+
+
+def test_required_module_is_imported_on_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sigwire_lazy_example.py").write_text("value = 1")
+    monkeypatch.delitem(sys.modules, "sigwire_lazy_example", raising=False)
+    module: Any = lazy_import.require("sigwire_lazy_example")
+    assert lazy_import.is_available("sigwire_lazy_example")
+    assert "sigwire_lazy_example" not in sys.modules
+    module.value += 1
+    assert sys.modules["sigwire_lazy_example"].value == module.value == 2
+    assert "value" in dir(module)
+    assert lazy_import.require("sigwire_lazy_example") is sys.modules["sigwire_lazy_example"]
+
+
+def test_required_module_is_whole_in_every_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sigwire_lazy_slow.py").write_text("import time\ntime.sleep(0.05)\nvalue = 1")
+    monkeypatch.delitem(sys.modules, "sigwire_lazy_slow", raising=False)
+    first: Any = lazy_import.require("sigwire_lazy_slow")
+    importing = threading.Thread(target=lambda: first.value)
+    importing.start()
+    while "sigwire_lazy_slow" not in sys.modules:
+        pass
+    second: Any = lazy_import.require("sigwire_lazy_slow")
+    assert second.value == 1
+    importing.join()
+
+
+def test_required_module_that_is_missing_raises_on_first_use() -> None:
+    assert not lazy_import.is_available("no_such_package.part")
+    module = lazy_import.require("no_such_package", extra="such", feature="Search")
+    with pytest.raises(ImportError, match=r"Search needs no_such_package .*pip install such"):
+        _ = module.anything

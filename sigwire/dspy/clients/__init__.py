@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sigwire.dspy.cache import Cache
-from sigwire.dspy.clients.history import GLOBAL_HISTORY
+from sigwire.dspy.clients.cached_functions import request_cache
+from sigwire.dspy.clients.history import GLOBAL_HISTORY, inspect_history
 from sigwire.dspy.lm import LM, LM_CLASS_STATE_KEY, BaseLM
 from sigwire.dspy.paths import add_paths
 from sigwire.lm.policy.cache.cache import configure_cache
-from sigwire.modules.preview.history import inspect_history
 from sigwire.retrieval.embedder import Embedder
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Embedder",
     "configure_cache",
     "inspect_history",
+    "request_cache",
 ]
 
 add_paths(__name__, "base_lm cache embedding lm")

@@ -1,16 +1,19 @@
-"""``GLOBAL_HISTORY``: the entries of the calls of all models, as a list of DSPy."""
+"""``GLOBAL_HISTORY``, the entries of the calls of all models as a list of DSPy, and ``inspect_history``, which prints them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import SupportsIndex, overload
+from typing import SupportsIndex, TextIO, overload
 
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValue
-from sigwire.lm.preview.call_log import LOGS
+from sigwire.lm.base import LanguageModel
+from sigwire.lm.preview.call_log import LOGS, CallRecord
+from sigwire.lm.preview.printing import HistoryFormat, print_calls
+from sigwire.modules.preview import history as core
 
-__all__ = ["GLOBAL_HISTORY"]
+__all__ = ["GLOBAL_HISTORY", "inspect_history"]
 
 
 class _AllEntries(list[FieldValue]):
@@ -20,9 +23,13 @@ class _AllEntries(list[FieldValue]):
         super().__init__()
         self._since = 0.0
 
+    def records(self) -> list[CallRecord]:
+        """Return the calls, failed ones included."""
+        records = (each for log in list(LOGS) for each in log.records if each.time > self._since)
+        return sorted(records, key=lambda each: each.time)
+
     def _entries(self) -> list[JsonObject]:
-        records = sorted((each for log in list(LOGS) for each in log.records), key=lambda each: each.time)
-        return [each.entry() for each in records if each.error is None and each.time > self._since]
+        return [each.entry() for each in self.records() if each.error is None]
 
     def clear(self) -> None:
         self._since = time.time()
@@ -46,3 +53,23 @@ class _AllEntries(list[FieldValue]):
 
 GLOBAL_HISTORY = _AllEntries()
 """The entries of the calls of all models, oldest first. Each model keeps its last 50 calls; a model that is gone keeps none."""
+
+
+def inspect_history(
+    n: int = 1, file: TextIO | None = None, *, format: HistoryFormat = "text", lm: LanguageModel | None = None
+) -> None:
+    """Print the last ``n`` requests and responses of all models, as DSPy does, configured or not; or those of ``lm``.
+
+    ``format`` "wire", and ``lm``, are those of ``sigwire.inspect_history``, which prints the configured model's calls.
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> lm = FakeLM(["Hello!"])
+    >>> _ = lm("Hi")
+    >>> inspect_history()
+    <BLANKLINE>
+    ...Hi...Hello!...
+    """
+    if lm is not None or format == "wire":
+        core.inspect_history(n, file, format=format, lm=lm)
+    else:
+        print_calls(GLOBAL_HISTORY.records()[-n:] if n > 0 else [], file, format)

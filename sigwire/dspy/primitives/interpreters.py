@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 from sigwire.core.json import JsonValue
+from sigwire.dspy.utils.callback import with_callbacks
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import SigwireError
 from sigwire.interpreters.host_calls import EndCode, HostCallError, HostFunction, as_json
@@ -18,6 +19,7 @@ from sigwire.interpreters.monty import MontyInterpreter, default_interpreter
 from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 from sigwire.modules.agents.tool_results import short_message
 from sigwire.modules.calling import called_steps
+from sigwire.observe.callbacks import watched_call, watched_steps
 
 __all__ = [
     "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "FinalOutput", "LocalInterpreter", "PythonInterpreter",
@@ -61,7 +63,8 @@ class PythonInterpreter:
     """DSPy's interpreter by its name and methods, in a session of ``MontyInterpreter``: no files, environment, network.
 
     ``tools`` are functions by name; ``output_fields`` are ``{"name": ...}`` dicts, the parameters of ``SUBMIT`` (default:
-    ``output``). Raises ``ConfigurationError`` without the extra ``code``.
+    ``output``); ``callbacks`` are listeners of this interpreter, with ``on_interpreter_execute_start`` and the others of
+    ``with_callbacks``. Raises ``ConfigurationError`` without the extra ``code``.
 
     >>> with PythonInterpreter(tools={"double": lambda n: 2 * n}) as interpreter:
     ...     interpreter.execute("print(double(n))", {"n": 21}), interpreter("SUBMIT(n)")
@@ -75,19 +78,28 @@ class PythonInterpreter:
         *,
         tools: Mapping[str, Callable[..., Any]] | None = None,
         output_fields: Sequence[Mapping[str, Any]] | None = None,
+        callbacks: Sequence[object] | None = None,
     ) -> None:
         self.tools: dict[str, Callable[..., Any]] = dict(tools or {})
         self.output_fields = output_fields
+        self.callbacks = list(callbacks or ())
         self._session: CodeSession | None = self._start()
+        self._is_started = False
 
     def start(self) -> None:
-        """Do nothing: the first code starts the session."""
+        """Show the start to the listeners, once; the first ``execute`` calls it."""
+        if not self._is_started:
+            self._is_started = True
+            with watched_call("interpreter_startup", self, {}):
+                """The session is open since the interpreter was made."""
 
+    @with_callbacks
     def execute(self, code: str, variables: Mapping[str, Any] | None = None) -> Any:
         """Run code with the variables; see ``CodeInterpreter``."""
         if self._session is None:
             raise CodeInterpreterError("The interpreter was shut down (running code). Make another one.")
-        names: HostNames = {name: _host_function(tool) for name, tool in self.tools.items()}
+        self.start()
+        names: HostNames = {name: self._host_function(name) for name in self.tools}
         given = {name: as_json(value) for name, value in (variables or {}).items()}
         submitted: list[JsonValue] = []
         result = run(self._session.steps(code, {**names, "SUBMIT": self._submit(submitted), **given}))
@@ -100,6 +112,16 @@ class PythonInterpreter:
 
     __call__ = execute
 
+    @with_callbacks
+    def invoke_tool(self, tool_name: str, kwargs: Mapping[str, Any]) -> Any:
+        """Call a tool as the code does. Raises ``CodeInterpreterError`` for an unknown name."""
+        if tool_name not in self.tools:
+            raise CodeInterpreterError(
+                f"Unknown tool: {tool_name} (calling it). The tools are {', '.join(self.tools)}."
+            )
+        return run(called_steps(self.tools[tool_name], (), kwargs))
+
+    @with_callbacks
     def shutdown(self) -> None:
         """End the session."""
         session, self._session = self._session, None
@@ -115,6 +137,19 @@ class PythonInterpreter:
     @staticmethod
     def _start() -> CodeSession:
         return default_interpreter().session()
+
+    def _host_function(self, name: str) -> HostFunction:
+        tool = self.tools[name]
+
+        def call(*args: JsonValue, **kwargs: JsonValue) -> Steps[JsonValue]:
+            inputs = {"tool_name": name, "kwargs": kwargs, **({"args": args} if args else {})}
+            steps = called_steps(tool, args, kwargs)
+            try:
+                return as_json((yield from watched_steps("interpreter_tool_call", self, inputs, steps)))
+            except Exception as error:  # the code may catch any error of a tool
+                raise HostCallError(type(error).__name__, short_message(error).partition(": ")[2]) from error
+
+        return call
 
     def _submit(self, submitted: list[JsonValue]) -> HostFunction:
         names = [field["name"] for field in self.output_fields or ({"name": "output"},)]
@@ -140,13 +175,3 @@ class LocalInterpreter(PythonInterpreter):
     @staticmethod
     def _start() -> CodeSession:
         return SubprocessInterpreter().session()
-
-
-def _host_function(tool: Callable[..., Any]) -> HostFunction:
-    def call(*args: JsonValue, **kwargs: JsonValue) -> Steps[JsonValue]:
-        try:
-            return as_json((yield from called_steps(tool, args, kwargs)))
-        except Exception as error:  # the code may catch any error of a tool
-            raise HostCallError(type(error).__name__, short_message(error).partition(": ")[2]) from error
-
-    return call

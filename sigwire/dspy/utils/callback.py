@@ -19,10 +19,17 @@ __all__ = ["ACTIVE_CALL_ID", "BaseCallback", "with_callbacks"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _KINDS: Mapping[type, str] = {BaseLM: "lm", Tool: "tool", Evaluate: "evaluate", Teleprompter: "compile"}
+_INTERPRETER = ("tools", "start", "execute", "shutdown")  # the protocol ``CodeInterpreter``
+_OPERATIONS: Mapping[str, str] = {
+    "start": "startup", "execute": "execute", "invoke_tool": "tool_call", "shutdown": "shutdown",
+}  # fmt: skip
 
 
 def with_callbacks(method: F) -> F:
     """Return the method with its calls shown to the listeners, under the kind of its object (``module`` by default).
+
+    ``start``, ``execute``, ``invoke_tool`` and ``shutdown`` of an interpreter are ``on_interpreter_startup_start``,
+    ``..._execute_...``, ``..._tool_call_...`` and ``..._shutdown_...``.
 
     >>> class Search:
     ...     callbacks = None
@@ -60,4 +67,6 @@ def with_callbacks(method: F) -> F:
 def _kind_of(instance: object, name: str) -> str:
     if isinstance(instance, Adapter):
         return "adapter_format" if name == "format" else "adapter_parse"
+    if name in _OPERATIONS and all(hasattr(instance, part) for part in _INTERPRETER):
+        return f"interpreter_{_OPERATIONS[name]}"
     return next((kind for owner, kind in _KINDS.items() if isinstance(instance, owner)), "module")

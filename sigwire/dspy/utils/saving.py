@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
+from sigwire.core.example import Example
 from sigwire.core.tools.tool import Tool
 from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
 from sigwire.dspy.saving import PROGRAM_FILE
 from sigwire.errors import StateError
 from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict as CorePredict
 from sigwire.modules.programs.files import load_program
 from sigwire.modules.programs.library import LIBRARY
 from sigwire.signatures.signature import DECLARED, Signature
@@ -29,7 +31,8 @@ def load(
     """Return the program of a folder that ``save(folder, save_program=True)`` wrote. No pickle is read.
 
     ``classes`` and ``functions`` are those of ``sigwire.load_program``. ``allow_pickle=True`` trusts the file to name any
-    module and signature that the process has defined once, as DSPy's programs do. Raises ``StateError`` for other folders.
+    module and signature that the process has defined once, as DSPy's programs do. Demos are ``Example``. Raises
+    ``StateError`` for other folders.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -46,7 +49,13 @@ def load(
     defined = [*_defined(Module), *_defined(Signature)] if allow_pickle else []
     count = Counter(cls.__name__ for cls in defined)
     known = {cls.__name__: cls for cls in (*(cls for cls in defined if count[cls.__name__] == 1), *classes)}
-    return load_program(file, classes=(Predict, ChainOfThought, ReAct, ReActV2, *known.values()), functions=functions)
+    program = load_program(
+        file, classes=(Predict, ChainOfThought, ReAct, ReActV2, *known.values()), functions=functions
+    )
+    for _, part in program.named_sub_modules():
+        if isinstance(part, CorePredict):
+            part.demos = [Example(demo) for demo in part.demos]
+    return program
 
 
 def _defined(base: type) -> Iterator[type]:

@@ -1,11 +1,12 @@
 """Run the tests of a checkout of DSPy against the door, and count.
 
-    python -m tests.dspy.suite CHECKOUT [--peer PYTHON] [TESTS ...]
+    python -m tests.dspy.suite CHECKOUT [--peer PYTHON]... [TESTS ...]
 
 DSPy's tests are not in this project: CHECKOUT is a clone of https://github.com/stanfordnlp/dspy at the tag of the peer.
-``--peer`` is an interpreter with DSPy, pytest and pytest-asyncio: its tests run there first, and only those that pass
-there count. Tests that need another machine or LiteLLM, or test private names, are left out (``left_out.py`` has the rule).
-Tests that compare exact wording (their node ids are in ``exact_wording.txt``, found by reading) are counted apart.
+``--peer`` is an interpreter with DSPy, pytest and pytest-asyncio (give it again for a second release of DSPy): its tests
+run there first, and only those that pass on each peer count. Tests that need another machine or LiteLLM, or test
+private names, are left out (``left_out.py`` has the rule). Tests that compare exact wording (their node ids are in
+``exact_wording.txt``, found by reading) are counted apart.
 """
 
 from __future__ import annotations
@@ -60,6 +61,16 @@ def run_tests(python: str, checkout: Path, library: str, tests: list[str]) -> Ou
         return outcomes
 
 
+def join_peers(peers: list[Outcomes]) -> Outcomes | None:
+    """Return the outcomes on all peers: of each test of the first peer the first that is not ``passed``."""
+    if not peers:
+        return None
+    joined = dict(peers[0]["outcomes"])
+    for peer in peers[1:]:
+        joined = {n: peer["outcomes"].get(n, "failed") if held == "passed" else held for n, held in joined.items()}
+    return {**peers[0], "outcomes": joined}
+
+
 def report(found: Outcomes, peer: Outcomes | None, words: set[str]) -> list[str]:
     """Return the lines of the report: totals, reasons for what is left out, and each failure with its error."""
     reasons = Counter({**found["left_out"], **(peer["left_out"] if peer else {})}.values())
@@ -89,13 +100,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.dspy.suite", description="Run DSPy's tests on the door.")
     parser.add_argument("checkout", type=Path, help="a clone of DSPy's repository")
     parser.add_argument(
-        "--peer", metavar="PYTHON", help="an interpreter with DSPy and pytest; only what holds there counts"
-    )
+        "--peer", metavar="PYTHON", action="append", default=[],
+        help="an interpreter with DSPy and pytest, repeatable: only what holds on each counts",
+    )  # fmt: skip
     parser.add_argument("tests", nargs="*", default=["tests"], help="files or folders of the checkout")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     checkout = given.checkout.resolve()
     words = set((HERE / "exact_wording.txt").read_text(encoding="utf-8").splitlines())
-    peer = run_tests(given.peer, checkout, "dspy", given.tests) if given.peer else None
+    peer = join_peers([run_tests(python, checkout, "dspy", given.tests) for python in given.peer])
     print("\n".join(report(run_tests(sys.executable, checkout, "door", given.tests), peer, words)))
 
 

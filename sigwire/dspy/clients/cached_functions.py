@@ -1,0 +1,105 @@
+"""``request_cache`` of ``dspy.clients.cache``: functions of the user whose values are stored in ``dspy.cache``."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from sigwire.core.response import Choice, Response
+from sigwire.dspy.cache import cache
+from sigwire.errors import SigwireError
+from sigwire.lm.openai_dicts import decode_answer
+
+__all__ = ["request_cache"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_CONNECTION = ("api_base", "api_key", "base_url")
+_VALUE = "value of request_cache"  # the ``id`` of an answer whose text is the JSON of a value
+
+
+def request_cache(
+    cache_arg_name: str | None = None,
+    ignored_args_for_cache_key: Sequence[str] | None = None,
+    enable_memory_cache: bool = True,
+    *,
+    maxsize: int | None = None,
+) -> Callable[[F], F]:
+    """Return a decorator of functions, sync or async: a call with known arguments returns the value in ``dspy.cache``.
+
+    The key has the name of the function and its arguments without ``ignored_args_for_cache_key`` (default: key and
+    endpoint); or the entries of the dict in the argument ``cache_arg_name``. JSON comes back as it was, an answer of a model
+    as a ``Response``; other values, and calls whose arguments are not JSON, are not stored. ``configure_cache`` chooses
+    memory and disk for all: ``enable_memory_cache`` and ``maxsize`` have no effect.
+
+    >>> @request_cache()
+    ... def search(query, k=2):
+    ...     return [query] * k
+    >>> search("tea"), search(query="tea")  # the second one from the cache, if it is on
+    (['tea', 'tea'], ['tea', 'tea'])
+    """
+    ignored = _CONNECTION if ignored_args_for_cache_key is None else tuple(ignored_args_for_cache_key)
+
+    def decorate(function: F) -> F:
+        name, parameters = f"{function.__module__}.{function.__qualname__}", inspect.signature(function)
+
+        def key_of(args: tuple[object, ...], kwargs: dict[str, object]) -> bytes | None:
+            given = _named(parameters.bind(*args, **kwargs))
+            request = {**(given[cache_arg_name] if cache_arg_name else given), "_fn_identifier": name}
+            try:
+                return bytes.fromhex(cache.cache_key(request, ignored))
+            except ValueError:
+                return None
+
+        @wraps(function)
+        def call(*args: object, **kwargs: object) -> object:
+            key = key_of(args, kwargs)  # the function may change its arguments
+            if key is not None and (found := cache.find(key)) is not None:
+                return _value(found)
+            return _stored(key, function(*args, **kwargs))
+
+        @wraps(function)
+        async def acall(*args: object, **kwargs: object) -> object:
+            key = key_of(args, kwargs)
+            if key is not None and (found := cache.find(key)) is not None:
+                return _value(found)
+            return _stored(key, await function(*args, **kwargs))
+
+        return cast("F", acall if inspect.iscoroutinefunction(function) else call)
+
+    return decorate
+
+
+def _named(bound: inspect.BoundArguments) -> dict[str, Any]:
+    """Return the arguments by name, with defaults; ``**kwargs`` by their own names."""
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        found |= value if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD else {name: value}
+    return found
+
+
+def _stored(key: bytes | None, value: object) -> object:
+    """Store the value if it has an answer's form or is JSON; return it."""
+    if key is not None and (answer := _answer(value)) is not None:
+        cache.store(key, answer)
+    return value
+
+
+def _answer(value: object) -> Response | None:
+    try:
+        text = json.dumps(value)
+        return Response((Choice(text),), id=_VALUE) if json.loads(text) == value else None
+    except (TypeError, ValueError):
+        pass
+    try:
+        return value if isinstance(value, Response) else decode_answer(value)
+    except SigwireError:
+        return None
+
+
+def _value(found: Response) -> object:
+    return json.loads(found.choices[0].text) if found.id == _VALUE else found
