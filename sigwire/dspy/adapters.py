@@ -34,6 +34,7 @@ from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import calls as core_calls
+from sigwire.dspy.lm import as_model
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
 
@@ -52,7 +53,7 @@ from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass, make_signature
 
 __all__ = [
-    "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "FieldInfoWithName", "File", "History", "Image",
+    "COMMENT_SYMBOL", "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "FieldInfoWithName", "File", "History", "Image",
     "JSONAdapter", "Reasoning", "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter", "parse_value",
 ]  # fmt: skip
 
@@ -75,6 +76,8 @@ _TEXT_HOOKS = (
 _HOOKS = (*_MESSAGE_HOOKS, *_TEXT_HOOKS, "parse")
 _CALLS = ("__call__", "acall")
 _Dicts: TypeAlias = list[dict[str, Any]]
+COMMENT_SYMBOL = "//"
+"""The mark in front of the description of a field in a type."""
 
 
 class _InUse(NamedTuple):
@@ -185,6 +188,7 @@ class Adapter(base.Adapter):
         demos: Sequence[object],
         inputs: FieldValues,
     ) -> Steps[_Dicts]:
+        lm = as_model(lm)
         plan, options = self.plan(signature, lm.capabilities), dict(lm_kwargs)
         request = plan.format(inputs, demos, options or None)
         if request.tools and request.parallel_tool_calls is not None and request.tool_choice is None:
@@ -469,6 +473,10 @@ class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  #
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
         _HOOKS, "override them in an adapter of one step, such as ChatAdapter"
     )
+
+    def __post_init__(self, *options: Any) -> None:
+        object.__setattr__(self, "extraction_model", as_model(self.extraction_model))
+        super().__post_init__(*options)
 
 
 add_paths(__name__, "base baml_adapter chat_adapter json_adapter two_step_adapter utils xml_adapter")

@@ -23,6 +23,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.dspy.tools import ToolCalls
+from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client
@@ -31,7 +32,7 @@ from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
 
-__all__ = ["LM", "LM_CLASS_STATE_KEY", "SCRIPTED_FINISH", "BaseLM", "DummyLM"]
+__all__ = ["LM", "LM_CLASS_STATE_KEY", "SCRIPTED_FINISH", "BaseLM", "DummyLM", "as_model"]
 
 LM_CLASS_STATE_KEY = "class"
 """The key of a model's class in its state; a ``load_state`` of yours removes it."""
@@ -111,6 +112,48 @@ class BaseLM(base.BaseLM):
 def _load_with(load: Callable[[type, FieldValues], BaseLM], cls: type, state: FieldValues, **options: object) -> BaseLM:
     """Call a ``load_state`` with DSPy's arguments, which are the class and the state."""
     return load(cls, state)
+
+
+class _CalledLM(BaseLM):
+    """A model that calls an object with messages, as ``as_model`` says."""
+
+    def __init__(self, called: Any) -> None:
+        self._called = called
+        super().__init__(str(getattr(called, "model", type(called).__name__)), cache=False)
+
+    def _can(self, name: str) -> bool:
+        return getattr(self._called, name, False) is True
+
+    @property
+    def supports_function_calling(self) -> bool:
+        return self._can("supports_function_calling")
+
+    @property
+    def supports_response_schema(self) -> bool:
+        return self._can("supports_response_schema")
+
+    def __call__(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        return self._called(messages=messages, **kwargs)
+
+    async def acall(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        awaited = getattr(self._called, "acall", None)
+        return await (awaited or partial(to_thread, self._called))(messages=messages, **kwargs)
+
+
+def as_model(lm: Any) -> Any:
+    """Return a language model; an object without requests is called with ``messages`` and returns texts or dicts.
+
+    Such an object may have ``model``, ``acall`` and the ``supports_...`` flags of DSPy. A stand-in made by ``unittest.mock``
+    is one too. Anything that cannot be called is returned as it is.
+
+    >>> class Says:
+    ...     def __call__(self, messages, **options):
+    ...         return [f"You wrote {len(messages)} message."]
+    >>> as_model(Says())("Hi")
+    ['You wrote 1 message.']
+    """
+    is_model = isinstance(getattr(lm, "capabilities", None), Capabilities)
+    return lm if is_model or isinstance(lm, type) or not callable(lm) else _CalledLM(lm)
 
 
 class LM(BaseLM, client.LM):
