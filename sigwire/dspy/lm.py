@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import signature
+from inspect import isroutine, signature
 from itertools import pairwise
 from typing import Any, ClassVar, Self, cast
 
@@ -115,7 +115,7 @@ def _load_with(load: Callable[[type, FieldValues], BaseLM], cls: type, state: Fi
 
 
 class _CalledLM(BaseLM):
-    """A model that calls an object with messages, as ``as_model`` says."""
+    """A model that calls an object with messages."""
 
     def __init__(self, called: Any) -> None:
         self._called = called
@@ -144,16 +144,16 @@ def as_model(lm: Any) -> Any:
     """Return a language model; an object without requests is called with ``messages`` and returns texts or dicts.
 
     Such an object may have ``model``, ``acall`` and the ``supports_...`` flags of DSPy. A stand-in made by ``unittest.mock``
-    is one too. Anything that cannot be called is returned as it is.
+    is one too. A function, a class, and what cannot be called are returned as they are.
 
     >>> class Says:
     ...     def __call__(self, messages, **options):
-    ...         return [f"You wrote {len(messages)} message."]
-    >>> as_model(Says())("Hi")
-    ['You wrote 1 message.']
+    ...         return [f"{len(messages)} message"]
+    >>> as_model(Says())(messages=[{"role": "user", "content": "Hi"}])
+    ['1 message']
     """
     is_model = isinstance(getattr(lm, "capabilities", None), Capabilities)
-    return lm if is_model or isinstance(lm, type) or not callable(lm) else _CalledLM(lm)
+    return lm if is_model or isinstance(lm, type) or isroutine(lm) or not callable(lm) else _CalledLM(lm)
 
 
 class LM(BaseLM, client.LM):

@@ -100,10 +100,9 @@ class Audio(MediumMethods, media.Audio):
             raise _UselessOption("The source already carries its format (making Audio). Leave audio_format out.")
         if isinstance(source, Mapping):
             source = media.Audio.read(cast("FieldValues", source))
-        if isinstance(source, str) and _URL.match(source):
-            raise InputError(
-                f"{source!r:.80} is not fetched (making Audio). Audio.from_url(url, fetch=True) fetches it."
-            )
+        if isinstance(source, str) and not is_complete and "." in source:  # base64 text has no dot
+            reader = "Audio.from_url(url, fetch=True)" if "://" in source else "Audio.from_path(path)"
+            raise InputError(f"{source!r:.80} is a place and not a sound (making Audio). {reader} reads it.")
         super().__init__(source, data=data, audio_format=audio_format)
 
 
@@ -111,7 +110,6 @@ class _UselessOption(InputError, TypeError):
     """An option that the source of a medium has no use for."""
 
 
-_URL = re.compile(r"https?://", re.IGNORECASE)
 _BYTES = "application/octet-stream"
 
 
