@@ -430,7 +430,7 @@ class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatible
 
 
 @dataclass(frozen=True)
-class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  # pyright: ignore[reportIncompatibleMethodOverride]
+class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.TwoStepAdapter`` with DSPy's options."""
 
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(

@@ -136,8 +136,10 @@ class _CalledLM(BaseLM):
         return self._called(messages=messages, **kwargs)
 
     async def acall(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-        awaited = getattr(self._called, "acall", None)
-        return await (awaited or partial(to_thread, self._called))(messages=messages, **kwargs)
+        awaited: Any = getattr(self._called, "acall", None)
+        if awaited is None:
+            return await to_thread(partial(self._called, messages=messages, **kwargs))
+        return await awaited(messages=messages, **kwargs)
 
 
 def as_model(lm: Any) -> Any:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -357,13 +358,12 @@ def test_rows_of_labeled_few_shot_may_hold_images_of_pil() -> None:
 
 
 def test_proposer_writes_instructions_for_each_predictor() -> None:
-    from sigwire.dspy.propose.grounded_proposer import GroundedProposer  # type: ignore[import-not-found]
-
+    proposing: Any = import_module("sigwire.dspy.propose.grounded_proposer")
     program: Any = dspy.ChainOfThought("question -> answer")
     lm = dspy.DummyLM([{"proposed_instruction": f"Write {n}."} for n in range(3)])
     demos = [[[dspy.Example(question="2+2?", answer="4")]]]
-    proposer = GroundedProposer(lm, program, trainset=ROWS, set_tip_randomly=False, init_temperature=0.7)
+    proposer = proposing.GroundedProposer(lm, program, trainset=ROWS, set_tip_randomly=False, init_temperature=0.7)
     assert proposer.propose_instructions_for_program([], program, demos, {}, 2) == {0: ["Write 0.", "Write 1."]}
     assert proposer.propose_instruction_for_predictor(program, None, 0, None, 0, {}, tip="Rhyme.") == "Write 2."
     with pytest.warns(UserWarning, match="MIPROv2"):
-        GroundedProposer(lm, program, trainset=[], use_dataset_summary=True)
+        proposing.GroundedProposer(lm, program, trainset=[], use_dataset_summary=True)

@@ -6,7 +6,7 @@ DSPy's module below it is this one. ``GEPA`` and ``MIPROv2`` of ``dspy.telepromp
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from sigwire.core.example import Example
@@ -129,13 +129,11 @@ class GroundedProposer(ChecksKeywords):
         return self.rng.choice(TIPS) if self.set_tip_randomly else TIPS[at % len(TIPS)]
 
     def _rows(self, demo_candidates: Any, place: int, at: int) -> list[Example]:
-        sets: Sequence[Any] = (demo_candidates or {})[place] if demo_candidates and self.use_task_demos else ()
-        rows: Sequence[Any] = sets[at % len(sets)] if sets else self.trainset
-        return [row if isinstance(row, Example) else _example(row) for row in rows[: self.num_demos_in_context]]
-
-
-def _example(row: Mapping[str, Any]) -> Example:
-    return Example(**row)
+        sets: list[list[Any]] = []
+        if demo_candidates and self.use_task_demos:
+            sets = [list(demos) for demos in demo_candidates[place]]
+        rows: list[Any] = sets[at % len(sets)] if sets else [*self.trainset]
+        return [row if isinstance(row, Example) else Example(**row) for row in rows[: self.num_demos_in_context]]
 
 
 add_paths(__name__, "grounded_proposer")
