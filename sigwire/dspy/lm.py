@@ -115,7 +115,9 @@ def _load_with(load: Callable[[type, FieldValues], BaseLM], cls: type, state: Fi
 
 
 class _CalledLM(BaseLM):
-    """A model that calls an object with messages."""
+    """A model that calls an object with messages. It has no state: a saved program omits it, as it omits the object."""
+
+    dump_state: Any = None
 
     def __init__(self, called: Any) -> None:
         self._called = called

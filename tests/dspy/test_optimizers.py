@@ -367,3 +367,19 @@ def test_proposer_writes_instructions_for_each_predictor() -> None:
     assert proposer.propose_instruction_for_predictor(program, None, 0, None, 0, {}, tip="Rhyme.") == "Write 2."
     with pytest.warns(UserWarning, match="MIPROv2"):
         proposing.GroundedProposer(lm, program, trainset=[], use_dataset_summary=True)
+
+
+def test_source_of_a_program_has_each_signature_once_and_its_own_classes() -> None:
+    class Pair(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = (dspy.Predict("question -> answer") for _ in range(2))
+
+    program: Any = Pair()
+    source = import_module("sigwire.dspy.propose.utils").get_dspy_source_code(program)
+    assert (source.count("question -> answer"), source.count("class Pair")) == (
+        2,
+        1,
+    )  # once above the source of the class
+    shell = type("Shell", (dspy.Module,), {"__module__": "__main__"})()
+    assert import_module("sigwire.dspy.propose.utils").get_dspy_source_code(shell) == "class Shell: ..."

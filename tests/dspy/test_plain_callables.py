@@ -71,3 +71,10 @@ def test_model_of_sigwire_stays_the_same_object() -> None:
     assert as_model("openai/gpt-5-mini") == "openai/gpt-5-mini"
     with pytest.raises(ConfigurationError, match="not the class"):
         dspy.Predict(ASK)(question="?", lm=Says)
+
+
+def test_saved_state_omits_the_object() -> None:
+    predict: Any = dspy.Predict(ASK)
+    for lm in (Says(), as_model(Says())):
+        predict.set_lm(lm)
+        assert predict.deepcopy().dump_state()["lm"] is None

@@ -5,6 +5,7 @@ DSPy's module below it is this one. ``GEPA`` and ``MIPROv2`` of ``dspy.telepromp
 
 from __future__ import annotations
 
+import inspect
 import random
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +20,7 @@ from sigwire.optimizers.operators.proposing import TIPS, shown_rows
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 
-__all__ = ["GroundedProposer", "WriteInstruction"]
+__all__ = ["GroundedProposer", "WriteInstruction", "get_dspy_source_code"]
 
 _MOST_ROWS = 3
 
@@ -136,4 +137,23 @@ class GroundedProposer(ChecksKeywords):
         return [row if isinstance(row, Example) else Example(**row) for row in rows[: self.num_demos_in_context]]
 
 
-add_paths(__name__, "grounded_proposer")
+def get_dspy_source_code(module: Module) -> str:
+    """Return a program as text: each of its signatures once, then the source of each class that is not of this package.
+
+    >>> get_dspy_source_code(Predict("question -> answer"))
+    'question -> answer'
+    """
+    parts = [module, *(part for _, part in module.named_sub_modules())]
+    signatures = dict.fromkeys(predictor.signature.signature for predictor in module.predictors())
+    classes = dict.fromkeys(type(part) for part in parts if not type(part).__module__.startswith("sigwire."))
+    return "\n\n".join([*signatures, *map(_source_of, classes)])
+
+
+def _source_of(kind: type) -> str:
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):  # a class of a shell
+        return f"class {kind.__name__}: ..."
+
+
+add_paths(__name__, "grounded_proposer utils")
