@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, replace
 from functools import cache, partial
@@ -25,34 +25,31 @@ from sigwire.adapters import base, chat, json, two_step, xml
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
-from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.adapters.values.typed_json import untyped_json
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import calls as core_calls
+from sigwire.dspy.layouts.formats import described, with_formats
+from sigwire.dspy.layouts.turns import with_answered_calls
+from sigwire.dspy.lm import as_model
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
 
 from sigwire.dspy.types import (  # isort: skip
-    Audio, Code, File, History, Image, Reasoning, Type, TypeMethods, formatted, has_own_format,
-    split_message_content_for_custom_types,
+    Audio, Code, File, History, Image, Reasoning, Type, split_message_content_for_custom_types,
 )  # fmt: skip
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import warn_user
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.openai_dicts import decode_messages, encode_messages
 from sigwire.modules.ask import Ask, resolve_lm
-from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.declarations import OutputField
-from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureClass, make_signature
 
 __all__ = [
-    "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "FieldInfoWithName", "File", "History", "Image",
+    "COMMENT_SYMBOL", "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "FieldInfoWithName", "File", "History", "Image",
     "JSONAdapter", "Reasoning", "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter", "parse_value",
 ]  # fmt: skip
 
@@ -74,7 +71,10 @@ _TEXT_HOOKS = (
 )  # fmt: skip
 _HOOKS = (*_MESSAGE_HOOKS, *_TEXT_HOOKS, "parse")
 _CALLS = ("__call__", "acall")
+_NATIVE = ("tools", "tool_choice", "parallel_tool_calls")
 _Dicts: TypeAlias = list[dict[str, Any]]
+COMMENT_SYMBOL = "//"
+"""The mark in front of the description of a field in a type."""
 
 
 class _InUse(NamedTuple):
@@ -140,14 +140,14 @@ class Adapter(base.Adapter):
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return the layout of the adapter; sections for an adapter that overrides methods of DSPy only."""
         visible = replace(
-            visible, inputs=tuple(map(_described, visible.inputs)), outputs=tuple(map(_described, visible.outputs))
+            visible, inputs=tuple(map(described, visible.inputs)), outputs=tuple(map(described, visible.outputs))
         )
         own: Layout | None = cast(Any, super()).layout(visible, capabilities)
-        return _with_formats(own or chat.ChatLayout(visible))
+        return with_formats(own or chat.ChatLayout(visible))
 
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan that uses the overridden methods."""
-        return _HookedPlan(setup, self) if self._hooks else super().make_plan(setup)
+        return with_answered_calls(_HookedPlan(setup, self) if self._hooks else super().make_plan(setup))
 
     def __call__(
         self,
@@ -185,7 +185,9 @@ class Adapter(base.Adapter):
         demos: Sequence[object],
         inputs: FieldValues,
     ) -> Steps[_Dicts]:
-        plan, options = self.plan(signature, lm.capabilities), dict(lm_kwargs)
+        lm, dropped = as_model(lm), _NATIVE if self.native_tools is False else ()
+        options = {name: value for name, value in lm_kwargs.items() if name not in dropped}
+        plan = self.plan(signature, lm.capabilities)
         request = plan.format(inputs, demos, options or None)
         if request.tools and request.parallel_tool_calls is not None and request.tool_choice is None:
             request = replace(request, tool_choice=ToolChoice("auto"))
@@ -315,41 +317,6 @@ def own_call(adapter: object) -> object:
     return next(mine, None)
 
 
-def _described(spec: FieldSpec) -> FieldSpec:
-    """Return the field with the descriptions of its types."""
-    kinds = [kind for kind in nested_types(spec.annotation) if isinstance(kind, type) and issubclass(kind, TypeMethods)]
-    own = [kind for kind in kinds if kind.description.__func__ is not Type.description.__func__]  # type: ignore[attr-defined]
-    texts = [spec.description, *(kind.description() for kind in own)]
-    return replace(spec, description=" ".join(filter(None, texts))) if any(texts[1:]) else spec
-
-
-def _with_formats(layout: Layout) -> Layout:
-    """Return the layout; it writes inputs of types that override ``format`` by that method."""
-    inputs = layout._inputs  # pyright: ignore[reportPrivateUsage]  # set once, by the constructor
-    if any(has_own_format(codec.field.annotation) for *_, codec in inputs):
-        layout._has_media = True  # pyright: ignore[reportPrivateUsage]
-        layout._inputs = tuple(  # pyright: ignore[reportPrivateUsage]
-            (name, before, after, _FormatCodec(codec.field) if has_own_format(codec.field.annotation) else codec)
-            for name, before, after, codec in inputs
-        )
-    return layout
-
-
-class _FormatCodec(FieldCodec):
-    """Writes an input by the methods ``format`` of its types."""
-
-    __slots__ = ()
-    has_media = True
-
-    def parts(self, value: object) -> tuple[str | Part, ...]:
-        with suppress(ValueError):  # a demo of a file holds plain data
-            value = self.field.adapter.validate_python(value)
-        shown = formatted(value)
-        text = shown if isinstance(shown, str) else untyped_json(shown)
-        found = decode_messages(split_message_content_for_custom_types([{"role": "user", "content": text}]))[0].parts
-        return tuple(part.text if isinstance(part, TextPart) else part for part in found)
-
-
 class _Sections(NamedTuple):
     """The messages of a request by their origin. ``current``: those of the current inputs, none if the call continues."""
 
@@ -463,12 +430,16 @@ class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatible
 
 
 @dataclass(frozen=True)
-class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # type: ignore[misc]  # pyright: ignore[reportIncompatibleMethodOverride]
+class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.TwoStepAdapter`` with DSPy's options."""
 
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
         _HOOKS, "override them in an adapter of one step, such as ChatAdapter"
     )
+
+    def __post_init__(self, *options: Any) -> None:
+        object.__setattr__(self, "extraction_model", as_model(self.extraction_model))
+        super().__post_init__(*options)
 
 
 add_paths(__name__, "base baml_adapter chat_adapter json_adapter two_step_adapter utils xml_adapter")

@@ -19,7 +19,7 @@ from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
 from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.inputs import read_as_dspy
-from sigwire.dspy.lm import SCRIPTED_FINISH
+from sigwire.dspy.lm import SCRIPTED_FINISH, as_model
 from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
@@ -176,11 +176,13 @@ class Predict(Module, predict.Predict[P, S]):
         values = current()
         if reader is self._reader:
             reader = self._reader = read_as_dspy(reader)
+        given_lm = next((lm for lm in (specials.get("lm"), self.lm, values.lm) if lm is not None), None)
+        specials = {**specials, "lm": as_model(given_lm)}
         call = own_call(values.adapter)
         if call is None:
             return (yield from super()._signature_steps(signature, reader, given, specials))
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
-        lm = resolve_lm(self.lm if specials.get("lm") is None else specials["lm"], type(self).__name__)
+        lm = resolve_lm(specials["lm"], type(self).__name__)
         config: dict[str, object] = {**self.config, **(specials.get("config") or {})}
         demos = list(self.demos if specials.get("demos") is None else specials["demos"])
         outputs = yield from called_steps(call, (lm, config, signature, demos, dict(inputs)), {})

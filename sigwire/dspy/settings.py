@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 
 from sigwire.adapters.base import Adapter
+from sigwire.dspy.lm import as_model
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.base import BaseLM
 from sigwire.settings import Settings, SettingsAccess, SettingValue
@@ -78,7 +79,7 @@ def context(**values: SettingValue) -> Generator[None]:
 def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
     """Remove the settings that only DSPy has from ``values``; return them. ``callbacks=None`` is no listeners.
 
-    DSPy always keeps a trace: ``max_trace_size`` starts one here.
+    DSPy always keeps a trace: ``max_trace_size`` starts one here. A plain callable becomes a model.
     """
     if name := next((name for name in values if name in _INSTEAD), None):
         known = ", ".join((*sorted(core_settings), *_OWN))
@@ -93,6 +94,8 @@ def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
         values.setdefault("trace", [])
     if values.get("callbacks", ()) is None:
         values["callbacks"] = ()
+    if "lm" in values and not hasattr(values["lm"], "respond"):
+        values["lm"] = as_model(values["lm"])
     return {name: values.pop(name) for name in _OWN.keys() & values.keys()}
 
 

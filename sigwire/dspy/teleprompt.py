@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.example import Prediction as ScoreWithFeedback
+from sigwire.dspy.types import Image
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, LMError, warn_user
@@ -68,6 +69,9 @@ class LabeledFewShot(CoreLabeledFewShot):
 
 
 def _declared(row: Example, names: Iterable[str]) -> Example:
+    # Images of PIL have no JSON form.
+    pictures = {name: Image(value) for name, value in row.items() if hasattr(value, "mode") and hasattr(value, "save")}
+    row = row.copy(**pictures) if pictures else row
     undeclared = getattr(row, "_input_keys", ()) is None
     return row.with_inputs(*(name for name in names if name in row)) if undeclared else row
 

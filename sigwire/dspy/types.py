@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import pydantic
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
-from sigwire.dspy.signatures.marks import content_parts, marked, split_message_content_for_custom_types
+from sigwire.dspy.signatures.marks import marked, split_message_content_for_custom_types
+from sigwire.dspy.signatures.methods import FieldMethods, MediumMethods, TypeMethods
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.types import history, media, text
@@ -40,92 +41,7 @@ __all__ = [
 _Block: TypeAlias = dict[str, Any]
 
 
-class TypeMethods:
-    """DSPy's class methods of a type."""
-
-    __slots__ = ()
-
-    @classmethod
-    def description(cls) -> str:
-        """Return the description of the type for a model."""
-        return ""
-
-    @classmethod
-    def extract_custom_type_from_annotation(cls, annotation: object) -> list[type]:
-        """Return the types of this class in a type expression.
-
-        >>> [kind.__name__ for kind in Type.extract_custom_type_from_annotation(dict[str, list[Document]])]
-        ['Document']
-        """
-        kinds = (cls, FieldType) if cls is Type else cls
-        found = [kind for kind in nested_types(annotation, records=False) if isinstance(kind, type)]
-        return [kind for kind in reversed(found) if issubclass(kind, kinds)]
-
-    @classmethod
-    def is_streamable(cls) -> bool:
-        """Return True if the type is made of chunks of a stream."""
-        return False
-
-    @classmethod
-    def parse_lm_response(cls, response: str | FieldValues) -> object:
-        """Return the value that an output of a model has beside its text, else ``None``."""
-        return None
-
-    @classmethod
-    def adapt_to_native_lm_feature(
-        cls, signature: SignatureClass, field_name: str, lm: LanguageModel, lm_kwargs: FieldValues
-    ) -> SignatureClass:
-        """Return the signature without the field if the model has its own feature for it."""
-        return signature
-
-
-class _FieldMethods(TypeMethods, FieldType):
-    """DSPy's methods of the core's types."""
-
-    __slots__ = ()
-
-    @classmethod
-    def model_validate(cls, value: object) -> Self:
-        """Return the value of any accepted form. Raises ``ValueError``."""
-        return cls.read(value)
-
-    def model_dump(self, **options: object) -> JsonValue:
-        """Return the value as plain JSON."""
-        return self.to_json()
-
-
-class _Medium(_FieldMethods):
-    """DSPy's methods of images, sounds and files."""
-
-    __slots__ = ()
-
-    @classmethod
-    def from_path(cls, path: str | os.PathLike[str], **options: Any) -> Self:
-        """Read a file. Raises ``InputError`` if there is none."""
-        if not os.path.isfile(path):
-            raise InputError(f"File not found: {os.fspath(path)!r} (reading {cls.__name__}). Check the path.")
-        made: Self = cast(Any, super()).from_path(path, **options)
-        return made
-
-    @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Self:
-        """Another name of ``from_path``."""
-        return cls.from_path(path)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise InputError(
-            f"{type(self).__name__} is frozen (setting {name!r}). Make a new one."
-        )  # pydantic: a ValueError
-
-    def format(self) -> list[JsonObject]:
-        """Return the medium as OpenAI content parts."""
-        return content_parts(self)
-
-    def __str__(self) -> str:
-        return marked(self.format())
-
-
-class Image(_Medium, media.Image):
+class Image(MediumMethods, media.Image):
     """``sigwire.Image`` with DSPy's methods. ``download`` and ``verify`` have no effect: the provider fetches a URL.
 
     >>> Image({"url": "https://example.com/cat.png"}).url
@@ -151,16 +67,53 @@ class Image(_Medium, media.Image):
         return cls(pil_image)
 
 
-class Audio(_Medium, media.Audio):
-    """``sigwire.Audio`` with DSPy's methods."""
+class Audio(MediumMethods, media.Audio):
+    """``sigwire.Audio`` with DSPy's arguments: a dict of fields, an array with ``sampling_rate``, or bytes with a format.
+
+    A URL is not fetched and a path is not read here. Raises ``InputError`` for other sources, and for an option that the
+    source has no use for (which is a ``TypeError`` too).
+
+    >>> Audio({"data": "UklGRg==", "audio_format": "mp3"}).audio_format
+    'mp3'
+    """
 
     __slots__ = ()
+
+    def __init__(
+        self,
+        source: object = None,
+        /,
+        *,
+        data: object = None,
+        audio_format: str | None = None,
+        sampling_rate: int | None = None,
+    ) -> None:
+        if hasattr(source, "shape"):
+            source, sampling_rate = (
+                media.Audio.from_array(cast("Iterable[float]", source), sampling_rate or 16_000),
+                None,
+            )
+        if sampling_rate is not None:
+            raise _UselessOption("sampling_rate is an option of arrays of samples (making Audio). Leave it out.")
+        is_complete = isinstance(source, (media.Audio, Mapping)) or str(source).startswith("data:")
+        if is_complete and audio_format is not None:
+            raise _UselessOption("The source already carries its format (making Audio). Leave audio_format out.")
+        if isinstance(source, Mapping):
+            source = media.Audio.read(cast("FieldValues", source))
+        if isinstance(source, str) and not is_complete and "." in source:  # base64 text has no dot
+            reader = "Audio.from_url(url, fetch=True)" if "://" in source else "Audio.from_path(path)"
+            raise InputError(f"{source!r:.80} is a place and not a sound (making Audio). {reader} reads it.")
+        super().__init__(source, data=data, audio_format=audio_format)
+
+
+class _UselessOption(InputError, TypeError):
+    """An option that the source of a medium has no use for."""
 
 
 _BYTES = "application/octet-stream"
 
 
-class File(_Medium, media.File):
+class File(MediumMethods, media.File):
     """``sigwire.File`` by DSPy's arguments, which may stand without their names.
 
     The ``file_data`` of bytes has the type ``application/octet-stream``; a message has the type of the file name.
@@ -236,7 +189,7 @@ def encode_file_to_dict(file_input: object) -> dict[str, str]:
     return {name: str(value) for name, value in File.read(file_input).to_json().items() if value}
 
 
-class Reasoning(_FieldMethods, text.Reasoning):
+class Reasoning(FieldMethods, text.Reasoning):
     """``sigwire.Reasoning`` with DSPy's methods; the sum of two is one of them."""
 
     __slots__ = ()
@@ -252,7 +205,7 @@ class Reasoning(_FieldMethods, text.Reasoning):
         return None if found is None else cls(str(found))
 
 
-class Code(_FieldMethods, text.Code):
+class Code(FieldMethods, text.Code):
     """``sigwire.Code`` with DSPy's methods; the constructor removes every fence, as for text of a model.
 
     >>> Code("Here:\\n```python\\nprint(1)\\n```").code, Code["java"].description()
@@ -306,7 +259,7 @@ class _Turns(list[object]):
         super().extend(history.History(cast("Iterable[Message]", turns)).messages)
 
 
-class History(_FieldMethods, history.History):
+class History(FieldMethods, history.History):
     """``sigwire.History`` whose list ``messages`` may be lengthened in place, as programs of DSPy do.
 
     >>> turns = History(messages=[{"question": "Hi", "answer": "Hello"}])
@@ -338,6 +291,8 @@ class Type(TypeMethods, pydantic.BaseModel):
     >>> str(Event(name="fair"))
     'Event: fair'
     """
+
+    _also: ClassVar[tuple[type, ...]] = (FieldType,)
 
     def format(self) -> Any:
         """Return the value as JSON."""

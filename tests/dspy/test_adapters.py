@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCalls
@@ -273,3 +274,33 @@ def test_fields_with_values_have_the_form_of_an_answer(adapter: Adapter, text: s
     values = {"question": "Why?", "answers": ["a"]}
     fields = {FieldInfoWithName(name, signature.fields[name]): value for name, value in values.items()}
     assert adapter.format_field_with_value(fields) == text
+
+
+class Node(BaseModel):
+    name: str
+    parts: list[Node]
+
+
+class Counted(BaseModel):
+    count: int
+
+
+class Labeled(BaseModel):
+    labels: list[str]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (
+            Node,
+            "<name>a</name><parts><name>b</name><parts /></parts>",
+            Node(name="a", parts=[Node(name="b", parts=[])]),
+        ),
+        (Counted | Labeled, "<labels>one</labels>", Labeled(labels=["one"])),
+        (dict[str, list[str]], "<tags>a</tags><names/>", {"tags": ["a"], "names": []}),
+    ],
+)
+def test_nested_tags_are_lists_by_their_type_also_empty_ones(kind: Any, text: str, value: Any) -> None:
+    signature = make_signature({"notes": (str, InputField()), "found": (kind, OutputField())}, "Find.")
+    assert XMLAdapter().parse(signature, f"<found>{text}</found>")["found"] == value

@@ -309,7 +309,7 @@ def test_media_are_read_from_paths_and_from_the_forms_of_dspy(tmp_path: Path) ->
     assert repr(made) == "File(file_data=<DATA_URI(text/custom, 4 chars)>, filename='b.txt')"
     assert dspy.File.from_bytes(b"tea", mime_type="audio/mp3") == dspy.File(b"tea", media_type="audio/mp3")
     for kind in (dspy.Image, dspy.Audio, dspy.File):
-        with pytest.raises(ValueError, match="File not found"):
+        with pytest.raises(ValueError, match="File not found"), pytest.warns(DeprecationWarning, match="use from_path"):
             kind.from_file(tmp_path / "none.png")
     assert dspy.Image({"url": IMAGE}) == dspy.Image.model_validate(IMAGE) == dspy.Image(url=IMAGE)
     with pytest.warns(UserWarning, match="download"):

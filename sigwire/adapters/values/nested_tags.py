@@ -1,8 +1,7 @@
 """Nested tags to plain JSON values: ``<person><name>Ada</name></person>`` gives ``{"person": {"name": "Ada"}}``.
 
 For answers only: no attributes, no entities but the five of XML, no documents, no expansion. Tags that do not nest are text.
-Repeated tags, and ``<item>``, make a list. ``with_lists`` makes lists of single tags, for which only the type shows that
-they are lists.
+Repeated tags, and ``<item>``, make a list. ``with_lists`` makes lists of single tags that the type declares as lists.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sigwire.core.narrow import is_items, is_object
 
 __all__ = ["read_tags", "with_lists"]
 
-_TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)\s*>")
+_TAG = re.compile(r"<(/?)([A-Za-z_][\w.-]*)\s*(/?)>")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 _MAX_DEPTH = 64
 _Child: TypeAlias = tuple[str, JsonValue]
@@ -31,16 +30,17 @@ def read_tags(text: str) -> JsonValue:
     children: list[_Child] = []
     outer: list[tuple[str, list[_Child], int]] = []
     for tag in _TAG.finditer(text):
-        closing, name = tag[1], tag[2]
-        if not closing and len(outer) < _MAX_DEPTH:
+        closing, name, is_empty = tag.groups()
+        if is_empty:
+            children.append((name, ""))
+        elif not closing and len(outer) < _MAX_DEPTH:
             outer.append((name, children, tag.end()))
             children = []
         elif closing and outer and outer[-1][0] == name:
             _, siblings, start = outer.pop()
             siblings.append((name, _collect(children) if children else _unescape(text[start : tag.start()])))
             children = siblings
-    # A tag that is not closed is text: only the tags in front of it nest.
-    siblings = outer[0][1] if outer else children
+    siblings = outer[0][1] if outer else children  # a tag that is not closed is text: the tags in front of it nest
     return _collect(siblings) if siblings else _unescape(text)
 
 
@@ -54,7 +54,7 @@ def with_lists(shape: Shape, value: JsonValue) -> JsonValue:
 
 
 def _with_lists(shape: Shape, schema: object, value: JsonValue, depth: int) -> JsonValue:
-    node = _only_member(shape, schema)
+    node = _only_member(shape, schema, value)
     if depth > _MAX_DEPTH:  # lists of themselves
         return value
     is_json = isinstance(value, str) and value.lstrip().startswith("[")
@@ -67,11 +67,12 @@ def _with_lists(shape: Shape, schema: object, value: JsonValue, depth: int) -> J
     return {name: _with_lists(shape, known.get(name, rest), inner, depth + 1) for name, inner in value.items()}
 
 
-def _only_member(shape: Shape, schema: object) -> dict[str, Any]:
-    """Return a schema, or the only member besides ``null`` of a union."""
+def _only_member(shape: Shape, schema: object, value: JsonValue) -> dict[str, Any]:
+    """Return a schema, or the only member of a union, besides ``null``, that has the names of the value."""
     node = shape.resolve(schema)
     members = [shape.resolve(member) for member in node.get("anyOf") or ()]
-    others = [member for member in members if member.get("type") != "null"]
+    names = set(value if is_object(value) else ())
+    others = [each for each in members if each.get("type") != "null" and names <= {*each.get("properties", names)}]
     return others[0] if len(others) == 1 else node
 
 
@@ -85,10 +86,9 @@ def _items_of(value: JsonValue, items: dict[str, Any]) -> list[Any]:
 
 
 def _unescape(text: str) -> str:
-    text = text.strip()
     for entity, character in _ENTITIES:
         text = text.replace(entity, character)
-    return text
+    return text.strip()
 
 
 def _collect(children: list[_Child]) -> JsonValue:

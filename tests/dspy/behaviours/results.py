@@ -48,8 +48,7 @@ _REASONS = {
         tools/tool_async_in_sync tools/tool_id_absent_in_container
     """,
     "not built": """
-        adapters_chat/chat_float_underscores adapters_tools/vague_list adapters_tools/replay_unmatched_0
-        adapters_tools/replay_unmatched_1 adapters_tools/replay_unmatched_2 agents/react_image
+        adapters_chat/chat_float_underscores adapters_tools/vague_list agents/react_image
         models/lm_provider_attrs modules/module_cross_version_loop modules/meta_names
         optimizers/bootstrap_validation_attr optimizers/knn_few_shot predict/input_type_nested predict/input_type_dict
         signatures/signature_state_unnamed streaming/stream_final_off tools/tool_tool_in_type_extraction

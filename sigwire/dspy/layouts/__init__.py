@@ -1,0 +1,1 @@
+"""The parts of the door's adapters that write prompts."""
