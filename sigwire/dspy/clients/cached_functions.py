@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 from sigwire.core.response import Choice, Response
 from sigwire.dspy.cache import cache
+from sigwire.dspy.models.answers import decode_answer
 from sigwire.errors import SigwireError
-from sigwire.lm.openai_dicts import decode_answer
 
 __all__ = ["request_cache"]
 
