@@ -118,8 +118,7 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         mode, reason = self.mode(layout, capabilities, tools_mode)
         if reason is not None:
             warnings.append(LMWarning("structured_output", reason))
-        # The outputs that a thinking model need not write.
-        thoughts = tuple(replace(field, required=False) for field in spec.outputs if _is_thought(field, capabilities))
+        thoughts = _thoughts_of(spec.outputs, capabilities)
         written = (
             self.layout(replace(visible, outputs=thoughts + visible.outputs), capabilities) if thoughts else layout
         )
@@ -184,3 +183,8 @@ def _is_hidden_output(spec: FieldSpec, capabilities: Capabilities) -> bool:
 
 def _is_thought(spec: FieldSpec, capabilities: Capabilities) -> bool:
     return spec.role == "reasoning" and capabilities.reasoning and not capabilities.reasoning_hidden
+
+
+def _thoughts_of(outputs: Iterable[FieldSpec], capabilities: Capabilities) -> tuple[FieldSpec, ...]:
+    """Return the outputs that a thinking model need not write."""
+    return tuple(replace(field, required=False) for field in outputs if _is_thought(field, capabilities))

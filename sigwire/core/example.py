@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, TypeVar, cast
 
 from sigwire.core.record import (
     HIDDEN,
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
 
 __all__ = ["CallReport", "Completions", "Example", "Prediction", "outputs_of"]
+
+_T = TypeVar("_T")
 
 
 class Example(Record, HasCard):
@@ -108,6 +110,10 @@ class _FromMeta:
 
     def __get__(self, record: Prediction | None, owner: type | None = None) -> object:
         return self if record is None else self._read(record)
+
+
+def _on_score(operation: Callable[[float, float], _T]) -> Callable[[Prediction, SupportsFloat], _T]:
+    return lambda prediction, other: operation(float(prediction), float(other))
 
 
 class Prediction(Example):
@@ -204,28 +210,13 @@ class Prediction(Example):
 
     __hash__ = Record.__hash__
 
-    def __add__(self, other: SupportsFloat) -> float:
-        return float(self) + float(other)
-
-    __radd__ = __add__
-
-    def __truediv__(self, other: SupportsFloat) -> float:
-        return float(self) / float(other)
-
-    def __rtruediv__(self, other: SupportsFloat) -> float:
-        return float(other) / float(self)
-
-    def __lt__(self, other: SupportsFloat) -> bool:
-        return float(self) < float(other)
-
-    def __le__(self, other: SupportsFloat) -> bool:
-        return float(self) <= float(other)
-
-    def __gt__(self, other: SupportsFloat) -> bool:
-        return float(self) > float(other)
-
-    def __ge__(self, other: SupportsFloat) -> bool:
-        return float(self) >= float(other)
+    __add__ = __radd__ = _on_score(lambda score, other: score + other)
+    __truediv__ = _on_score(lambda score, other: score / other)
+    __rtruediv__ = _on_score(lambda score, other: other / score)
+    __lt__ = _on_score(lambda score, other: score < other)
+    __le__ = _on_score(lambda score, other: score <= other)
+    __gt__ = _on_score(lambda score, other: score > other)
+    __ge__ = _on_score(lambda score, other: score >= other)
 
     def to_json(self) -> JsonObject:
         """Return the record as JSON: the fields and the metadata.

@@ -89,11 +89,9 @@ def _refuse_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Callable[[str], Any]:
-    """Return a decoder of texts. Made once: ``json.loads`` with an option makes a decoder for every call.
-
-    ``decode`` searches for white space on both sides first, which costs more than most texts. It is called only if the
-    text does not start with its value, and for the message of an error.
-    """
+    """Return a decoder of texts. Made once: ``json.loads`` with an option makes a decoder for every call."""
+    # ``decode`` searches for white space on both sides first, which costs more than most texts. It is called only if the
+    # text does not start with its value, and for the message of an error.
     decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_read_float, object_pairs_hook=pairs_hook)
     raw_decode, decode = decoder.raw_decode, decoder.decode
 

@@ -214,11 +214,7 @@ class Response(Value, HasCard):
         return replace(self, warnings=self.warnings + warnings) if warnings else self
 
 
-def _unknown(model: str, usage: Usage, may_import: bool) -> float | None:
-    return None
-
-
-_price: Callable[[str, Usage, bool], float | None] = _unknown
+_price: Callable[[str, Usage, bool], float | None] | None = None
 
 
 def price_with(price: Callable[[str, Usage, bool], float | None]) -> None:
@@ -245,4 +241,4 @@ def _cost_of_attempt(attempt: Attempt, may_import: bool) -> float | None:
         return sent
     if attempt.usage.input_tokens is None and attempt.usage == _NO_USAGE:
         return 0.0 if attempt.error is not None or attempt.purpose in ("skip", "joined") else None
-    return _price(attempt.model or "", attempt.usage, may_import)
+    return None if _price is None else _price(attempt.model or "", attempt.usage, may_import)

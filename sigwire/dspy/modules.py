@@ -112,6 +112,12 @@ class Module(module.Module):
         else:
             super().save(path)
 
+    def load(
+        self, path: str | PathLike[str], allow_pickle: bool = False, *, allow_unsafe_lm_state: bool = False
+    ) -> None:
+        """Load a file of ``save``, completely or not at all. ``allow_pickle`` has no effect: pickles are not read."""
+        super().load(path, allow_unsafe_lm_state=allow_unsafe_lm_state)
+
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
         return super()._prepare(read_states(dict(self.named_parameters()), state), unsafe)
 

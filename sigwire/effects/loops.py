@@ -292,8 +292,7 @@ _pool: DaemonPool | None = None
 def _background_loop() -> _BackgroundLoop:
     global _loop
     with _lock:
-        if _loop is None:
-            _loop = _BackgroundLoop()
+        _loop = _loop or _BackgroundLoop()
         return _loop
 
 
@@ -302,8 +301,7 @@ def _blocking_pool() -> DaemonPool:
     from sigwire.effects.daemon_pool import DaemonPool
 
     with _lock:
-        if _pool is None:
-            _pool = DaemonPool()
+        _pool = _pool or DaemonPool()
         return _pool
 
 

@@ -232,8 +232,6 @@ def _field_format(adapter: object) -> _FieldFormat:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
     plain = _to_plain(value)
     return plain if isinstance(plain, str) else dumps(plain)
 

@@ -420,13 +420,8 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
             )
         saving.write(path, self.dump_state())
 
-    def load(
-        self, path: str | PathLike[str], allow_pickle: bool = False, *, allow_unsafe_lm_state: bool = False
-    ) -> None:
-        """Load a file of ``save``, completely or not at all. Runs no code and opens no connection.
-
-        ``allow_pickle`` is accepted for compatibility with DSPy; pickles are not read.
-        """
+    def load(self, path: str | PathLike[str], *, allow_unsafe_lm_state: bool = False) -> None:
+        """Load a file of ``save``, completely or not at all. Runs no code and opens no connection."""
         self.load_state(saving.read(path), allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 

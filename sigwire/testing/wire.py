@@ -101,12 +101,15 @@ class FakeWire(ABC):
     route: ClassVar[re.Pattern[str]]
     statuses: ClassVar[Mapping[str, Status]]
     wrong_key: ClassVar[str]
+    no_key: ClassVar[Fault]
     no_such_model: ClassVar[str]
     messages: ClassVar[Mapping[FaultKind, str]] = {}
 
-    @abstractmethod
     def key(self, exchange: ReceivedRequest) -> str | None:
-        """Return the key of the request. Raises ``Rejected`` if a required header is missing."""
+        """Return the key of the request; default: the bearer token. Raises ``Rejected`` if a required header is missing."""
+        if (key := bearer(exchange)) is None:
+            raise Rejected(self.no_key)
+        return key
 
     @abstractmethod
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:

@@ -231,6 +231,13 @@ def test_trusted_folder_may_name_a_signature_with_changed_instructions(tmp_path:
     assert loaded.signature.equals(program.signature)
 
 
+def test_state_is_never_loaded_from_a_pickle(tmp_path: Path) -> None:
+    DraftAndAnswer().save(tmp_path / "p.json")
+    DraftAndAnswer().load(tmp_path / "p.json", allow_pickle=True)
+    with pytest.raises(StateError, match="Pickle files"):
+        DraftAndAnswer().load(tmp_path / "p.pkl", allow_pickle=True)
+
+
 @pytest.mark.parametrize("name", ["model.json", "model.pkl"])
 def test_whole_program_is_not_saved_to_a_file(name: str, tmp_path: Path) -> None:
     with pytest.raises(StateError, match="must be a directory"):

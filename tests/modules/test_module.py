@@ -623,9 +623,9 @@ def test_save_and_load_never_pickle_even_on_request(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="needs pickle"):
         Pair().save(tmp_path / "program", save_program=True)
     Pair().save(tmp_path / "p.json", save_program=False)
-    Pair().load(tmp_path / "p.json", allow_pickle=True)
+    Pair().load(tmp_path / "p.json")
     with pytest.raises(StateError, match="Pickle files"):
-        Pair().load(tmp_path / "p.pkl", allow_pickle=True)
+        Pair().load(tmp_path / "p.pkl")
 
 
 def test_load_state_of_predictor_reports_errors_like_a_program() -> None:

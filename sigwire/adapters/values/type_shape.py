@@ -185,12 +185,10 @@ _SCALARS: Mapping[Any, str] = {bool: "boolean", int: "integer", float: "number"}
 
 
 class _Scalar:
-    """The parts of a ``TypeAdapter`` for a plain scalar, made by pydantic's core alone.
+    """The parts of a ``TypeAdapter`` for a plain scalar, made by pydantic's core alone."""
 
-    The first ``TypeAdapter`` of a process loads all of pydantic and searches every installed package for plugins, which takes
-    longer than a call. Plugins are for types that users wrote, not for plain numbers.
-    """
-
+    # The first ``TypeAdapter`` of a process loads all of pydantic and searches every installed package for plugins, which
+    # takes longer than a call. Plugins are for types that users wrote, not for plain numbers.
     __slots__ = ("core_schema", "serializer", "shape", "validator")
 
     def __init__(self, kind: Any) -> None:

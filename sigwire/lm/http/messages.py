@@ -68,26 +68,22 @@ class HttpReply:
         return f"HttpReply({self.status}, {len(self.body)} bytes)"
 
 
-class ReplyStream(Protocol):
-    """A reply whose body is read in chunks of any size."""
-
+class _ReplyHead(Protocol):
     @property
     def status(self) -> int: ...
 
     @property
     def headers(self) -> Mapping[str, str]: ...
+
+
+class ReplyStream(_ReplyHead, Protocol):
+    """A reply whose body is read in chunks of any size."""
 
     def __iter__(self) -> Iterator[bytes]: ...
 
 
-class AsyncReplyStream(Protocol):
+class AsyncReplyStream(_ReplyHead, Protocol):
     """A reply whose body is awaited in chunks of any size."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def headers(self) -> Mapping[str, str]: ...
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 

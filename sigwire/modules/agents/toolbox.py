@@ -227,10 +227,7 @@ class _KnownRun:
         self.call, self.tool, self._make, self._record = call, tool, make, record
 
     def run(self) -> ToolRun:
-        done = self._make()
-        if self._record is not None:
-            self._record.append(done)
-        return done
+        return _recorded(self._make(), self._record)
 
     async def arun(self) -> ToolRun:
         return self.run()
@@ -263,7 +260,7 @@ class _ToolRunEffect:
                 end(value)
         except Exception as error:
             done = self._failed_run(error, perf_counter() - started)
-        return self._record_run(done)
+        return _recorded(done, self._record)
 
     async def arun(self) -> ToolRun:
         started = perf_counter()
@@ -273,7 +270,7 @@ class _ToolRunEffect:
                 end(value)
         except Exception as error:
             done = self._failed_run(error, perf_counter() - started)
-        return self._record_run(done)
+        return _recorded(done, self._record)
 
     def fingerprint(self) -> JsonObject:
         return {"name": self.call.name, "arguments": self.call.arguments}
@@ -370,10 +367,11 @@ class _ToolRunEffect:
     def _error_run(self, message: str, seconds: float, bug: Exception | None = None) -> ToolRun:
         return _tool_run(self._box, self.call, self.tool, message, seconds, is_error=True, exception=bug)
 
-    def _record_run(self, done: ToolRun) -> ToolRun:
-        if self._record is not None:
-            self._record.append(done)
-        return done
+
+def _recorded(done: ToolRun, record: RunRecorder | None) -> ToolRun:
+    if record is not None:
+        record.append(done)
+    return done
 
 
 _Outcome: TypeAlias = "tuple[object, ToolRun]"

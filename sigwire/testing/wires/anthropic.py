@@ -35,7 +35,6 @@ from sigwire.testing.wire import (
     Rejected,
     Status,
     arguments_of,
-    bearer,
     numbers_of,
     parts_of,
     spec,
@@ -88,6 +87,7 @@ class Anthropic(FakeWire):
     name = "anthropic"
     route = re.compile(r"/v1/messages")
     wrong_key = "invalid x-api-key"
+    no_key = Fault("auth", "x-api-key header is required")
     no_such_model = "model: {model}"
     statuses: ClassVar[Mapping[str, Status]] = {
         "auth": (401, "authentication_error", None),
@@ -111,8 +111,7 @@ class Anthropic(FakeWire):
     }
 
     def key(self, exchange: ReceivedRequest) -> str | None:
-        if (key := exchange.headers.get("x-api-key") or bearer(exchange)) is None:
-            raise Rejected(Fault("auth", "x-api-key header is required"))
+        key = exchange.headers.get("x-api-key") or super().key(exchange)
         if (version := exchange.headers.get("anthropic-version")) is None:
             raise Rejected(Fault("bad_request", "anthropic-version: header is required"))
         if version not in VERSIONS:

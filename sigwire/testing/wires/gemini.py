@@ -29,10 +29,8 @@ from sigwire.testing.wire import (
     IdSequence,
     ParsedRequest,
     ReceivedRequest,
-    Rejected,
     Status,
     arguments_of,
-    bearer,
     numbers_of,
     parts_of,
     spec,
@@ -76,6 +74,7 @@ class Gemini(FakeWire):
         r"/v1(?:alpha|beta)?/(?:models/|(?=tunedModels/))(?P<model>.+):(?P<method>generateContent|streamGenerateContent)"
     )
     wrong_key = "API key not valid. Please pass a valid API key."
+    no_key = Fault("permission", "Method doesn't allow unregistered callers (callers without established identity).")
     no_such_model = "models/{model} is not found for API version v1, or is not supported for generateContent."
     statuses: ClassVar[Mapping[str, Status]] = {
         "auth": (400, "INVALID_ARGUMENT", "API_KEY_INVALID"),
@@ -99,11 +98,7 @@ class Gemini(FakeWire):
     }
 
     def key(self, exchange: ReceivedRequest) -> str | None:
-        key = exchange.headers.get("x-goog-api-key") or exchange.query.get("key") or bearer(exchange)
-        if key is None:
-            text = "Method doesn't allow unregistered callers (callers without established identity)."
-            raise Rejected(Fault("permission", text))
-        return key
+        return exchange.headers.get("x-goog-api-key") or exchange.query.get("key") or super().key(exchange)
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         place = self.route.fullmatch(exchange.path)

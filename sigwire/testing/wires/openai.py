@@ -13,7 +13,7 @@ from sigwire.core.request import ResponseFormat, ToolChoice
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, Path, RequestNode
-from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, spec, tool_names
+from sigwire.testing.wire import FakeWire, Rejected, Status, spec, tool_names
 
 __all__ = [
     "OpenAIWire", "check_length", "check_name", "duration", "image", "padding", "read_choice", "read_effort", "read_format",
@@ -37,6 +37,11 @@ class OpenAIWire(FakeWire):
     wrong_key = (
         "Incorrect API key provided: ***. You can find your API key at https://platform.openai.com/account/api-keys."
     )
+    no_key = Fault(
+        "auth",
+        "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth "
+        "(i.e. Authorization: Bearer YOUR_KEY).",
+    )
     no_such_model = "The model `{model}` does not exist or you do not have access to it."
     statuses: ClassVar[Mapping[str, Status]] = {
         "auth": (401, "invalid_request_error", "invalid_api_key"),
@@ -58,17 +63,6 @@ class OpenAIWire(FakeWire):
         "billing": "You exceeded your current quota, please check your plan and billing details.",
         "context_length": "This model's maximum context length is 128000 tokens. Your messages resulted in 130000 tokens.",
     }
-
-    def key(self, exchange: ReceivedRequest) -> str | None:
-        if (key := bearer(exchange)) is None:
-            raise Rejected(
-                Fault(
-                    "auth",
-                    "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer "
-                    "auth (i.e. Authorization: Bearer YOUR_KEY).",
-                )
-            )
-        return key
 
     def describe(self, error: InvalidValue) -> Fault:
         place = dotted_path(error.path)

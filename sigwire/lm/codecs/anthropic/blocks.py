@@ -185,8 +185,12 @@ def read_block(block: JsonObject, family: str, names: NameMap, readers: _Readers
         return (OpaquePart(family, block),)
     if isinstance(part, TextPart) and not part.text:
         return ()
-    extra: JsonObject = {name: value for name, value in block.items() if name not in known and value}
+    extra = _extra_fields(block, known)
     return (part, OpaquePart(family, extra)) if extra and not isinstance(part, ToolCall) else (part,)
+
+
+def _extra_fields(block: JsonObject, known: frozenset[str]) -> JsonObject:
+    return {name: value for name, value in block.items() if name not in known and value}
 
 
 def _read_thinking(block: JsonObject, family: str, names: NameMap) -> Part | None:
