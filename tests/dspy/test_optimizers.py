@@ -347,3 +347,9 @@ def test_labeled_few_shot_takes_rows_that_declare_no_inputs() -> None:
         found = dspy.LabeledFewShot(k=2).compile(student, trainset=rows, sample=False)
         assert [demo.answer for demo in found.predictors()[0].demos] == ["a", "b"]
     assert dspy.teleprompt.LabeledFewShot is dspy.LabeledFewShot
+
+
+def test_knn_few_shot_has_the_search_of_its_rows() -> None:
+    rows = [dspy.Example(animal=name).with_inputs("animal") for name in ("ant", "cat")]
+    search = dspy.KNNFewShot(k=1, trainset=rows).KNN
+    assert (search.k, len(search.trainset), search(animal="a cat")[0].animal) == (1, 2, "cat")

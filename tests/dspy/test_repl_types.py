@@ -26,7 +26,7 @@ def test_entry_shortens_a_long_output(most: int, shown: bool) -> None:
     assert ("abcd" in text, f"{4 - most} characters omitted" in text) == (shown, not shown)
 
 
-def test_history_grows_by_new_objects() -> None:
+def test_history_append_returns_a_longer_history() -> None:
     empty = REPLHistory(max_output_chars=3)
     longer = empty.append(code="a", output="1").append(code="b", output="2", reasoning="why")
     assert (len(empty), len(longer), bool(empty), bool(longer)) == (0, 2, False, True)
