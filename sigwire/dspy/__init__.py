@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         DemoWarning, Embedder, EmptyResponse, Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted,
         EvaluationProgress, EvaluationResult, EventLoopError, Example, ExampleDone, Examples, FakeLM, FetchError,
         FetchPolicy, FetchedFile, FieldDelta, FieldEnd, FieldPartial, Finished, Health, HistoryLoss, HotPotF1,
-        InferRules, InputError, Job, JobRefused, Journal, JournalDivergence, JudgeError, KNNFewShot,
+        InferRules, InputError, Job, JobRefused, Journal, JournalDivergence, JudgeError,
         LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
         LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
         LanguageModel, Limit, LimitState, Loss, MIPROv2, MalformedToolCall, MapResult, McpServerError, Message,
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         SendStream, StatusMessage, StatusMessageProvider, StreamListener, StreamResponse, apply_sync_streaming,
         streamify, streaming_response, sync_send_to_stream,
     )  # fmt: skip
-    from sigwire.dspy.teleprompt import LabeledFewShot, Teleprompter, bootstrap_trace_data
+    from sigwire.dspy.teleprompt import KNNFewShot, LabeledFewShot, Teleprompter, bootstrap_trace_data
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
     from sigwire.dspy.types import Audio, Citations, Code, Document, File, History, Image, Reasoning, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
@@ -155,7 +155,7 @@ _MODULES = {
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
-    "sigwire.dspy.teleprompt": "LabeledFewShot Teleprompter bootstrap_trace_data",
+    "sigwire.dspy.teleprompt": "KNNFewShot LabeledFewShot Teleprompter bootstrap_trace_data",
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
 from sigwire.dspy.adapters import default_adapter, own_call
+from sigwire.dspy.agents.history import AgentHistory, messages_of
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.lm import SCRIPTED_FINISH, as_model
 from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
@@ -30,6 +31,7 @@ from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
 from sigwire.settings import Settings, current
+from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import Plan
@@ -274,6 +276,8 @@ class ReAct(Module, react.ReAct[P, S]):
 class ReActV2(ReAct[P, S]):
     """``ReAct`` with the names of DSPy's second agent: ``history``, and ``termination_reason`` "submit" or "forced_submit".
 
+    The turns of the history have the calls and their results in ``turn["tool_calls"]``.
+
     Raises ``ConfigurationError`` for a signature or tool with a name that the agent uses itself.
 
     >>> from sigwire.core.tools.calls import ToolCall
@@ -306,7 +310,10 @@ class ReActV2(ReAct[P, S]):
     def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
         ends = ("submit",) if self.toolbox.tools else ("submit", "no_calls")  # without tools the model answers at once
         reason = "submit" if run.termination_reason in ends else "forced_submit"
-        return {**super()._run_fields(run), "termination_reason": reason}
+        return {**super()._run_fields(run), "history": AgentHistory(run.history), "termination_reason": reason}
+
+    def _start(self, inputs: dict[str, object], before: object) -> RunState:
+        return super()._start(inputs, None if before is None else messages_of(History.read(before)))
 
 
 def _fields(**fields: object) -> dict[str, object]:

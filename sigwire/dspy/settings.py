@@ -114,13 +114,15 @@ class DspySettings(SettingsAccess):
     def __getattr__(self, name: str) -> SettingValue:
         if name == "send_stream":
             return _stream.get()
+        if name == "callbacks":  # a list in DSPy, which programs lengthen: [*settings.callbacks, mine]
+            return list(super().__getattr__(name))
         return _own.get().get(name, _own_defaults[name]) if name in _OWN else super().__getattr__(name)
 
     def __setattr__(self, name: str, value: object) -> None:
         configure(**{name: value})
 
     def __getitem__(self, name: str) -> SettingValue:
-        return getattr(self, name) if name == "send_stream" or name in _OWN else super().__getitem__(name)
+        return getattr(self, name) if name in ("callbacks", "send_stream", *_OWN) else super().__getitem__(name)
 
     def __setitem__(self, name: str, value: object) -> None:
         configure(**{name: value})
@@ -175,7 +177,11 @@ class DspySettings(SettingsAccess):
             ) from error
 
 
-_DEFAULTS: Mapping[str, SettingValue] = {**{field.name: field.default for field in fields(Settings)}, **_own_defaults}
+_DEFAULTS: Mapping[str, SettingValue] = {
+    **{field.name: field.default for field in fields(Settings)},
+    **_own_defaults,
+    "callbacks": [],
+}
 
 
 def _encode(name: str, value: SettingValue) -> SettingValue:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.example import Prediction as ScoreWithFeedback
+from sigwire.dspy.predict.nearest import KNN
 from sigwire.dspy.types import Image
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
 from sigwire.effects.steps import Steps
@@ -25,7 +26,7 @@ from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.ensemble import Ensemble
 from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.infer_rules import InferRules
-from sigwire.optimizers.rules.knn import KNNFewShot
+from sigwire.optimizers.rules.knn import KNNFewShot as CoreKNNFewShot
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot as CoreLabeledFewShot
 from sigwire.optimizers.rules.miprov2 import MIPROv2
 from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
@@ -74,6 +75,20 @@ def _declared(row: Example, names: Iterable[str]) -> Example:
     row = row.copy(**pictures) if pictures else row
     undeclared = getattr(row, "_input_keys", ()) is None
     return row.with_inputs(*(name for name in names if name in row)) if undeclared else row
+
+
+class KNNFewShot(CoreKNNFewShot):
+    """``sigwire.KNNFewShot`` with DSPy's ``KNN``.
+
+    >>> from sigwire.core.example import Example
+    >>> KNNFewShot(2, [Example(a="1", b="2").with_inputs("a")]).KNN.k
+    2
+    """
+
+    @property
+    def KNN(self) -> KNN:  # noqa: N802
+        """The search of the ``k`` nearest of the rows of the constructor."""
+        return KNN(self.k, self._trainset, self.vectorizer)
 
 
 _WEIGHTS = "it trains weights, and sigwire sends requests only. GEPA, MIPROv2 and SIMBA tune prompts."

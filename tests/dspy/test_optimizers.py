@@ -401,3 +401,9 @@ def test_source_of_a_program_has_each_signature_once_and_its_own_classes() -> No
     )  # once above the source of the class
     shell = type("Shell", (dspy.Module,), {"__module__": "__main__"})()
     assert import_module("sigwire.dspy.propose.utils").get_dspy_source_code(shell) == "class Shell: ..."
+
+
+def test_knn_few_shot_has_the_search_of_its_rows() -> None:
+    rows = [dspy.Example(animal=name).with_inputs("animal") for name in ("ant", "cat")]
+    search = dspy.KNNFewShot(k=1, trainset=rows).KNN
+    assert (search.k, len(search.trainset), search(animal="a cat")[0].animal) == (1, 2, "cat")

@@ -127,3 +127,10 @@ def test_max_trace_size_starts_a_trace_unless_one_is_given() -> None:
         with dspy.context(max_trace_size=1):
             program(question="?")
             assert len(dspy.settings.trace) == 1
+
+
+def test_settings_callbacks_are_a_list() -> None:
+    assert dspy.settings.callbacks == dspy.settings["callbacks"] == [] == dspy.settings.copy()["callbacks"]
+    listener = dspy.utils.callback.BaseCallback()
+    with dspy.context(callbacks=dspy.settings.callbacks + [listener]):  # noqa: RUF005  (as programs of DSPy write it)
+        assert dspy.settings.callbacks == [listener]

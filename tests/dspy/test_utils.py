@@ -115,6 +115,8 @@ def test_embeddings_take_the_options_of_dspy_and_load_a_folder(tmp_path: Path) -
     assert (other.corpus, other.k, other.brute_force_threshold) == (["a cat", "a dog"], 1, 5)
     assert (other("my dog").passages, other("my dog").scores) == (["a dog"], [1.0])
     assert type(dspy.Embeddings.from_saved(tmp_path, embed)) is dspy.Embeddings
+    with pytest.raises(FileNotFoundError, match="no saved embeddings"):
+        dspy.Embeddings.from_saved(tmp_path / "none", embed)
 
 
 ROWS = [dspy.Example(text=text, number=number).with_inputs("text") for text, number in (("one", 1), ("two", 2))]

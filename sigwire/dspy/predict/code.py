@@ -6,7 +6,7 @@ that is the first argument of a call belongs to the caller and stays open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
 from sigwire.core.example import Prediction
@@ -20,7 +20,7 @@ from sigwire.modules import chain_of_thought, predict
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.agents.toolbox import ToolsLike
 from sigwire.modules.code import code_act, program_of_thought, rlm
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.signature import Signature, SignatureClass
 
 __all__ = ["RLM", "CodeAct", "ProgramOfThought"]
 
@@ -89,7 +89,8 @@ class ProgramOfThought(Module, program_of_thought.ProgramOfThought[..., Any]):
 class RLM(Module, rlm.RLM[..., Any]):
     """``sigwire.RLM`` with DSPy's arguments; the result has ``trajectory``, a list of dicts, and ``final_reasoning``.
 
-    ``verbose`` has no effect: the result and streams have every step.
+    ``verbose`` has no effect: the result and streams have every step. Raises ``ConfigurationError`` for an input, output or
+    tool with a name that the session or the result uses.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> reader = RLM("context, query -> answer", max_iters=10)
@@ -123,6 +124,7 @@ class RLM(Module, rlm.RLM[..., Any]):
             interpreter=_interpreter(interpreter_factory, options),
             **options,
         )
+        _check_names(self.signature, self.toolbox.tools)
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run."""
@@ -140,6 +142,17 @@ class RLM(Module, rlm.RLM[..., Any]):
         is_submitted = AgentRun.of(result).termination_reason == "submit"
         result["final_reasoning"] = rows[-1]["reasoning"] if is_submitted else "Extract forced final output"
         return result
+
+
+def _check_names(signature: SignatureClass, tools: Iterable[str]) -> None:
+    session, result = {"SUBMIT", "print"}, {"trajectory", "final_reasoning"}
+    used = {
+        *(session & signature.input_fields.keys()), *({"SUBMIT"} & set(tools)), *(result & signature.output_fields.keys()),
+    }  # fmt: skip
+    if used:
+        raise ConfigurationError(
+            f"RLM uses {', '.join(sorted(used))} itself (making it). Rename the field or the tool."
+        )
 
 
 def _interpreter(factory: InterpreterFactory | None, options: Mapping[str, object]) -> FactoryInterpreter:

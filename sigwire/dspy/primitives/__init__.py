@@ -16,11 +16,13 @@ from sigwire.dspy.primitives.interpreters import (
     LocalInterpreter,
     PythonInterpreter,
 )
+from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable
 from sigwire.errors import ConfigurationError
 
 __all__ = [
     "BaseModule", "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "Completions", "Example", "FinalOutput",
-    "LocalInterpreter", "Module", "Prediction", "PythonInterpreter", "set_attribute_by_name",
+    "LocalInterpreter", "Module", "Prediction", "PythonInterpreter", "REPLEntry", "REPLHistory", "REPLVariable",
+    "set_attribute_by_name",
 ]  # fmt: skip
 
 BaseModule = Module

@@ -11,7 +11,7 @@ from sigwire.dspy.modules import Module
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.settings import settings
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
 from sigwire.retrieval import embeddings
@@ -43,11 +43,25 @@ class Embeddings(embeddings.Embeddings):
         super().__init__(corpus, embedder, k, normalize=normalize, index=index, callbacks=callbacks)
         self.brute_force_threshold = brute_force_threshold
 
+    @classmethod
+    def from_saved(cls, path: str | PathLike[str], embedder: Embedder | EmbedFunction) -> Self:
+        """Return the index of a folder of ``save``. Raises ``StateError``; without a folder it is a ``FileNotFoundError``."""
+        try:
+            return super().from_saved(path, embedder)
+        except StateError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise NoSavedEmbeddings(str(error)) from error
+            raise
+
     def load(self, path: str | PathLike[str], embedder: Embedder | EmbedFunction) -> Self:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Take the corpus, vectors and settings of a folder of ``save``. Raises ``StateError`` for another folder."""
         found = type(self).from_saved(path, embedder)
         self.__dict__.update({**found.__dict__, "brute_force_threshold": self.brute_force_threshold})
         return self
+
+
+class NoSavedEmbeddings(StateError, FileNotFoundError):
+    """There is no folder of saved embeddings."""
 
 
 class EmbeddingsWithScores(Embeddings):

@@ -39,7 +39,7 @@ _REASONS = {
         adapters_baml/baml_circular adapters_chat/chat_fallback_second_request adapters_chat/chat_null_content
         adapters_chat/chat_empty_content adapters_json_and_xml/json_structured_is_model
         adapters_json_and_xml/json_dict_output_object_mode adapters_json_and_xml/json_toolcalls_text_object_mode
-        agents/react_finish_tool agents/react_v2_history agents/react_truncate
+        agents/react_finish_tool agents/react_truncate
         field_types/type_custom_blocks_in_message field_types/document_in_prompt field_types/document_list_in_prompt
         field_types/document_wrapped_json field_types/reasoning_native_effort
         models/cache_put modules/program_pickle modules/program_history_default
