@@ -290,16 +290,18 @@ def semantic_f1_4():
     assert _sem() == _sem() and _sem() > 0.5
 
 
+# Both judges may ask at once, so each answer has the fields of both.
 CG = [
     {
         "reasoning": "a",
         "ground_truth_key_ideas": "i",
         "system_response_key_ideas": "i",
+        "system_response_claims": "c",
         "discussion": "d",
         "completeness": 0.9,
-    },
-    {"reasoning": "a", "system_response_claims": "c", "discussion": "d", "groundedness": 0.8},
-]
+        "groundedness": 0.8,
+    }
+] * 2
 
 
 def _cg(**k):
