@@ -26,7 +26,7 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        COPRO, EM, F1, GEPA, SIMBA, AdapterParseError, AgentStopped, ApprovalAsked, ApprovalNeeded, AskStart,
+        EM, F1, GEPA, SIMBA, AdapterParseError, AgentStopped, ApprovalAsked, ApprovalNeeded, AskStart,
         BaseCallback, BatchInDoubt, BatchLM, BatchRun, BestOfN, BetterTogether, BootstrapFewShot,
         BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch, BootstrapRS, Budget, BudgetSpent, CallReport,
         CallerError, Capabilities, Cassette, CassetteMiss, ChatSession, Choice, CodeLimits, Comparison,
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         SendStream, StatusMessage, StatusMessageProvider, StreamListener, StreamResponse, apply_sync_streaming,
         streamify, streaming_response, sync_send_to_stream,
     )  # fmt: skip
-    from sigwire.dspy.teleprompt import KNNFewShot, LabeledFewShot, Teleprompter, bootstrap_trace_data
+    from sigwire.dspy.teleprompt import COPRO, KNNFewShot, LabeledFewShot, Teleprompter, bootstrap_trace_data
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
     from sigwire.dspy.types import Audio, Citations, Code, Document, File, History, Image, Reasoning, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
@@ -155,7 +155,7 @@ _MODULES = {
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
-    "sigwire.dspy.teleprompt": "KNNFewShot LabeledFewShot Teleprompter bootstrap_trace_data",
+    "sigwire.dspy.teleprompt": "COPRO KNNFewShot LabeledFewShot Teleprompter bootstrap_trace_data",
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",

@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import Any, NoReturn, TypeVar
 
 from sigwire.core.example import Example, Prediction
@@ -20,9 +21,10 @@ from sigwire.dspy.utils.parallelizer import ParallelExecutor
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, LMError, warn_user
 from sigwire.modules.module import Module
+from sigwire.optimizers.reports.report import OptimizationReport
+from sigwire.optimizers.rules import copro
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
-from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.ensemble import Ensemble
 from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.infer_rules import InferRules
@@ -75,6 +77,38 @@ def _declared(row: Example, names: Iterable[str]) -> Example:
     row = row.copy(**pictures) if pictures else row
     undeclared = getattr(row, "_input_keys", ()) is None
     return row.with_inputs(*(name for name in names if name in row)) if undeclared else row
+
+
+class COPRO(copro.COPRO):
+    """``sigwire.COPRO`` with DSPy's statistics: with ``track_stats`` the program has ``results_best``, ``results_latest``.
+
+    They have, by ``id`` of each predictor of the program, "depth", "max", "average", "min" and "std" of scores in percent:
+    the ten best candidates that change its instructions, and the newest of ``breadth``. Each list has one item, the end of
+    the search; ``program.optimization`` has every step.
+
+    >>> COPRO(metric=lambda row, found, trace=None: 1, track_stats=True).track_stats
+    True
+    """
+
+    def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
+        """Add the statistics."""
+        super().finish_program(program, student, report)
+        if not self.track_stats:
+            return
+        best, latest = dict[int, dict[str, list[float]]](), dict[int, dict[str, list[float]]]()
+        for name, predictor in program.named_predictors():
+            tried = [each.candidate for each in report.trials if f"{name}.instructions" in each.candidate.texts]
+            means = [fmean(scores.values()) * 100 for each in tried if (scores := report.scores.get(each.digest))]
+            best[id(predictor)] = _statistics(self.depth, sorted(means)[-10:])
+            latest[id(predictor)] = _statistics(self.depth, means[-self.breadth :])
+        program.results_best, program.results_latest = best, latest
+
+
+def _statistics(depth: int, scores: Sequence[float]) -> dict[str, list[float]]:
+    if not scores:
+        return {name: [] for name in ("depth", "max", "average", "min", "std")}
+    ends = {"max": [max(scores)], "min": [min(scores)]}
+    return {"depth": [depth - 1], **ends, "average": [fmean(scores)], "std": [pstdev(scores)]}
 
 
 class KNNFewShot(CoreKNNFewShot):

@@ -407,3 +407,18 @@ def test_knn_few_shot_has_the_search_of_its_rows() -> None:
     rows = [dspy.Example(animal=name).with_inputs("animal") for name in ("ant", "cat")]
     search = dspy.KNNFewShot(k=1, trainset=rows).KNN
     assert (search.k, len(search.trainset), search(animal="a cat")[0].animal) == (1, 2, "cat")
+
+
+@pytest.mark.parametrize("tracks", [False, True])
+def test_copro_tracks_statistics_of_each_predictor(tracks: bool) -> None:
+    writer = dspy.FakeLM([{"instruction": "Answer with the number."}, {"instruction": "Say it."}])
+    lm = dspy.FakeLM(lambda request: {"answer": "7"})
+    program = dspy.Predict("question -> answer")
+    program.set_lm(lm)
+    optimizer = dspy.COPRO(metric=exact, prompt_model=writer, breadth=2, depth=1, track_stats=tracks, num_threads=1)
+    found: Any = optimizer.compile(program, trainset=ROWS, eval_kwargs={})
+    assert hasattr(found, "results_best") == hasattr(found, "results_latest") == tracks
+    if tracks:
+        (best,) = found.results_best.values()
+        assert best == {"depth": [0], "max": [0.0], "min": [0.0], "average": [0.0], "std": [0.0]}
+        assert [*found.results_latest] == [id(found)]
