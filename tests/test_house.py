@@ -338,6 +338,7 @@ LATER = (
     "commands/",
     "core/cards/",
     "data/",
+    "effects/relaying.py",
     "effects/threads.py",
     "evaluate/",
     "jobs/",

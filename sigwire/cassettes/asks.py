@@ -25,6 +25,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.cancellation import StreamCancelled
 from sigwire.effects.emitting import Emit
+from sigwire.effects.relaying import relayed
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 from sigwire.lm.base import LanguageModel
@@ -95,26 +96,14 @@ class _WatchedModel:
         self._lm, self._seen, self._last = lm, seen, time.monotonic()
 
     def steps(self, request: Request, *, streamed: bool = False) -> Steps[Response]:
-        steps: Steps[Response] = self._lm.steps(request, streamed=streamed)
-        try:
-            effect: Any = steps.send(None)
-            while True:
-                try:
-                    if type(effect) is Emit:
-                        self._watch(effect.events)
-                    value = yield effect
-                except BaseException as error:
-                    effect = steps.throw(error)
-                else:
-                    effect = steps.send(value)
-        except StopIteration as stop:
-            return cast("Response", stop.value)
+        return relayed(self._lm.steps(request, streamed=streamed), self._watch)
 
-    def _watch(self, events: Iterable[StreamEvent]) -> None:
-        for event in events:
+    def _watch(self, emit: Emit) -> Emit:
+        for event in emit.events:
             now = time.monotonic()
             self._seen.append((round((now - self._last) * 1000), event))
             self._last = now
+        return emit
 
 
 @dataclass(slots=True)

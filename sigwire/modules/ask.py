@@ -13,6 +13,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit, in_stream
+from sigwire.effects.relaying import relayed
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import (
     ConfigurationError,
@@ -228,22 +229,13 @@ class _EventLog:
 
 def _convert_events(reader: EventReader, steps: Steps[Response], log: list[StreamEvent]) -> Steps[Response]:
     """Run the steps; add emitted events to ``log`` and emit their conversion by the reader."""
-    try:
-        effect: Any = steps.send(None)
-        while True:
-            try:
-                if type(effect) is Emit:
-                    log += effect.events
-                    events = [converted for event in effect.events for converted in reader.feed(event)]
-                    value = (yield Emit(*events)) if events else None
-                else:
-                    value = yield effect
-            except BaseException as error:
-                effect = steps.throw(error)
-            else:
-                effect = steps.send(value)
-    except StopIteration as stop:
-        return cast(Response, stop.value)
+
+    def convert(emit: Emit) -> Emit | None:
+        log.extend(emit.events)
+        events = [converted for event in emit.events for converted in reader.feed(event)]
+        return Emit(*events) if events else None
+
+    return relayed(steps, convert)
 
 
 # The call logs of the running modules, outermost first; empty unless the settings enable histories.

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit
+from sigwire.effects.relaying import relayed
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMContentFilteredError
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
-__all__ = ["relayed", "unfiltered"]
-
-
-def relayed(steps: Steps[Response], change: Callable[[Emit], Emit]) -> Steps[Response]:
-    """Run steps, and change what they emit."""
-    try:
-        effect: Any = steps.send(None)
-        while True:
-            try:
-                value = yield change(effect) if type(effect) is Emit else effect
-            except BaseException as error:
-                effect = steps.throw(error)
-            else:
-                effect = steps.send(value)
-    except StopIteration as stop:
-        return cast(Response, stop.value)
+__all__ = ["unfiltered"]
 
 
 def unfiltered(steps: Steps[Response], model: str) -> Steps[Response]:

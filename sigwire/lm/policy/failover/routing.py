@@ -23,6 +23,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
+from sigwire.effects.relaying import relayed
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     BudgetSpent,
@@ -37,7 +38,7 @@ from sigwire.errors import (
 from sigwire.lm.policy.call import NO_HASTE, Haste
 from sigwire.lm.policy.deadlines import current_deadline, shorter
 from sigwire.lm.policy.failover.consequences import RAISE, Consequence, consequence_of
-from sigwire.lm.policy.failover.filters import relayed, unfiltered
+from sigwire.lm.policy.failover.filters import unfiltered
 from sigwire.lm.policy.failover.health import Admission, Circuit, Health, circuit_of
 from sigwire.lm.policy.failover.records import HealthTable, health_row
 from sigwire.lm.policy.failover.targets import RouteTarget, misfit
