@@ -288,7 +288,7 @@ MOST_FILES_OVER_500_LINES = 0
 MOST_CLASS_NAMES_IN_TWO_FILES = 0
 MOST_COMPLEX_FUNCTIONS = 0.015
 MOST_ANY_PER_THOUSAND = 30
-MOST_LINES = 48_500
+MOST_LINES = 48_491
 """Only new behaviour that CHANGELOG.md lists may raise this bound. It was 46,500 before errors named their place, secrets were
 masked by type, and unknown keywords, overrides and forms of tools were checked; and 48,480 before transports had time limits,
 results a cost, tools a rule for crashes, and the fake provider limits and faults; and 49,939 before predictors had texts of
@@ -392,6 +392,37 @@ LATER_ROOMS = DOOR | {
     name for path in FILES if (name := relative(path)).startswith(tuple(f"sigwire/{room}" for room in LATER))
 }
 """The rooms that came after the bound of lines was set."""
+MOST_STANDING_LINES = 46_800
+ADDED = (
+    "adapters/prompts/excerpts.py",
+    "adapters/values/lead_in.py",
+    "core/tools/specs.py",
+    "core/tools/texts.py",
+    "durable.py",
+    "effects/daemon_pool.py",
+    "effects/forks.py",
+    "effects/performing.py",
+    "keywords.py",
+    "lm/codecs/anthropic/cache_marks.py",
+    "lm/codecs/shared/output.py",
+    "modules/agents/running_call.py",
+    "modules/agents/submit_block.py",
+    "modules/nearest.py",
+    "modules/tool_texts.py",
+    "modules/where.py",
+    "overriding.py",
+    "testing/rate_limit.py",
+)
+"""Files that later features added to the rooms that stood: less than a quarter of their code was in a file before."""
+
+
+def test_rooms_that_stood_stay_within_their_lines() -> None:
+    added = {f"sigwire/{name}" for name in ADDED}
+    counts = figures.line_counts()
+    assert added <= counts.keys() - LATER_ROOMS
+    assert sum(counts[name] for name in counts.keys() - LATER_ROOMS - added) <= MOST_STANDING_LINES
+
+
 FOLDERS = ("sigwire", "tests", "benchmarks", "examples", "docs")
 LANGUAGE_FOLDERS = sorted({path.parent for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")})
 
