@@ -72,7 +72,7 @@ def socket_job(port: int, predict: Any, devset: Sequence[sigwire.Example]) -> Jo
     }
     checked = {name: answered(port, each, EXAMPLES, EXAMPLES) for name, each in contestants.items()}
     what = f"evaluate {EXAMPLES:,} examples over HTTP, default threads; floor: a plain socket"
-    return Job("n3", what, "≤ 4x, 300 ms", checked, "ms", most_rounds=5)
+    return Job("n3", what, "≤ 300 ms", checked, "ms", most_rounds=5)
 
 
 def exact(example: sigwire.Example, prediction: sigwire.Prediction, trace: object = None) -> bool:
