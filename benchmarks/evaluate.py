@@ -15,7 +15,7 @@ from typing import Any
 
 import sigwire
 from benchmarks.by_hand import Sender
-from benchmarks.over_http import QUESTIONS, model, read, right, written
+from benchmarks.over_http import model, read, right, written
 from benchmarks.predict import INPUTS
 from benchmarks.server import answered, serving
 from benchmarks.timing import FLOOR, SIGWIRE, Job
@@ -64,7 +64,7 @@ def socket_job(port: int, predict: Any, devset: Sequence[sigwire.Example]) -> Jo
 
     def by_hand() -> int:
         with closing(Sender(port, "/count/chat/completions")) as send:
-            return right([read(send(written(inputs))) for inputs in QUESTIONS])
+            return right([read(send(written({**INPUTS, "question": row.question}))) for row in devset])
 
     contestants: dict[str, Callable[[], int]] = {
         FLOOR: by_hand,
