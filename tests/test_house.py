@@ -288,7 +288,7 @@ MOST_FILES_OVER_500_LINES = 0
 MOST_CLASS_NAMES_IN_TWO_FILES = 0
 MOST_COMPLEX_FUNCTIONS = 0.015
 MOST_ANY_PER_THOUSAND = 30
-MOST_LINES = 48_491
+MOST_LINES = 48_494
 """Only new behaviour that CHANGELOG.md lists may raise this bound. It was 46,500 before errors named their place, secrets were
 masked by type, and unknown keywords, overrides and forms of tools were checked; and 48,480 before transports had time limits,
 results a cost, tools a rule for crashes, and the fake provider limits and faults; and 49,939 before predictors had texts of

@@ -201,8 +201,11 @@ def is_blocked(loop: EventLoop) -> bool:
 
 def running_loop() -> EventLoop | None:
     """Return the event loop that runs in this thread, if any."""
-    loaded = sys.modules.get("asyncio")  # without it no loop runs, and the check must not import it
-    return None if loaded is None else loaded._get_running_loop()  # raises nothing
+    if "asyncio" not in sys.modules:  # then no loop runs, and the check must not import asyncio
+        return None
+    import asyncio  # waits for another thread that imports it
+
+    return asyncio._get_running_loop()  # raises nothing
 
 
 def has_running_loop() -> bool:
