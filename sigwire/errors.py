@@ -461,7 +461,7 @@ class RetryTool(ToolSignal):
     """
 
 
-class ToolFailed(ToolSignal):
+class ToolFailed(ToolSignal, RuntimeError):
     """The call cannot succeed: the model should do something else."""
 
 

@@ -480,7 +480,7 @@ def _check_call(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
     tool = tools.get(call.name)
     if tool is None:
         known = ", ".join(sorted(tools))
-        error = CallError("unknown_tool", f"There is no tool {call.name[:60]!r}. The tools are: {known}.")
+        error = CallError("unknown_tool", f"Unknown tool {call.name[:60]!r}. The tools are: {known}.")
         return replace(call, error=error)
     try:
         tool.bind(call.arguments or {})

@@ -296,7 +296,7 @@ async def test_agent_uses_every_form_sync_and_async(name: str) -> None:
 
 WRONG = [
     (ToolCall("a", "double", {"n": "many"}), "schema_mismatch", "n: "),
-    (ToolCall("a", "treble", {"n": 1}), "unknown_tool", "There is no tool 'treble'"),
+    (ToolCall("a", "treble", {"n": 1}), "unknown_tool", "Unknown tool 'treble'"),
     (ToolCall.read("a", "double", '{"n": '), "malformed_json", "not valid JSON"),
 ]
 

@@ -155,7 +155,7 @@ def test_stream_emits_tool_failure_as_the_model_sees_the_failure(read: Read) -> 
 def test_stream_emits_results_of_calls_that_cannot_run(read: Read) -> None:
     events = read(agent(ToolCall("a", "nothing", {}), SUBMIT), question="?")
     first = next(event for event in events if isinstance(event, ToolDone))
-    assert "There is no tool 'nothing'" in first.result.text
+    assert "Unknown tool 'nothing'" in first.result.text
 
 
 def test_stream_emits_turns_of_agent_inside_a_tool(read: Read) -> None:

@@ -147,7 +147,7 @@ def broken_call(
 def unknown_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") -> ToolCall:
     """Return a call of a tool that is not offered."""
     names = ", ".join(sorted(catalog.tools))
-    error = CallError("unknown_tool", f"There is no tool {name[:60]!r}. The tools are: {names}.")
+    error = CallError("unknown_tool", f"Unknown tool {name[:60]!r}. The tools are: {names}.")
     return ToolCall(id, name, None, arguments if isinstance(arguments, str) else dumps(arguments), error)
 
 

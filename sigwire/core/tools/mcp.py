@@ -36,7 +36,7 @@ def mcp_definition(
     """Return the keyword arguments of ``Tool`` for an MCP tool. See ``Tool.from_mcp_tool``."""
     if result_mode not in (known := get_args(ResultMode)):
         raise ToolDefinitionError(
-            f"result_mode is one of {', '.join(known)}, not {result_mode!r} (Tool.from_mcp_tool)."
+            f"Unsupported MCP result mode: {result_mode!r} (Tool.from_mcp_tool). Use one of {', '.join(known)}."
         )
     call_tool = getattr(session, "call_tool", None)
     if not callable(call_tool):

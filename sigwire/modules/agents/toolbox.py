@@ -96,7 +96,7 @@ class Toolbox(ChecksKeywords):
     ...     return a + b
     >>> box = Toolbox([add])
     >>> [result.content for result in box([ToolCall("call_0", "add", {"a": 1, "b": 2}), ToolCall("call_1", "sub", {})])]
-    [3, "There is no tool 'sub'. The tools are: add."]
+    [3, "Unknown tool 'sub'. The tools are: add."]
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class _Calls:
         if call.error is not None and call.error.code != "unknown_tool":
             problem = call.error.message
         elif tool is None:
-            problem = f"There is no tool {call.name[:60]!r}. The tools are: {', '.join(self._box.tools) or 'none'}."
+            problem = f"Unknown tool {call.name[:60]!r}. The tools are: {', '.join(self._box.tools) or 'none'}."
         elif call.arguments is None:
             problem = "The arguments must be a JSON object."
         elif tool.handler is None:

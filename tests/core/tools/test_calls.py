@@ -210,7 +210,7 @@ def test_text_of_a_result_is_the_string_or_json(content: Any, text: str) -> None
 
 
 def test_call_error_has_a_code_and_a_message() -> None:
-    error = CallError("unknown_tool", "There is no tool 'f'.")
+    error = CallError("unknown_tool", "Unknown tool 'f'.")
     assert CallError.from_json(error.to_json()) == error
 
 

@@ -127,7 +127,7 @@ def test_later_run_of_the_agent_offers_no_reader_and_does_not_read_earlier_resul
     agent(question="?")
     again = FakeLM([ToolCall("x", "read_result", {"id": "id_book"}), ToolCall("b", "submit", {"answer": "ok"})])
     agent.set_lm(again)
-    assert "There is no tool 'read_result'" in agent(question="?").steps[0].results[0].text
+    assert "Unknown tool 'read_result'" in agent(question="?").steps[0].results[0].text
     assert "read_result" not in tool_names(again.requests[0])
 
 

@@ -173,7 +173,7 @@ async def test_parallel_calls_have_results_in_order_and_unique_ids(capabilities:
 
 
 FAULTY: list[tuple[str, Any, str]] = [
-    ("an unknown tool", ("subtract", {"a": 1}), "There is no tool 'subtract'. The tools are: add, double, fail"),
+    ("an unknown tool", ("subtract", {"a": 1}), "Unknown tool 'subtract'. The tools are: add, double, fail"),
     ("wrong arguments", ("add", {"a": "x", "b": 1}), "a"),
     ("a missing argument", ("add", {"a": 1}), "b"),
     ("a failing tool", ("fail", {"reason": "on purpose"}), "The tool failed. ValueError: on purpose"),

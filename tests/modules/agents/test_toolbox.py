@@ -65,12 +65,12 @@ async def both(box: Toolbox, *calls: ToolCall) -> list[ToolResult]:
 # --- invalid calls and exceptions ----------------------------------------------------------------------
 
 FAULTS: list[tuple[ToolCall, str]] = [
-    (call("sub"), "There is no tool 'sub'. The tools are: add, add_later."),
+    (call("sub"), "Unknown tool 'sub'. The tools are: add, add_later."),
     (ToolCall.read("c", "add", '{"a": '), "not valid JSON"),
     (ToolCall.read("c", "add", "[1]"), "must be a JSON object, not an array"),
     (call("add", a="x"), "a"),
     (call("add", a=True), "a: Input should be a valid integer (got True)"),
-    (call("n" * 100_000), f"There is no tool '{'n' * 60}'. The tools are: add, add_later."),
+    (call("n" * 100_000), f"Unknown tool '{'n' * 60}'. The tools are: add, add_later."),
     (call("add"), "a"),
     (call("add", a=1, c=2), "c"),
 ]
