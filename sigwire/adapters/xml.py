@@ -103,8 +103,7 @@ class XMLLayout(Layout):
     def read(self, text: str, strict: bool) -> FieldReadings:
         reading = FieldReadings()
         texts: dict[str, str] = {}
-        position = 0
-        outside = ""
+        position, outside = 0, ""
         # Found once: searching a missing tag for each section would be quadratic.
         last_closings = {name: text.rfind(f"</{name}>") for name in self.codecs}
         while self._opener and (opener := self._opener.search(text, position)):
@@ -114,10 +113,12 @@ class XMLLayout(Layout):
             if name in texts:
                 reading.add_deviation(name, "the tag is repeated; only the first is used", strict)
             texts.setdefault(name, value)
-        if (outside + text[position:]).strip() and texts:
+        outside += text[position:]
+        if outside.strip() and texts:
             reading.add_deviation(None, "text outside the tags is ignored", strict)
         self.read_values(texts, strict, reading)
-        return reading if strict else self._retry_as_tags(texts, reading)
+        empty = dict.fromkeys(re.findall(r"<(\w+)\s*/>", outside), "")
+        return reading if strict else self._retry_as_tags({**empty, **texts}, reading)
 
     def _value(
         self, text: str, name: str, start: int, last_closing: int, strict: bool, reading: FieldReadings
@@ -137,12 +138,11 @@ class XMLLayout(Layout):
         return text[start:end], end + len(tag)
 
     def _retry_as_tags(self, texts: Mapping[str, str], reading: FieldReadings) -> FieldReadings:
-        """Read values with problems as nested tags."""
-        for name in [name for name in reading.problems if texts.get(name, "").lstrip().startswith("<")]:
+        """Read values with problems as nested tags; an empty tag is an empty list, object or text."""
+        for name in [name for name in reading.problems if texts.get(name, "?").lstrip()[:1] in ("", "<")]:
             codec = self.codecs[name]
             try:
-                nested = with_lists(compile_type(codec.field).shape, read_tags(texts[name]))
-                value = codec.load(nested, strict=False)
+                value = codec.load(with_lists(compile_type(codec.field).shape, read_tags(texts[name])), strict=False)
             except ValueReadError:
                 continue
             del reading.problems[name]

@@ -94,6 +94,7 @@ SINGLE: list[tuple[Any, str, Any]] = [
     (Team, "<groups><labels>x</labels></groups>", Team(groups=[Labelled(labels=["x"])])),
     (Team, "<scores><a>1</a><b>2</b><b>3</b></scores>", Team(scores={"a": [1], "b": [2, 3]})),
     (dict[str, list[str]], "<a>x</a>", {"a": ["x"]}),
+    (Team, "<scores/><people></people>", Team()),
 ]
 
 
@@ -103,6 +104,20 @@ def test_single_tag_is_a_list_of_one_when_the_type_is_a_list(kind: Any, text: st
     parsed = XMLAdapter().plan(signature).parse(Choice(text=f"<m>{text}</m>"))
     assert parsed.fields == {"m": value}
     assert any("nested tags" in repair.what for repair in parsed.repairs)
+
+
+@pytest.mark.parametrize("written", ["<m/>", "<m />", "<m></m>", "<m>\n</m>"])
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(list[int], []), (dict[str, int], {}), (Team, Team()), (str, ""), (list[int] | str, "")],
+)
+def test_an_empty_tag_is_an_empty_value_of_the_type(kind: Any, value: Any, written: str) -> None:
+    signature = make_signature({"text": InputField(), "m": (kind, OutputField()), "n": (int, OutputField())})
+    plan = XMLAdapter().plan(signature)
+    assert plan.parse(Choice(text=f"<n>1</n>{written}")).fields == {"m": value, "n": 1}
+    for lacking in (f"<n></n>{written}", f"<n>{written}</n>"):
+        with pytest.raises(AdapterParseError):
+            plan.parse(Choice(text=lacking))
 
 
 def test_single_tag_of_a_list_of_lists_of_itself_is_no_endless_list() -> None:

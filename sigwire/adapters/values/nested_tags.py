@@ -1,7 +1,7 @@
 """Nested tags to plain JSON values: ``<person><name>Ada</name></person>`` gives ``{"person": {"name": "Ada"}}``.
 
 For answers only: no attributes, no entities but the five of XML, no documents, no expansion. Tags that do not nest are text.
-Repeated tags, and ``<item>``, make a list. ``with_lists`` makes lists of single tags that the type declares as lists.
+Repeated tags, and ``<item>``, make a list. ``with_lists`` makes lists and empty objects of single tags, by their types.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _with_lists(shape: Shape, schema: object, value: JsonValue, depth: int) -> J
         items = node.get("items")
         return [_with_lists(shape, items, item, depth + 1) for item in _items_of(value, shape.resolve(items))]
     if not is_object(value):
-        return value
+        return {} if value == "" and node.get("type") == "object" else value
     known, rest = node.get("properties", {}), node.get("additionalProperties")
     return {name: _with_lists(shape, known.get(name, rest), inner, depth + 1) for name, inner in value.items()}
 
