@@ -209,7 +209,7 @@ class Code(FieldMethods, text.Code):
     """``sigwire.Code`` with DSPy's methods; the constructor removes every fence, as for text of a model.
 
     >>> Code("Here:\\n```python\\nprint(1)\\n```").code, Code["java"].description()
-    ('print(1)', 'Source code as text, in java.')
+    ('print(1)', 'Source code as text. Programming language: java')
     """
 
     __slots__ = ()
@@ -225,7 +225,7 @@ class Code(FieldMethods, text.Code):
     @classmethod
     def description(cls) -> str:
         """Return the description of the type for a model."""
-        return f"Source code as text, in {cls.language}."
+        return f"Source code as text. Programming language: {cls.language}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _code, (self.language, self.code)

@@ -147,7 +147,7 @@ class _Parser:
         if not token.text.isidentifier():  # \w matches characters that Python forbids in names: "x²"
             self._fail(f"{token.text!r} is not a Python identifier, which a field's name must be.")
         if token.text in taken:
-            self._fail(f"duplicate field {token.text!r}; each name is an input or an output, once.")
+            self._fail(f"duplicate field {token.text!r}; inputs and outputs have distinct names.")
         if token.text.startswith("_"):
             self._fail(f"{token.text!r} starts with an underscore, which field names do not.")
         taken.add(self._read_token().text)

@@ -92,6 +92,14 @@ async def test_two_step_adapter_makes_its_second_request() -> None:
     assert ["It is 4." in call["messages"][-1]["content"] for call in second.history] == [True] * 3
 
 
+def test_error_of_the_second_request_names_the_adapter_and_the_first_answer() -> None:
+    adapter = dspy.TwoStepAdapter(Answering(content="no fields"))
+    with pytest.raises(dspy.AdapterParseError, match=r"extraction model.*answer: the field is missing") as caught:
+        adapter.parse(QA, "It is 4.")
+    assert (caught.value.adapter_name, caught.value.signature) == ("TwoStepAdapter", QA)
+    assert (caught.value.lm_response, caught.value.__cause__.lm_response) == ("It is 4.", "no fields")
+
+
 def test_history_replays_calls_with_the_results_that_they_hold() -> None:
     class Conversation(Acting):
         history: dspy.History = dspy.InputField()
@@ -356,5 +364,5 @@ def test_attribute_is_set_by_its_path() -> None:
 def test_direction_of_a_field_is_read() -> None:
     fields = dspy.Signature("question -> answer").fields
     assert [get_dspy_field_type(field) for field in fields.values()] == ["input", "output"]
-    with pytest.raises(ValueError, match="no field"):
+    with pytest.raises(ValueError, match="3 does not have a __dspy_field_type"):
         get_dspy_field_type(3)

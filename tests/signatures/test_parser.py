@@ -105,7 +105,7 @@ FAULTS = [
     ("a b -> c", "Expected ',' or '->'", 2),
     ("a -> b -> c", "second", 7),
     ("a, a -> b", "duplicate field 'a'", 3),
-    ("a -> a", "duplicate field 'a'", 5),
+    ("a -> a", "duplicate field 'a'; inputs and outputs have distinct names", 5),
     ("a: -> b", "Expected a type", 3),
     ("a -> b:", "Expected a type", 7),
     ("a -> b: list[int", "Expected ']'", 16),

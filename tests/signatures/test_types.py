@@ -68,7 +68,7 @@ REFUSED = [
     ("C:\\cat.png", "from_path"),
     ("file:///etc/passwd", "from_path"),
     ("~/cat.png", "from_path"),
-    ("", "not a URL"),
+    ("", "Unrecognized image .*not a URL"),
     ("data:image/png,plain", "base64"),
     (b"unknown", "media_type"),
     (3, "not int"),

@@ -52,7 +52,7 @@ def get_dspy_field_type(field: object) -> str:
     """
     direction = direction_of(field)
     if direction is None:
-        raise InputError(f"{field!r:.80} is no field (reading its direction). Pass signature.fields[name].")
+        raise InputError(f"{field!r:.80} does not have a __dspy_field_type (reading it). Pass signature.fields[name].")
     return direction
 
 

@@ -301,7 +301,7 @@ def _checked_url(text: str) -> str:
     if _REMOTE.match(text):
         return text
     raise InputError(
-        f"{shorten(text)!r} is not a URL and not a data URI. A local file is read by Image.from_path(...); "
+        f"Unrecognized image {shorten(text)!r}, not a URL and not a data URI. A local file is read by Image.from_path(...); "
         "base64 text is given as Image(data=..., media_type=...)."
     )
 
