@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from sigwire.core.example import Prediction
-from sigwire.core.json import dumps, loads
+from sigwire.core.json import JsonObject, dumps, loads
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.modules.calling import called_steps
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sigwire.retrieval.embedder import Vectors
 
 __all__ = ["Embeddings", "EmbeddingsWithScores", "VectorSearch"]
-
-_FORMAT = 1
 
 
 class VectorSearch(Protocol):
@@ -48,6 +46,8 @@ class Embeddings(StepsModule):
     """
 
     _with_scores = False
+    _files: ClassVar[Sequence[tuple[str, str]]] = [("embeddings.json", "vectors.npy")]  # of ``save``; others are read
+    _format: ClassVar[JsonObject] = {"format": 1}
 
     def __init__(
         self,
@@ -65,17 +65,20 @@ class Embeddings(StepsModule):
         if k < 1:
             raise ConfigurationError(f"k is a number of passages, above 0, not {k} (making an index).")
         self.corpus, self.k, self.normalize = list(corpus), k, normalize
-        self.embedder = embedder if isinstance(embedder, Embedder) else Embedder(embedder, caching=False)
-        self.index: VectorSearch = index or _ExactSearch(self._prepared(self.embedder(self.corpus)))
+        self.embedder, self.index = embedder, None if isinstance(index, _ExactSearch) else index
+        self._search: VectorSearch = index or _ExactSearch(self._prepared(self._own_embedder()(self.corpus)))
 
     def steps(self, query: str, k: int | None = None) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records of this module."""
-        vector = yield from self.embedder.steps([query])
-        wanted = min(k or self.k, len(self.corpus))
-        scores, positions = yield from called_steps(self.index.search, (self._prepared(vector), wanted), {})
+        vector = yield from self._own_embedder().steps([query])
+        wanted, search = min(k or self.k, len(self.corpus)), self.index or self._search
+        scores, positions = yield from called_steps(search.search, (self._prepared(vector), wanted), {})
         found = [(int(at), float(score)) for at, score in zip(positions[0], scores[0], strict=True) if int(at) >= 0]
         fields = {"passages": [self.corpus[at] for at, _ in found], "indices": [at for at, _ in found]}
         return Prediction(fields, scores=[score for _, score in found]) if self._with_scores else Prediction(fields)
+
+    def _own_embedder(self) -> Embedder:
+        return self.embedder if isinstance(self.embedder, Embedder) else Embedder(self.embedder, caching=False)
 
     def _prepared(self, vectors: Vectors) -> Vectors:
         if not self.normalize:
@@ -89,15 +92,13 @@ class Embeddings(StepsModule):
         """Write corpus, settings and vectors into a folder. An index of another library is not written."""
         import numpy
 
-        if not isinstance(self.index, _ExactSearch):
-            raise ConfigurationError(
-                "The vectors are in an index of another library, which has its own way to save them."
-            )
-        folder = Path(path)
+        if self.index is not None or not isinstance(self._search, _ExactSearch):
+            raise ConfigurationError("The vectors are in an index of another library, with its own way to save them.")
+        folder, (settings_file, vectors_file) = Path(path), self._files[0]
         folder.mkdir(parents=True, exist_ok=True)
-        settings = {"format": _FORMAT, "k": self.k, "normalize": self.normalize, "corpus": self.corpus}
-        numpy.save(folder / "vectors.npy", self.index.vectors, allow_pickle=False)
-        (folder / "embeddings.json").write_text(dumps(settings), encoding="utf-8")
+        settings = {**self._format, "k": self.k, "normalize": self.normalize, "corpus": self.corpus}
+        numpy.save(folder / vectors_file, self._search.vectors, allow_pickle=False)
+        (folder / settings_file).write_text(dumps(settings), encoding="utf-8")
 
     @classmethod
     def from_saved(cls, path: str | PathLike[str], embedder: Embedder | EmbedFunction) -> Self:
@@ -105,13 +106,14 @@ class Embeddings(StepsModule):
         import numpy
 
         folder = Path(path)
+        settings_file, vectors_file = next((each for each in cls._files if (folder / each[0]).is_file()), cls._files[0])
         try:
-            settings: Any = loads((folder / "embeddings.json").read_text(encoding="utf-8"))
-            vectors = numpy.load(folder / "vectors.npy", allow_pickle=False)
+            settings: Any = loads((folder / settings_file).read_text(encoding="utf-8"))
+            vectors = numpy.load(folder / vectors_file, allow_pickle=False)
             corpus, k, normalize = settings["corpus"], settings["k"], settings["normalize"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(f"{folder} has no saved embeddings (loading): {type(error).__name__}: {error}") from error
-        if settings["format"] != _FORMAT or len(vectors) != len(corpus):
+        if settings.get("format", 1) != 1 or len(vectors) != len(corpus):
             raise StateError(f"{folder} has other vectors than passages, or another format (loading). Save it again.")
         return cls(corpus, embedder, k, normalize=normalize, index=_ExactSearch(vectors_of(vectors)))
 

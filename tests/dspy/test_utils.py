@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy.utils import lazy_import, magicattr
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
@@ -119,6 +122,23 @@ def test_embeddings_take_the_options_of_dspy_and_load_a_folder(tmp_path: Path) -
         dspy.Embeddings.from_saved(tmp_path / "none", embed)
 
 
+def test_folders_of_embeddings_are_those_of_dspy_and_of_sigwire(tmp_path: Path) -> None:
+    def embed(texts: list[str]) -> Any:
+        return [[float(len(text)), 1.0] for text in texts]
+
+    dspy.Embeddings(["oak", "sycamore"], embed, k=1, normalize=False).save(tmp_path / "dspy")
+    settings = tmp_path / "dspy" / "config.json"
+    assert sorted(path.name for path in settings.parent.iterdir()) == ["config.json", "corpus_embeddings.npy"]
+    facts = {"k": 1, "normalize": False, "corpus": ["oak", "sycamore"]}
+    assert json.loads(settings.read_text()) == {**facts, "has_faiss_index": False}
+    settings.write_text(json.dumps({**facts, "has_faiss_index": True}))  # the vectors are in the folder also
+    sigwire.Embeddings(["oak", "sycamore"], embed, k=1).save(tmp_path / "sigwire")
+    for name in ("dspy", "sigwire"):
+        found = dspy.Embeddings.from_saved(tmp_path / name, embed)
+        assert (found.corpus, found.embedder, found.index) == (["oak", "sycamore"], embed, None)
+        assert found("a long word").indices == [1]
+
+
 ROWS = [dspy.Example(text=text, number=number).with_inputs("text") for text, number in (("one", 1), ("two", 2))]
 
 
@@ -127,7 +147,6 @@ def equal(example: Any, prediction: Any, trace: Any) -> bool:
     return bool(example.number == prediction.number)
 
 
-@pytest.mark.filterwarnings("ignore:Item 1 failed")
 def test_traces_of_runs_have_a_score_and_unreadable_answers() -> None:
     program = dspy.Predict(
         "text -> number: int, note", lm=dspy.DummyLM([{"number": 1, "note": "n"}, {"number": 2}] * 3)
@@ -146,7 +165,6 @@ def test_traces_of_runs_have_a_score_and_unreadable_answers() -> None:
         dspy.bootstrap_trace_data(program, ROWS, num_threads=1)
 
 
-@pytest.mark.filterwarnings("ignore:Item 0 failed")
 def test_traces_of_runs_capture_errors_of_the_program_and_not_of_the_model() -> None:
     class Fails(dspy.Module):
         def __init__(self, error: Exception) -> None:
@@ -160,6 +178,17 @@ def test_traces_of_runs_capture_errors_of_the_program_and_not_of_the_model() -> 
     assert row["prediction"].completion_text == "RuntimeError: bug"
     limited = Fails(dspy.LMRateLimitError("429"))
     assert dspy.bootstrap_trace_data(limited, ROWS[:1], None, 1, raise_on_error=False, capture_crashes=True) == []
+
+
+def test_runs_with_traces_are_one_evaluation_for_callbacks() -> None:
+    class Metadata(dspy.BaseCallback):
+        def on_evaluate_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+            seen.append(inputs["callback_metadata"])
+
+    seen: list[Any] = []
+    with dspy.context(callbacks=[Metadata()], lm=dspy.DummyLM([{"number": 1}] * 2)):
+        dspy.bootstrap_trace_data(dspy.Predict("text -> number: int"), ROWS, callback_metadata={"round": 3})
+    assert seen == [{"round": 3}]
 
 
 def test_paths_of_dsp_are_those_of_the_settings_and_dicts_with_attributes() -> None:

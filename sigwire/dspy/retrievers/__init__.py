@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from sigwire.core.example import Prediction
+from sigwire.core.json import JsonObject
 from sigwire.dspy.modules import Module
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.settings import settings
@@ -23,10 +24,18 @@ __all__ = ["Embeddings", "EmbeddingsWithScores", "Retrieve"]
 class Embeddings(embeddings.Embeddings):
     """``sigwire.Embeddings`` with DSPy's options, which are kept and have no effect: every search is exact.
 
+    ``save`` writes DSPy's files, and ``load`` reads folders of DSPy; an index of FAISS in them is not read.
+
     >>> found = Embeddings(["tea", "a car"], lambda texts: [[float("tea" in text)] for text in texts], brute_force_threshold=9)
     >>> found("green tea", k=1).passages, found.brute_force_threshold
     (['tea'], 9)
     """
+
+    _files: ClassVar[Sequence[tuple[str, str]]] = [
+        ("config.json", "corpus_embeddings.npy"),
+        *embeddings.Embeddings._files,
+    ]
+    _format: ClassVar[JsonObject] = {"has_faiss_index": False}
 
     def __init__(
         self,
