@@ -10,8 +10,7 @@ _RETRIEVAL = "`Embeddings` searches a corpus of yours; a function of yours may b
 
 INSTEAD: Mapping[str, str] = {
     "ColBERTv2": _RETRIEVAL,
-    "SandboxSerializable": "Variables of code are JSON: pass `frame.to_dict('records')`, or a tool that reads the object.",
-}  # fmt: skip
+}
 
 
 def advice(name: str) -> str:

@@ -294,7 +294,7 @@ def test_wrong_factories_are_refused() -> None:
         dspy.RLM("a -> b", interpreter_factory=Plain())  # type: ignore[arg-type]
     think = dspy.ProgramOfThought("n: int -> answer: int", interpreter_factory=dict)  # type: ignore[arg-type]
     think.set_lm(FakeLM([{"reasoning": "r", "generated_code": "submit(answer=n)"}]))
-    with pytest.raises(ConfigurationError, match="dict lacks one"):
+    with pytest.raises(ConfigurationError, match="not dict, which lacks one"):
         think(n=1)
 
 

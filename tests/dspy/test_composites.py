@@ -1,4 +1,4 @@
-"""``Parallel`` and ``Refine`` of the door."""
+"""``Parallel``, ``MultiChainComparison`` and ``Refine`` of the door."""
 
 from __future__ import annotations
 
@@ -18,6 +18,33 @@ def test_parallel_runs_in_a_parallel() -> None:
     assert {first.output, last.output, *(each.output for each in inner)} == set("0123")
     lm = predict.lm = dspy.DummyLM([{"output": "again"}] * 4)
     assert asyncio.run(parallel.acall(pairs))[1][1].output == "again"
+
+
+def test_call_of_a_parallel_has_a_usage_tracker_of_its_own_beside_the_open_one() -> None:
+    predict = dspy.Predict("input -> output")
+    lm = dspy.DummyLM([{"output": "x"}] * 3)
+
+    def count(entries: int) -> int:
+        predict(input="y")
+        for _ in range(entries):
+            dspy.settings.usage_tracker.add_usage("mine", {"pages": 10})
+        return dspy.settings.usage_tracker.get_total_tokens()["mine"]["pages"]
+
+    with dspy.context(lm=lm), dspy.track_usage() as tracker:
+        tracker.add_usage("mine", {"pages": 1})
+        assert dspy.Parallel()([(count, {"entries": 1}), (count, (3,)), (predict, {"input": "z"})])[:2] == [10, 30]
+    assert tracker.get_total_tokens()["mine"] == {"pages": 1}
+    assert len(tracker.attempts["dummy"]) == 3
+
+
+def test_comparison_needs_the_answer_of_each_completion() -> None:
+    compare = dspy.MultiChainComparison("city -> country, river", M=2)
+    compare.set_lm(dspy.DummyLM([{"rationale": "Both.", "country": "Egypt", "river": "Nile"}]))
+    rivers = [dspy.Prediction(river="Nile"), {"reasoning": "By map.", "river": "Niger"}]
+    assert compare(rivers, city="Cairo").river == "Nile"
+    with pytest.raises(KeyError, match="no 'river'") as caught:
+        compare([*rivers[:1], {"country": "Egypt"}], city="Cairo")
+    assert isinstance(caught.value, dspy.InputError)
 
 
 def test_refine_goes_on_without_advice_that_cannot_be_read() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sigwire.dspy as dspy
-from sigwire import ConfigurationError
+from sigwire import FakeLM
 from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable
 
 
@@ -26,20 +26,24 @@ def test_entry_shortens_a_long_output(most: int, shown: bool) -> None:
     assert ("abcd" in text, f"{4 - most} characters omitted" in text) == (shown, not shown)
 
 
+def test_a_history_is_text_in_a_prompt_and_in_a_saved_demo() -> None:
+    ask = dspy.Predict(
+        dspy.make_signature({"repl_history": (REPLHistory, dspy.InputField()), "a": (str, dspy.OutputField())})
+    )
+    done = REPLHistory().append(code="1 + 1", output="2")
+    read = REPLHistory.read(done.to_json())
+    assert (read.format(), len(read), REPLHistory.read(done)) == (done.format(), 0, done)
+    for given in (done, read):
+        ask.set_lm(lm := FakeLM([{"a": "x"}]))
+        ask(repl_history=given)
+        assert "Step 1\n```python\n1 + 1\n```" in lm.requests[0].messages[-1].text
+    with pytest.raises(ValueError, match="not int"):
+        REPLHistory.read(3)
+
+
 def test_history_append_returns_a_longer_history() -> None:
     empty = REPLHistory(max_output_chars=3)
     longer = empty.append(code="a", output="1").append(code="b", output="2", reasoning="why")
     assert (len(empty), len(longer), bool(empty), bool(longer)) == (0, 2, False, True)
     assert ([entry.code for entry in longer], longer.max_output_chars) == (["a", "b"], 3)
     assert ("Step 2\nwhy" in longer.format(), "Step" in empty.format()) == (True, False)
-
-
-@pytest.mark.parametrize("signature", ["SUBMIT -> a", "print, q -> a", "q -> trajectory", "q -> final_reasoning"])
-def test_rlm_refuses_names_of_its_session_and_result(signature: str) -> None:
-    with pytest.raises(ConfigurationError, match="itself"):
-        dspy.RLM(signature)
-
-
-def test_rlm_refuses_a_tool_named_submit() -> None:
-    with pytest.raises(ConfigurationError, match="SUBMIT"):
-        dspy.RLM("q -> a", tools=[dspy.Tool(len, name="SUBMIT")])

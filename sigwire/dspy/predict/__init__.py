@@ -6,11 +6,9 @@ from sigwire.core.record import to_plain as serialize_object
 from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
-from sigwire.dspy.predict.composites import Parallel, Refine
+from sigwire.dspy.predict.composites import BestOfN, MultiChainComparison, Parallel, Refine
 from sigwire.dspy.predict.nearest import KNN
 from sigwire.dspy.tools import Tool
-from sigwire.modules.sampling.best_of_n import BestOfN
-from sigwire.modules.sampling.multi_chain import MultiChainComparison
 from sigwire.optimizers.rules.ensemble import majority
 
 __all__ = [

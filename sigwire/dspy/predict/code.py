@@ -1,26 +1,37 @@
 """DSPy's modules whose model writes code: ``CodeAct``, ``ProgramOfThought``, ``RLM`` with DSPy's arguments and results.
 
-``interpreter_factory`` makes an interpreter of DSPy's protocol for each call; without one, code runs in Monty. An interpreter
-that is the first argument of a call belongs to the caller and stays open.
+``interpreter_factory`` makes an interpreter of DSPy's protocol for each call; without one, code runs in Monty. A call may have
+its own ``interpreter_factory=``. An interpreter that is the first argument of a call belongs to the caller and stays open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 from sigwire.core.example import Prediction
+from sigwire.core.record import FieldValues
 from sigwire.dspy.modules import ChainOfThought, Module, Predict
-from sigwire.dspy.primitives.foreign_code import FactoryInterpreter, InterpreterFactory, given_interpreter
-from sigwire.dspy.primitives.interpreters import CodeInterpreter
+from sigwire.dspy.predict.repl import ReplRun, ReplSignatures, check_fields, named_tools, repl_entry
+from sigwire.dspy.primitives.foreign_code import (
+    FactoryInterpreter,
+    InterpreterFactory,
+    checked_factory,
+    given_factory,
+    given_interpreter,
+)
+from sigwire.dspy.primitives.interpreters import CodeInterpreter, WrongTypeGiven
+from sigwire.dspy.primitives.repl_types import REPLVariable
+from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable, SandboxSetup, build_repl_variable
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.modules import chain_of_thought, predict
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.agents.toolbox import ToolsLike
 from sigwire.modules.code import code_act, program_of_thought, rlm
-from sigwire.signatures.signature import Signature, SignatureClass
+from sigwire.modules.code.session_run import SessionRun
+from sigwire.signatures.signature import Signature
+from sigwire.signatures.types.history import History, Turn
 
 __all__ = ["RLM", "CodeAct", "ProgramOfThought"]
 
@@ -53,7 +64,7 @@ class CodeAct(Module, code_act.CodeAct[..., Any]):
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run."""
-        return (yield from _with_given(super().steps, args, inputs))
+        return (yield from _with_given(self, super().steps, args, inputs))
 
     def _run_fields(self, run: AgentRun) -> dict[str, object]:
         return {"trajectory": _trajectory(run), **super()._run_fields(run)}
@@ -83,14 +94,16 @@ class ProgramOfThought(Module, program_of_thought.ProgramOfThought[..., Any]):
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one call."""
-        return (yield from _with_given(super().steps, args, inputs))
+        return (yield from _with_given(self, super().steps, args, inputs))
 
 
 class RLM(Module, rlm.RLM[..., Any]):
     """``sigwire.RLM`` with DSPy's arguments; the result has ``trajectory``, a list of dicts, and ``final_reasoning``.
 
-    ``verbose`` has no effect: the result and streams have every step. Raises ``ConfigurationError`` for an input, output or
-    tool with a name that the session or the result uses.
+    The fields of its prompts are DSPy's: ``variables_info``, ``repl_history`` and ``iteration`` to ``reasoning`` and ``code``.
+    An input may be a ``SandboxSerializable``. ``verbose`` has no effect: the result and streams have every step. Raises
+    ``ConfigurationError`` for an input, output or tool with a name that the session or the result uses, and
+    ``WrongTypeGiven`` for a dict of tools.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> reader = RLM("context, query -> answer", max_iters=10)
@@ -101,6 +114,7 @@ class RLM(Module, rlm.RLM[..., Any]):
     """
 
     _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
+    _run_class: ClassVar[type[SessionRun]] = ReplRun
 
     def __init__(
         self,
@@ -119,59 +133,83 @@ class RLM(Module, rlm.RLM[..., Any]):
             max_iters,
             max_llm_calls,
             max_output_chars,
-            tools=tools,
+            tools=named_tools(tools),
             sub_lm=sub_lm,
             interpreter=_interpreter(interpreter_factory, options),
             **options,
         )
-        _check_names(self.signature, self.toolbox.tools)
+        check_fields(self.signature)
+        self._signatures = made = ReplSignatures(self.signature)
+        functions = self._listing.replace(f"def {self._submit.name}(", "def SUBMIT(")
+        self.generate_action.signature = made.action(functions, self.interpreter.capabilities)
+        self.extract.signature = made.extraction()
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run."""
-        result = yield from _with_given(super().steps, args, inputs)
-        rows = [
-            {
-                "reasoning": step.thought,
-                "code": (step.calls[0].arguments or {}).get("code"),
-                "output": step.results[0].text,
-            }
-            for step in AgentRun.of(result).steps
-            if step.calls
+        result = yield from _with_given(self, super().steps, args, inputs)
+        entries = [repl_entry(step) for step in AgentRun.of(result).steps]
+        result["trajectory"] = [
+            {"reasoning": entry.reasoning, "code": entry.code, "output": entry.output} for entry in entries
         ]
-        result["trajectory"] = rows
         is_submitted = AgentRun.of(result).termination_reason == "submit"
-        result["final_reasoning"] = rows[-1]["reasoning"] if is_submitted else "Extract forced final output"
+        result["final_reasoning"] = entries[-1].reasoning if is_submitted else "Extract forced final output"
         return result
 
+    def _start(self, inputs: FieldValues) -> SessionRun:
+        objects = {name: value for name, value in inputs.items() if isinstance(value, SandboxSerializable)}
+        run = super()._start({name: value for name, value in inputs.items() if name not in objects})
+        if objects:
+            cast(ReplRun, run).setup = SandboxSetup.of(objects)
+        described = [
+            build_repl_variable(objects[name], name, field)
+            if name in objects
+            else REPLVariable.from_value(name, inputs[name], field)
+            for name, field in self.signature.input_fields.items()
+            if name in inputs
+        ]
+        run.described = "\n\n".join(variable.format() for variable in described)
+        run.history = History([Turn({"variables_info": run.described})])
+        return run
 
-def _check_names(signature: SignatureClass, tools: Iterable[str]) -> None:
-    session, result = {"SUBMIT", "print"}, {"trajectory", "final_reasoning"}
-    used = {
-        *(session & signature.input_fields.keys()), *({"SUBMIT"} & set(tools)), *(result & signature.output_fields.keys()),
-    }  # fmt: skip
-    if used:
-        raise ConfigurationError(
-            f"RLM uses {', '.join(sorted(used))} itself (making it). Rename the field or the tool."
-        )
+    def _turn_inputs(self, run: SessionRun) -> FieldValues:
+        return {
+            "variables_info": run.described,
+            "repl_history": run.log(),
+            "iteration": f"{len(run.steps) + 1}/{self.max_iters}",
+        }
 
 
 def _interpreter(factory: InterpreterFactory | None, options: Mapping[str, object]) -> FactoryInterpreter:
     if "interpreter" in options:
-        raise ConfigurationError(
-            "interpreter is no option here (making a module that runs code). Pass interpreter_factory=PythonInterpreter, or "
-            "an interpreter as the first argument of each call."
+        raise WrongTypeGiven(
+            "unexpected keyword argument 'interpreter' (making a module that runs code). Pass "
+            "interpreter_factory=PythonInterpreter, or an interpreter as the first positional argument of each call."
         )
     return FactoryInterpreter(factory)
 
 
 def _with_given(
-    start: Callable[..., Steps[Prediction]], args: tuple[object, ...], inputs: dict[str, object]
+    module: code_act.CodeAct[..., Any] | program_of_thought.ProgramOfThought[..., Any] | rlm.RLM[..., Any],
+    start: Callable[..., Steps[Prediction]],
+    args: tuple[object, ...],
+    inputs: dict[str, object],
 ) -> Steps[Prediction]:
-    """Return the steps of a call, in the interpreter that is its first argument if there is one."""
-    if args and isinstance(args[0], CodeInterpreter):
-        given_interpreter.set(args[0])
-        args = args[1:]
-    return (yield from start(*args, **inputs))
+    """Return the steps of a call, in the interpreter that is its first argument, or in one of ``interpreter_factory=``."""
+    names = module.signature.input_fields
+    if "interpreter" in inputs and "interpreter" not in names:
+        raise WrongTypeGiven(
+            f"An interpreter is the first positional argument of a call (calling {type(module).__name__})."
+        )
+    try:
+        if "interpreter_factory" in inputs and "interpreter_factory" not in names:
+            given_factory.set(checked_factory(inputs.pop("interpreter_factory")))
+        if args and isinstance(args[0], CodeInterpreter):
+            given_interpreter.set(args[0])
+            args = args[1:]
+        return (yield from start(*args, **inputs))
+    finally:  # a call that failed before its session leaves nothing to the next
+        given_factory.set(None)
+        given_interpreter.set(None)
 
 
 def _trajectory(run: AgentRun) -> dict[str, object]:

@@ -1,24 +1,48 @@
-"""Modules around modules with DSPy's behaviour: a ``Parallel`` in a ``Parallel``, ``Refine`` without advice."""
+"""Modules around modules with DSPy's behaviour, as a ``Parallel`` in a ``Parallel`` and a ``Refine`` without advice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
 
 from sigwire.dspy.modules import Module as DspyModule
+from sigwire.dspy.settings import context, settings
 from sigwire.effects.steps import Steps
-from sigwire.errors import ModelError, warn_user
+from sigwire.errors import InputError, ModelError, warn_user
 from sigwire.modules import parallel
 from sigwire.modules.batch import BatchFailures, BatchResults
+from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module
-from sigwire.modules.sampling import refine
+from sigwire.modules.sampling import best_of_n, multi_chain, refine
 from sigwire.modules.sampling.best_of_n import SampledRun
+from sigwire.observe.usage import UsageTracker
 
-__all__ = ["Parallel", "Refine"]
+__all__ = ["BestOfN", "MultiChainComparison", "Parallel", "Refine"]
+
+
+class BestOfN(DspyModule, best_of_n.BestOfN):
+    """``sigwire.BestOfN`` with DSPy's methods."""
+
+
+class MultiChainComparison(DspyModule, multi_chain.MultiChainComparison):
+    """``sigwire.MultiChainComparison``; a completion without the last output is an ``InputError`` that is a ``KeyError``."""
+
+    def _attempt(self, completion: Mapping[str, Any]) -> str:
+        if (last := self._outputs[-1]) not in completion:
+            raise _MissingOutput(
+                f"A completion has no {last!r} (MultiChainComparison). Pass answers to the same question."
+            )
+        return super()._attempt(completion)
+
+
+class _MissingOutput(InputError, KeyError):
+    __str__ = Exception.__str__  # KeyError would show the message as a quoted key
 
 
 class Parallel(DspyModule, parallel.Parallel):
     """``sigwire.Parallel``; the inputs of a ``Parallel`` among the programs are its list of pairs.
+
+    If there is a ``settings.usage_tracker``, each call has one of its own; requests count in both.
 
     >>> inner, double = Parallel(), lambda n: 2 * n
     >>> Parallel(num_threads=2)([(double, {"n": 1}), (inner, [(double, {"n": 2}), (double, {"n": 3})])])
@@ -35,7 +59,22 @@ class Parallel(DspyModule, parallel.Parallel):
             else (program, given)
             for program, given in exec_pairs
         ]
+        if settings.usage_tracker is not None:
+            pairs = [(_Counted(program), given) for program, given in pairs]
         return super().steps(pairs, num_threads)
+
+
+class _Counted(Module):
+    """A program with a ``settings.usage_tracker`` of its own. No listener sees this module around it."""
+
+    _fixed: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, program: Callable[..., Any]) -> None:
+        self._program = program
+
+    def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
+        with context(usage_tracker=UsageTracker()):
+            return (yield from called_steps(self._program, args, kwargs))
 
 
 class Refine(DspyModule, refine.Refine):

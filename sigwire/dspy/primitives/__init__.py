@@ -17,12 +17,13 @@ from sigwire.dspy.primitives.interpreters import (
     PythonInterpreter,
 )
 from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable
+from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable
 from sigwire.errors import ConfigurationError
 
 __all__ = [
     "BaseModule", "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "Completions", "Example", "FinalOutput",
     "LocalInterpreter", "Module", "Prediction", "PythonInterpreter", "REPLEntry", "REPLHistory", "REPLVariable",
-    "set_attribute_by_name",
+    "SandboxSerializable", "set_attribute_by_name",
 ]  # fmt: skip
 
 BaseModule = Module

@@ -15,11 +15,16 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonValue
-from sigwire.dspy.primitives.interpreters import CodeExecutionError, CodeInterpreter, FinalOutput, PythonInterpreter
+from sigwire.dspy.primitives.interpreters import (
+    CodeExecutionError,
+    CodeInterpreter,
+    FinalOutput,
+    PythonInterpreter,
+    WrongTypeGiven,
+)
 from sigwire.dspy.settings import settings
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import ConfigurationError
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.host_calls import EndCode, HostCall, HostCallError, HostFunction, as_json
@@ -27,29 +32,26 @@ from sigwire.interpreters.interpreter import CodeSession, HostNames
 from sigwire.interpreters.monty import default_interpreter
 from sigwire.modules.code.submitting import SubmitFunction
 
-__all__ = ["FactoryInterpreter", "InterpreterFactory", "given_interpreter"]
+__all__ = ["FactoryInterpreter", "InterpreterFactory", "checked_factory", "given_factory", "given_interpreter"]
 
 InterpreterFactory: TypeAlias = Callable[[], CodeInterpreter]
 
 given_interpreter: ContextVar[CodeInterpreter | None] = ContextVar("sigwire_dspy_interpreter", default=None)
 """The caller's own interpreter, for the next session; it is not shut down."""
+given_factory: ContextVar[InterpreterFactory | None] = ContextVar("sigwire_dspy_interpreter_factory", default=None)
+"""The factory of a call, for the next session."""
 
 
 class FactoryInterpreter:
     """Sessions in interpreters that ``factory`` makes, by default that of the settings, else Monty.
 
-    Raises ``ConfigurationError`` for a factory that is no function.
+    Raises ``WrongTypeGiven`` for a factory that is no function, and for one that makes no interpreter.
     """
 
     limits = CodeLimits()
 
     def __init__(self, factory: InterpreterFactory | None) -> None:
-        if factory is not None and not callable(factory):
-            raise ConfigurationError(
-                f"interpreter_factory is a function that makes an interpreter, not a {type(factory).__name__}. "
-                "Pass the class, or the interpreter as the first argument of a call."
-            )
-        self._factory = factory
+        self._factory = None if factory is None else checked_factory(factory)
 
     @property
     def capabilities(self) -> str:
@@ -68,7 +70,8 @@ class FactoryInterpreter:
         if given is not None:
             given_interpreter.set(None)
             return _WithSubmit(_ForeignSession(given, is_owned=False))
-        factory = self._made_by()
+        factory = given_factory.get() or self._made_by()
+        given_factory.set(None)
         if factory is PythonInterpreter:
             return _WithSubmit(default_interpreter().session(limits))
         return _WithSubmit(_ForeignSession(factory(), is_owned=True))
@@ -76,6 +79,20 @@ class FactoryInterpreter:
     def _made_by(self) -> InterpreterFactory:
         configured = PythonInterpreter if settings.interpreter_factory is None else settings.interpreter_factory
         return cast("InterpreterFactory", self._factory or configured)
+
+
+def checked_factory(factory: object) -> InterpreterFactory:
+    """Return the factory. Raises ``WrongTypeGiven`` for a value that is no function.
+
+    >>> checked_factory(PythonInterpreter) is PythonInterpreter
+    True
+    """
+    if not callable(factory):
+        raise WrongTypeGiven(
+            f"interpreter_factory is a function that makes an interpreter, not a {type(factory).__name__}. Pass the class, "
+            "or the interpreter as the first positional argument when calling the module."
+        )
+    return cast("InterpreterFactory", factory)
 
 
 @dataclass
@@ -105,15 +122,18 @@ class _ForeignSession:
 
     def __init__(self, interpreter: CodeInterpreter, *, is_owned: bool) -> None:
         if not isinstance(interpreter, CodeInterpreter):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's factory
-            raise ConfigurationError(
-                f"An interpreter has tools, start, execute and shutdown; {type(interpreter).__name__} lacks one of them."
+            raise WrongTypeGiven(
+                f"interpreter_factory must return a CodeInterpreter, not {type(interpreter).__name__}, which lacks one of "
+                "tools, start, execute and shutdown."
             )
         self._interpreter, self._is_owned = interpreter, is_owned
         self._jobs: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._events: SimpleQueue[Any] = SimpleQueue()
         self._waiting: _Call | None = None
         work = partial(copy_context().run, self._work)
-        threading.Thread(target=work, name="sigwire-interpreter", daemon=True).start()
+        self._thread = threading.Thread(target=work, name="sigwire-interpreter", daemon=True)
+        self._thread.start()
+        self._is_running = False
 
     def steps(self, code: str, names: HostNames) -> Steps[CodeResult]:
         """Return the steps of one run of code."""
@@ -121,10 +141,11 @@ class _ForeignSession:
         variables = {name: value for name, value in names.items() if name not in functions}
         self._interpreter.tools.update({name: partial(self._call, name) for name in functions})
         self._jobs.put(partial(self._interpreter.execute, code, variables))
-        calls = 0
+        self._is_running, calls = True, 0
         while True:
             event = yield FunctionEffect(self._events.get, partial(to_thread, self._events.get))
             if not isinstance(event, _Call):
+                self._is_running = False
                 return (yield from self._result(event, functions, calls))
             self._waiting, calls = event, calls + 1
             try:
@@ -138,12 +159,14 @@ class _ForeignSession:
             event.reply.put(value)
 
     def close(self) -> None:
-        """Shut the interpreter down after its running code; the caller's own stays open."""
+        """Shut the interpreter down, and wait for it; after its running code, if it runs. The caller's own stays open."""
         if self._waiting is not None:
             self._waiting.reply.put(CodeExecutionError("The run has ended."))
         if self._is_owned:
             self._jobs.put(self._interpreter.shutdown)
         self._jobs.put(None)
+        if self._is_owned and not self._is_running:
+            self._thread.join()
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -162,7 +185,7 @@ class _ForeignSession:
 
     def _result(self, end: object, functions: Mapping[str, HostFunction], calls: int) -> Steps[CodeResult]:
         if isinstance(end, SyntaxError | CodeExecutionError):
-            return CodeResult(error=f"{type(end).__name__}: {end}", calls=calls)
+            return CodeResult(error=str(end) or type(end).__name__, calls=calls)
         if isinstance(end, BaseException):
             raise end
         if isinstance(end, FinalOutput):

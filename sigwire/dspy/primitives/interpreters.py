@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 from sigwire.core.json import JsonValue
 from sigwire.dspy.utils.callback import with_callbacks
 from sigwire.effects.steps import Steps, run
-from sigwire.errors import SigwireError
+from sigwire.errors import ConfigurationError, SigwireError
 from sigwire.interpreters.host_calls import EndCode, HostCallError, HostFunction, as_json
 from sigwire.interpreters.interpreter import CodeSession, HostNames
 from sigwire.interpreters.monty import MontyInterpreter, default_interpreter
@@ -23,6 +23,7 @@ from sigwire.observe.callbacks import watched_call, watched_steps
 
 __all__ = [
     "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "FinalOutput", "LocalInterpreter", "PythonInterpreter",
+    "WrongTypeGiven",
 ]  # fmt: skip
 
 
@@ -32,6 +33,10 @@ class CodeInterpreterError(SigwireError, RuntimeError):
 
 class CodeExecutionError(CodeInterpreterError):
     """The code failed. The interpreter can run more code."""
+
+
+class WrongTypeGiven(ConfigurationError, TypeError):
+    """A module that runs code got an interpreter, a factory or tools of a type that it does not take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """DSPy's records of a session of code: ``REPLVariable``, ``REPLEntry``, ``REPLHistory``, with the texts of a prompt.
 
-``RLM`` writes its own prompt; these are for modules of yours.
+``RLM`` writes its prompts with them.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.signatures.fields import compile_field
+from sigwire.signatures.types.base import FieldType
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -26,7 +28,7 @@ class REPLVariable:
     >>> print(REPLVariable.from_value("page", "a long text", preview_chars=4).format())
     Variable: `page`
     Type: str
-    Length: 11 characters
+    Total length: 11 characters
     Preview:
     a ...xt
     """
@@ -63,7 +65,7 @@ class REPLVariable:
                 f"Variable: `{self.name}`",
                 f"Type: {self.type_name}",
                 *(f"{title}: {text}" for title, text in known.items() if text),
-                f"Length: {self.total_length:,} characters",
+                f"Total length: {self.total_length:,} characters",
                 f"Preview:\n{self.preview}",
             ]
         )
@@ -86,8 +88,10 @@ class REPLEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class REPLHistory:
-    """The turns of a session; ``append`` returns a longer history.
+class REPLHistory(FieldType):
+    """The turns of a session; ``append`` returns a longer history. As an input of a signature it is its text.
+
+    ``saved`` is the text of a history that was saved, in a demo.
 
     >>> turns = REPLHistory().append(code="print(1)", output="1")
     >>> len(turns), [turn.output for turn in turns], bool(REPLHistory())
@@ -96,6 +100,7 @@ class REPLHistory:
 
     entries: tuple[REPLEntry, ...] = ()
     max_output_chars: int = 10_000
+    saved: str = ""
 
     def append(self, *, code: str, output: str, reasoning: str = "") -> REPLHistory:
         """Return the history with one more turn."""
@@ -104,7 +109,22 @@ class REPLHistory:
     def format(self) -> str:
         """Return the text of a prompt."""
         turns = [entry.format(number, self.max_output_chars) for number, entry in enumerate(self.entries)]
-        return "\n".join(turns) or "You have not interacted with the REPL."
+        return "\n".join(turns) or self.saved or "You have not interacted with the REPL."
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str):
+            return cls(saved=value)
+        raise ValueError(f"A history of a session is a REPLHistory or its text, not {type(value).__name__}.")
+
+    @classmethod
+    def json_schema(cls) -> JsonObject:
+        return {"type": "string"}
+
+    def to_json(self) -> str:
+        return self.format()
 
     def __len__(self) -> int:
         return len(self.entries)

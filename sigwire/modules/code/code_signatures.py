@@ -57,10 +57,10 @@ class ThoughtSignatures:
 class SessionSignatures:
     """The signatures of ``RLM``: a turn of code, and the extraction of the outputs. They have no input of the task."""
 
-    def __init__(self, signature: SignatureMeta) -> None:
+    def __init__(self, signature: SignatureMeta, names: tuple[str, str] = ("variables", "session")) -> None:
         _check(signature.spec)
         self._task = signature
-        self.variables, self.log = (_free_name(name, signature.spec) for name in ("variables", "session"))
+        self.variables, self.log = (_free_name(name, signature.spec) for name in names)
 
     def turn(self, submit: str, most: int, place: str) -> SignatureClass:
         """Return the signature of a turn: functions, descriptions of the variables and the conversation to code."""

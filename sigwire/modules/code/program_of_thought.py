@@ -15,6 +15,7 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
+from sigwire.modules.calling import called_steps
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.code.code_run import CodeRun, result_text
 from sigwire.modules.code.code_signatures import ThoughtSignatures
@@ -96,7 +97,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
         names, code, problem = self._names, "", ""
         for number in range(self.max_iters):
             failed = {names.previous: code, names.error: problem} if number else {}
-            asked = (self.code_regenerate if number else self.code_generate).call_steps(**inputs, **failed)
+            asked = called_steps(self.code_regenerate if number else self.code_generate, (), {**inputs, **failed})
             reply = yield from run.ask(asked, names.code)
             if reply.code is None:
                 problem = reply.thought
@@ -125,7 +126,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
 
     def _read_outputs(self, run: CodeRun, inputs: dict[str, object]) -> Steps[Prediction]:
         try:
-            prediction = yield from self.generate_output.call_steps(**inputs)
+            prediction = yield from called_steps(self.generate_output, (), inputs)
         except ModelError as error:
             run.attempts.extend(error.attempts)
             raise

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
-from sigwire.core.json import JsonValue
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
@@ -74,6 +74,7 @@ class RLM(PredictorCalls[P, S]):
     """
 
     _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
+    _run_class: ClassVar[type[SessionRun]] = SessionRun
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class RLM(PredictorCalls[P, S]):
         if args:
             raise self._reader.positional_error(type(self).__name__)
         given = self._reader.read(type(self).__name__, dict(inputs), check_types=current().warn_on_type_mismatch)
-        run = self._start(json_variables(given))
+        run = self._start(given)
         try:
             end = yield from self._loop(run)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
@@ -141,9 +142,9 @@ class RLM(PredictorCalls[P, S]):
         finally:
             run.close()
 
-    def _start(self, variables: Mapping[str, JsonValue]) -> SessionRun:
-        submit = SubmitFunction(self._submit)
-        run = SessionRun(
+    def _start(self, inputs: FieldValues) -> SessionRun:
+        submit, variables = SubmitFunction(self._submit), json_variables(inputs)
+        run = self._run_class(
             self,
             self.interpreter.session(self._limits()),
             submit,
@@ -195,11 +196,14 @@ class RLM(PredictorCalls[P, S]):
             set_turn(before)
         return Termination("limit", why=f"{self.max_iters} turns were used up")
 
+    def _turn_inputs(self, run: SessionRun) -> FieldValues:
+        return {"history": run.history}
+
     def _ask(self, run: SessionRun) -> Steps[CodeReply]:
         """Ask for the code of a turn. If the conversation is too long, remove old results and ask again."""
         while True:
             try:
-                reply = yield from run.ask(called_steps(self.generate_action, (), {"history": run.history}), "code")
+                reply = yield from run.ask(called_steps(self.generate_action, (), self._turn_inputs(run)), "code")
             except ContextWindowExceededError as error:
                 run.attempts.extend(error.attempts)
                 if not run.remove_old_results():

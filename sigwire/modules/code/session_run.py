@@ -39,8 +39,8 @@ class SessionRun(CodeRun):
         self.history = History(turns)
         return bool(lengths)
 
-    def log(self) -> str:
-        """Return the code of all turns with its results, as text."""
+    def log(self) -> object:
+        """Return the code of all turns with its results, for a prompt."""
         return "\n\n".join(_as_text(step) for step in self.steps if step.calls)
 
 
