@@ -1,37 +1,56 @@
-"""``dspy.cache``: the cache of the process with DSPy's methods. Its files are JSON; there is no pickle."""
+"""``dspy.cache``: the cache of the process with DSPy's methods. Its files are JSON; there is no pickle.
+
+Cache            DSPy's class: answers and values of programs by the key of a request
+configure_cache  ``sigwire.configure_cache``, which also names classes of values
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from functools import wraps
 from hashlib import sha256
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from sigwire.core.response import Response
-from sigwire.dspy.models.answers import decode_answer
+from sigwire.dspy.models.cached_values import MET_CLASSES, decode_value, encode_value, path_of_class
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.lm.policy.cache import cache as core
 from sigwire.lm.policy.cache.answers import decode_response, encode_response
 from sigwire.lm.policy.cache.keys import canonical_bytes
 from sigwire.lm.policy.cache.memory import MemoryStore
 
-__all__ = ["Cache", "cache"]
+if TYPE_CHECKING:
+    from sigwire.lm.policy.cache.store import DiskStore
+
+__all__ = ["Cache", "WrongSafeType", "cache", "configure_cache"]
+
+
+class WrongSafeType(ConfigurationError, TypeError):
+    """An item of ``safe_types`` is no class."""
 
 
 class Cache(core.ResponseCache):
-    """``sigwire.cache`` with DSPy's methods; both are one cache. Requests are dicts, answers are ``Response``.
+    """``sigwire.cache`` with DSPy's methods; both are one cache. With arguments, it is a cache of its own.
 
-    With arguments, it is a cache of its own: ``restrict_pickle`` and ``safe_types`` have no effect, since there is no pickle.
+    Requests are dicts. Values are answers of models, which are ``Response``, JSON, dataclasses and pydantic models; others are
+    not stored. A dataclass or model comes back if this process has stored one of its class, or ``safe_types`` has the class;
+    with ``restrict_pickle`` from disk only by ``safe_types``. There is no pickle.
 
     >>> cache.cache_key({"model": "m", "messages": []}) == cache.cache_key({"messages": [], "model": "m"})
     True
     >>> cache.cache_key({"model": "m", "seed": 1}, ["seed"]) == cache.cache_key({"model": "m"})
     True
     """
+
+    _is_restricted = False
+    _safe: Mapping[str, type] = MappingProxyType({})
 
     def __init__(
         self,
@@ -40,17 +59,19 @@ class Cache(core.ResponseCache):
         disk_cache_dir: str | os.PathLike[str] | None = None,
         disk_size_limit_bytes: int | None = None,
         memory_max_entries: int = 1_000_000,
-        restrict_pickle: bool = True,
-        safe_types: object = None,
+        restrict_pickle: bool = False,
+        safe_types: Iterable[type] | None = None,
     ) -> None:
         if enable_disk_cache is None:
             self.__dict__ = core.cache.__dict__  # one state
             return
         super().__init__()
+        self._is_restricted, self._safe = restrict_pickle, _by_path(safe_types)
         if enable_memory_cache and not _is_positive(memory_max_entries):
-            raise ConfigurationError(
-                f"memory_max_entries is a number above 0, not {memory_max_entries!r} (making a Cache)."
-            )
+            wrong = "cannot be None. Use `math.inf` if you need an unbounded cache"
+            if memory_max_entries is not None:  # pyright: ignore[reportUnnecessaryComparison]  # untyped callers
+                wrong = f"must be a positive number, but received {memory_max_entries!r}"
+            raise ConfigurationError(f"`memory_max_entries` {wrong} (making a Cache).")
         folder = Path(disk_cache_dir) if disk_cache_dir else None
         limit = disk_size_limit_bytes or 1 << 30
         self.set_up(
@@ -73,20 +94,27 @@ class Cache(core.ResponseCache):
         parts = [[name, _plain(request[name])] for name in sorted(request) if name not in ignored]
         return sha256(canonical_bytes(parts)).hexdigest()
 
-    def get(
-        self, request: Mapping[str, Any], ignored_args_for_cache_key: Iterable[str] | None = None
-    ) -> Response | None:
-        """Return the stored answer of a request, ``None`` if there is none."""
+    def get(self, request: Mapping[str, Any], ignored_args_for_cache_key: Iterable[str] | None = None) -> Any:
+        """Return the stored value of a request, ``None`` if there is none."""
         key = self._key(request, ignored_args_for_cache_key)
-        return None if key is None else self.find(key)
+        return None if key is None else next(iter(self.find_value(key)), None)
+
+    def find_value(self, key: bytes) -> list[Any]:
+        """Return the stored value of a key, which may be ``None``, as a list of one; an empty list if there is none."""
+        is_met = not self._is_restricted or self.peek(key) is not None
+        found = self.find(key)
+        try:
+            return [] if found is None else [decode_value(found, {**(MET_CLASSES if is_met else {}), **self._safe})]
+        except LookupError:
+            return []
 
     def put(
         self, request: Mapping[str, Any], value: object, ignored_args_for_cache_key: Iterable[str] | None = None
     ) -> None:
-        """Store an answer: a ``Response``, or anything that a custom model may return."""
+        """Store a value, if it can be stored. An object in the form of OpenAI's answers becomes a ``Response``."""
         key = self._key(request, ignored_args_for_cache_key)
-        if key is not None:
-            self.store(key, value if isinstance(value, Response) else decode_answer(value))
+        if key is not None and (answer := encode_value(value)) is not None:
+            self.store(key, answer)
 
     def _key(self, request: Mapping[str, Any], ignored: Iterable[str] | None) -> bytes | None:
         try:
@@ -98,6 +126,16 @@ class Cache(core.ResponseCache):
     def memory_cache(self) -> MemoryKeys:
         """The keys in memory."""
         return MemoryKeys(self.memory)
+
+    @property
+    def disk_cache(self) -> DiskKeys:
+        """The keys on disk; ``close()`` closes the file."""
+        return DiskKeys(self._disk)
+
+    @property
+    def disk_cache_dir(self) -> str | None:
+        """The folder of the file on disk; ``None`` without one."""
+        return None if self.path is None else str(self.path.parent)
 
     def reset_memory_cache(self) -> None:
         """Drop the answers in memory; those on disk stay."""
@@ -111,7 +149,12 @@ class Cache(core.ResponseCache):
         Path(filepath).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def load_memory_cache(self, filepath: str | os.PathLike[str], allow_pickle: bool = False) -> None:
-        """Read a file of ``save_memory_cache`` into memory. Raises ``InputError`` for any other file, a pickle included."""
+        """Read a file of ``save_memory_cache`` into memory. Raises ``InputError`` for any other file, a pickle included.
+
+        Answers of a file are trusted like those of a model: as in DSPy, ``allow_pickle=True`` states that the file is yours.
+        """
+        if not allow_pickle:
+            raise InputError(f"{filepath} is loaded with allow_pickle=True only, if it is yours (loading the cache).")
         if self.memory is None:
             return
         try:
@@ -129,10 +172,21 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and value > 0
 
 
+def _by_path(classes: Iterable[object] | None) -> dict[str, type]:
+    found: dict[str, type] = {}
+    for cls in classes or ():
+        if not isinstance(cls, type):
+            raise WrongSafeType(f"safe_types entries must be types, not {cls!r:.80} (setting up the cache).")
+        found[path_of_class(cls)] = cls
+    return found
+
+
 def _plain(value: object) -> object:
-    """Return the JSON form of a pydantic model, or the schema of a class of models; any other value as it is."""
+    """Return the JSON form of a pydantic model or dataclass, or the schema of a class of models; any other value as it is."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     schema = getattr(value, "model_json_schema", None)
     return value if schema is None else schema()
 
@@ -153,4 +207,38 @@ class MemoryKeys:
         return 0 if self._store is None else len(self._store)
 
 
+class DiskKeys:
+    """The keys of the answers on disk, as hex texts."""
+
+    def __init__(self, store: DiskStore | None) -> None:
+        self._store = store
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return self._store is not None and self._store.get(bytes.fromhex(str(key))) is not None
+        except ValueError:
+            return False
+
+    def __len__(self) -> int:
+        return 0 if self._store is None else self._store.size()[0]
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        if self._store is not None:
+            self._store.close()
+
+
 cache = Cache()
+
+
+@wraps(core.configure_cache)
+def configure_cache(*args: Any, **options: Any) -> None:
+    """``sigwire.configure_cache``; values of the classes in ``safe_types`` come back from disk, see ``Cache``.
+
+    >>> configure_cache(safe_types=["Answer"])
+    Traceback (most recent call last):
+    sigwire.dspy.cache.WrongSafeType: safe_types entries must be types, not 'Answer' (setting up the cache).
+    """
+    given: Any = signature(core.configure_cache).bind(*args, **options).arguments.get("safe_types")
+    MET_CLASSES.update(_by_path(given))
+    core.configure_cache(*args, **options)

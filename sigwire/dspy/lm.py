@@ -18,11 +18,14 @@ from typing import Any, ClassVar, Self, cast
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
+from sigwire.core.narrow import is_sequence
 from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.dspy.models.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
+from sigwire.dspy.models.token_limits import check_reasoning_options, name_limit
+from sigwire.dspy.saving import read_lm
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
@@ -104,8 +107,9 @@ class BaseLM(base.BaseLM):
     def __call__(
         self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
     ) -> list[Any]:
-        """Answer a prompt or messages; see ``sigwire.BaseLM``."""
+        """Answer a prompt or messages, in either place; see ``sigwire.BaseLM``."""
         kwargs = dict(wrap_secrets(kwargs))
+        prompt, messages = _placed(prompt, messages)
         if "__call__" not in self._overrides and "acall" in self._overrides:
             return block_on(self.acall(prompt, messages, **kwargs))
         return super().__call__(prompt, messages, **kwargs)
@@ -115,6 +119,7 @@ class BaseLM(base.BaseLM):
     ) -> list[Any]:
         """``lm(...)``, awaited."""
         kwargs = dict(wrap_secrets(kwargs))
+        prompt, messages = _placed(prompt, messages)
         if "acall" not in self._overrides and "__call__" in self._overrides:
             return await to_thread(self, prompt, messages, **kwargs)
         return await super().acall(prompt, messages, **kwargs)
@@ -184,6 +189,23 @@ class BaseLM(base.BaseLM):
         """Return what is needed to build the model again, as JSON and without secrets."""
         return {**super().dump_state(), "model_type": self.model_type}
 
+    @classmethod
+    def load_state(
+        cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False, allow_custom_lm_class: bool = False
+    ) -> base.BaseLM:
+        """Build a model from the dict of ``dump_state``, also one of DSPy. Both options trust the state.
+
+        >>> BaseLM.load_state({"_dspy_lm_class": "dspy.clients.lm.LM", "model": "openai/gpt-4o"})
+        LM('openai/gpt-4o')
+        """
+        is_trusted = allow_unsafe_lm_state or allow_custom_lm_class
+        return super().load_state(read_lm(state), allow_unsafe_lm_state=is_trusted)
+
+
+def _placed(prompt: Any, messages: Any) -> tuple[Any, Any]:
+    """Return prompt and messages; a list of messages in the place of the prompt is the messages."""
+    return (None, prompt) if messages is None and is_sequence(prompt) else (prompt, messages)
+
 
 def _load_with(load: Callable[[type, FieldValues], BaseLM], cls: type, state: FieldValues, **options: object) -> BaseLM:
     """Call a ``load_state`` with DSPy's arguments, which are the class and the state."""
@@ -239,12 +261,16 @@ def as_model(lm: Any) -> Any:
 class LM(BaseLM, client.LM):
     """``sigwire.LM`` with DSPy's options; every other option is that of ``sigwire.LM``.
 
-    A subclass that answers itself may have any name as its model. Raises ``ConfigurationError`` for a ``model_type`` other
-    than "chat" and "responses".
+    A subclass that answers itself may have any name as its model. In ``kwargs`` the limit of tokens of OpenAI's reasoning
+    models is ``max_completion_tokens``. ``finetuning_model``, ``launch_kwargs`` and ``train_kwargs`` are kept as attributes
+    and not saved: nothing is trained here. ``use_developer_role`` is what the Responses wire does.
+
+    Raises ``ConfigurationError`` for a ``model_type`` other than "chat" and "responses", and for a reasoning model with a
+    temperature other than 1 or a limit below 16000.
 
     >>> lm = LM("openai/gpt-5-mini", "responses", 1.0, 20_000, rollout_id=3)
-    >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"]
-    ('responses', True, 3)
+    >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"], lm.kwargs["max_completion_tokens"]
+    ('responses', True, 3, 20000)
     """
 
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
@@ -263,9 +289,15 @@ class LM(BaseLM, client.LM):
         num_retries: int = 3,
         *,
         wire: str | None = None,
+        finetuning_model: str | None = None,
+        launch_kwargs: Mapping[str, Any] | None = None,
+        train_kwargs: Mapping[str, Any] | None = None,
+        use_developer_role: bool = False,
         **kwargs: Any,
     ) -> None:
         kwargs = dict(wrap_secrets(kwargs))
+        self.finetuning_model, self.use_developer_role = finetuning_model, use_developer_role
+        self.launch_kwargs, self.train_kwargs = dict(launch_kwargs or {}), dict(train_kwargs or {})
         self._answers_itself = bool(self._overrides) and not _is_known(model)
         if self._answers_itself:
             base.BaseLM.__init__(
@@ -276,6 +308,8 @@ class LM(BaseLM, client.LM):
             return
         wire = wire or _wire_of(model_type, model)
         super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
+        check_reasoning_options(model, temperature, max_tokens)
+        self.kwargs = name_limit(model, self.kwargs)
 
     def copy(self, **updates: Any) -> Self:
         """Return the model with changes; see ``sigwire.LM.copy``."""
@@ -283,13 +317,27 @@ class LM(BaseLM, client.LM):
             return base.BaseLM.copy(self, **updates)  # pyright: ignore[reportReturnType]
         if "model_type" in updates:
             updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
-        return super().copy(**updates)
+        new = super().copy(**updates)
+        if "max_tokens" in updates and "max_completion_tokens" not in updates:
+            new.kwargs.pop("max_completion_tokens", None)
+        new.kwargs = name_limit(new.model, new.kwargs)
+        return new
 
     def dump_state(self) -> JsonObject:
-        """Return what is needed to build the model again, as JSON and without secrets."""
+        """Return what is needed to build the model again, as JSON and without secrets, in DSPy's form.
+
+        >>> state = LM("openai/gpt-5-mini").dump_state()
+        >>> state["class"], state["train_kwargs"]
+        ('dspy.clients.lm.LM', {})
+        """
         if self._answers_itself:
             return {**base.BaseLM.dump_state(self), "model_type": self.model_type}
-        return super().dump_state()
+        name: JsonObject = {LM_CLASS_STATE_KEY: "dspy.clients.lm.LM"} if type(self) is LM else {}
+        role: JsonObject = {"use_developer_role": True} if self.use_developer_role else {}
+        state: JsonObject = {**_NO_TRAINING, **super().dump_state(), **name, **role}
+        if state.get("max_tokens") is None and "max_completion_tokens" in state:
+            state["max_tokens"] = state.pop("max_completion_tokens")
+        return state
 
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
         """Raise ``ConfigurationError`` for an option that the model does not take; a subclass may take any."""
@@ -321,6 +369,8 @@ class LM(BaseLM, client.LM):
         parent.capabilities.__set__(self, capabilities)
 
 
+# DSPy's options of models that it trains: in states and in arguments empty, as no model is trained here.
+_NO_TRAINING: JsonObject = {"finetuning_model": None, "launch_kwargs": {}, "train_kwargs": {}}
 _WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
 
 
@@ -402,7 +452,9 @@ class DummyLM(FakeLM, BaseLM):
         mark = SCRIPTED_FINISH if fields.get(name) == "finish" else None
         if name == "tool_calls":
             given = ToolCalls.model_validate(fields[name])
-            calls = [ToolCall(call.id or "", call.name, call.arguments) for call in given]
+            turn = sum(message.role == "assistant" for message in request.messages)
+            ids = (f"call_{turn}_{at}" if call.id == f"call_{at}" else call.id or "" for at, call in enumerate(given))
+            calls = [ToolCall(id, call.name, call.arguments) for id, call in zip(ids, given, strict=True)]
         elif mark:
             outputs = {name: value for name, value in self._fields(request).items() if name != "reasoning"}
             calls = [ToolCall.read("", "submit", outputs)]
@@ -412,7 +464,9 @@ class DummyLM(FakeLM, BaseLM):
             not request.tools and "submit" not in request.messages[0].text
         ):  # an agent without tools asks for the outputs
             submit = next((call for call in calls if call.name == "submit"), None)
-            return self._dummy_answer(request) if submit is None else self._fields_choice(submit.arguments or {})
+            if submit is None:
+                return self._dummy_answer(request)
+            return self._fields_choice({"reasoning": fields["next_thought"], **(submit.arguments or {})})
         calls = [replace(call, provider_data=mark) for call in calls]
         return Choice(str(fields.get("next_thought", "")), number_calls(calls), finish_reason="tool_calls")
 

@@ -430,6 +430,7 @@ _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?
 
 
 _OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM", "sigwire.lm.router.router.Router"})
+_OTHER_NAMES = {"": "sigwire.lm.client.LM", "dspy.clients.lm.LM": "sigwire.dspy.lm.LM"}
 
 
 def _class_path(cls: type) -> str:
@@ -437,11 +438,10 @@ def _class_path(cls: type) -> str:
 
 
 def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
+    path = _OTHER_NAMES.get(path, path)
     if path == _class_path(cls):
         return cls
-    if path in _OWN_CLASSES or not path:
-        path = path or "sigwire.lm.client.LM"
-    elif not trusted:
+    if path not in _OWN_CLASSES and not trusted:
         raise StateError(
             f"The saved language model has the class {path!r}, and loading it would import code (loading its state). "
             "Pass allow_unsafe_lm_state=True if you trust the file, or call load_state on that class."

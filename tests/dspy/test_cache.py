@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy.clients import request_cache
+from sigwire.dspy.models.cached_values import MET_CLASSES
 from sigwire.errors import InputError
 from sigwire.testing import FakeProvider
 
@@ -43,15 +45,27 @@ def test_cache_key_is_64_hex_characters_whatever_the_order() -> None:
     assert dspy.cache.cache_key({**REQUEST, "api_key": "a"}, ["api_key"]) == key
 
 
+class Said(pydantic.BaseModel):
+    content: str
+
+
+class Chosen(pydantic.BaseModel):
+    message: Said
+
+
+class Completion(pydantic.BaseModel):
+    choices: list[Chosen]
+
+
 ANSWERS: list[Any] = [
-    ["answer"],
-    {"choices": [{"message": {"content": "answer"}}]},
+    sigwire.Response((sigwire.Choice("answer"),)),
+    Completion(choices=[Chosen(message=Said(content="answer"))]),
     SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content="answer"))]),
 ]
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_put_keeps_what_a_custom_model_may_return(answer: Any) -> None:
+def test_put_keeps_answers_of_models_as_responses(answer: Any) -> None:
     dspy.cache.put(REQUEST, answer)
     assert dspy.cache.cache_key(REQUEST) in dspy.cache.memory_cache
     for _ in range(2):
@@ -73,10 +87,10 @@ def test_memory_is_saved_and_loaded_as_json(tmp_path: Path) -> None:
     dspy.cache.put(REQUEST, ["answer"])
     dspy.cache.save_memory_cache(tmp_path / "memory.jsonl")
     dspy.cache.clear()
+    with pytest.raises(InputError, match="allow_pickle=True only"):
+        dspy.cache.load_memory_cache(tmp_path / "memory.jsonl")
     dspy.cache.load_memory_cache(tmp_path / "memory.jsonl", allow_pickle=True)
-    found = dspy.cache.get(REQUEST)
-    assert found is not None
-    assert found.choices[0].text == "answer"
+    assert dspy.cache.get(REQUEST) == ["answer"]
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
@@ -113,9 +127,9 @@ def test_cache_with_arguments_is_a_cache_of_its_own(tmp_path: Path) -> None:
     assert cache.get(REQUEST).choices[0].text == "hi"
 
 
-@pytest.mark.parametrize("entries", [0, -1, None])
-def test_cache_without_room_in_memory_is_refused(entries: Any) -> None:
-    with pytest.raises(dspy.ConfigurationError, match="memory_max_entries is a number above 0"):
+@pytest.mark.parametrize(("entries", "reason"), [(0, "positive number, but received 0"), (None, "cannot be None")])
+def test_cache_without_room_in_memory_is_refused(entries: Any, reason: str) -> None:
+    with pytest.raises(dspy.ConfigurationError, match=f"`memory_max_entries` .*{reason}"):
         dspy.clients.Cache(enable_disk_cache=False, memory_max_entries=entries)
 
 
@@ -126,6 +140,109 @@ def test_cache_key_takes_pydantic_models_and_their_classes() -> None:
     keys = [dspy.cache.cache_key({"data": value}) for value in (Query(text="a"), Query(text="b"), Query)]
     assert len(set(keys)) == 3
     assert keys[0] == dspy.cache.cache_key({"data": Query(text="a")})
+
+
+# --- values of programs
+
+
+@dataclass
+class Found:
+    pages: list[str]
+    usage: dict[str, int]
+
+
+class Quiz(pydantic.BaseModel):
+    choices: list[str]
+    right: int = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    usage: int = 3
+
+
+QUIZ = Quiz(choices=["tea", "rye"], right=1)
+PLAIN: list[Any] = ["text", 4, ["a", {"b": None}], {"choices": [{"message": {"content": "kept as it is"}}]}]
+
+
+@pytest.mark.parametrize("value", [*PLAIN, QUIZ, Point(2)])
+@pytest.mark.parametrize("restricted", [False, True])
+def test_values_come_back_from_memory_and_from_disk(tmp_path: Path, value: Any, restricted: bool) -> None:
+    cache = own_cache(tmp_path, restrict_pickle=restricted, safe_types=[Quiz, Point])
+    cache.put(REQUEST, value)
+    for _ in range(2):
+        found = cache.get(REQUEST)
+        assert (found, type(found)) == (value, type(value))
+        cache.reset_memory_cache()
+
+
+def test_a_hit_used_no_tokens() -> None:
+    dspy.cache.put(REQUEST, Found(["p. 3"], {"input_tokens": 9}))
+    assert dspy.cache.get(REQUEST) == Found(["p. 3"], {})
+
+
+def test_restricted_cache_reads_only_safe_types_from_disk(tmp_path: Path) -> None:
+    cache = own_cache(tmp_path, restrict_pickle=True)
+    cache.put(REQUEST, QUIZ)
+    assert cache.get(REQUEST) == QUIZ
+    cache.reset_memory_cache()
+    assert cache.get(REQUEST) is None
+    assert own_cache(tmp_path).get(REQUEST) == QUIZ  # this process has stored one
+    assert own_cache(tmp_path, restrict_pickle=True, safe_types=[Quiz]).get(REQUEST) == QUIZ
+
+
+def test_class_that_this_process_does_not_know_is_a_miss_until_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "values"
+    dspy.configure_cache(disk_cache_dir=folder)
+    dspy.cache.put(REQUEST, QUIZ)
+    monkeypatch.delitem(MET_CLASSES, f"{__name__}.Quiz")  # as in another process
+    assert dspy.cache.get(REQUEST) is None
+    dspy.configure_cache(disk_cache_dir=folder, safe_types=[Quiz])
+    assert dspy.cache.get(REQUEST) == QUIZ
+
+
+def test_value_whose_class_has_changed_is_a_miss(tmp_path: Path) -> None:
+    def made(**fields: Any) -> Any:
+        return pydantic.create_model("Changing", __module__=__name__, **fields)
+
+    own_cache(tmp_path).put(REQUEST, made(a=(int, 1))(a=2))
+    assert own_cache(tmp_path, safe_types=[made(a=(str, ...), b=(str, ...))]).get(REQUEST) is None
+
+
+@pytest.mark.parametrize("value", [object(), (1, 2), b"bytes", Quiz, SimpleNamespace(choices=["a"])])
+def test_other_values_are_not_stored(value: Any) -> None:
+    dspy.cache.put(REQUEST, value)
+    assert dspy.cache.get(REQUEST) is None
+
+
+@pytest.mark.parametrize("make", [own_cache, lambda folder, **options: dspy.configure_cache(**options)])
+def test_safe_types_are_classes(tmp_path: Path, make: Any) -> None:
+    with pytest.raises(TypeError, match="safe_types entries must be types, not 'Quiz'"):
+        make(tmp_path, safe_types=["Quiz"])
+
+
+def test_keys_and_folder_of_the_disk(tmp_path: Path) -> None:
+    cache = own_cache(tmp_path)
+    cache.put(REQUEST, QUIZ)
+    key = cache.cache_key(REQUEST)
+    assert (key in cache.disk_cache, "no key" in cache.disk_cache, len(cache.disk_cache)) == (True, False, 1)
+    assert cache.disk_cache_dir == str(tmp_path / "own")
+    cache.disk_cache.close()
+    assert key in cache.disk_cache
+    without = dspy.clients.Cache(enable_disk_cache=False)
+    assert (without.disk_cache_dir, key in without.disk_cache, len(without.disk_cache)) == (None, False, 0)
+    without.disk_cache.close()
+
+
+def test_cache_key_takes_dataclasses() -> None:
+    keys = [dspy.cache.cache_key({"at": value}) for value in (Point(1), Point(2), Point(1))]
+    assert (keys[0] == keys[2], keys[0] == keys[1]) == (True, False)
+
+
+# --- functions of the user
 
 
 class Counted:
@@ -139,7 +256,7 @@ class Counted:
         return self.value
 
 
-VALUES = [None, "text", ["a", 1], {"a": [1.5, None]}]
+VALUES = [None, "text", ["a", 1], {"a": [1.5, None]}, QUIZ]
 
 
 @pytest.mark.parametrize("value", VALUES)

@@ -13,7 +13,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.dspy.lm import LM, BaseLM, DummyLM
-from sigwire.errors import ConfigurationError, UnsupportedOption
+from sigwire.errors import ConfigurationError, InputError, StateError, UnsupportedOption
 from sigwire.lm import base, client
 from sigwire.testing import FakeProvider
 
@@ -84,10 +84,76 @@ def test_state_keeps_model_type_and_class_and_loads_through_the_core() -> None:
     assert type(base.BaseLM.load_state({**lm.dump_state(), "class": "", "model_type": "chat"})) is client.LM
 
 
+async def test_messages_may_be_in_the_place_of_the_prompt() -> None:
+    asked = [{"role": "user", "content": "hi"}]
+    assert Echo("m")(asked) == await Echo("m").acall(asked) == ["hi"]
+    assert "red" in DummyLM([{"answer": "red"}])(asked)[0]
+
+
 def test_setting_capabilities_of_an_lm_changes_its_properties() -> None:
     lm = LM("openai/gpt-4.1")
     lm.capabilities = Capabilities(reasoning=True)
     assert (lm.supports_reasoning, lm.supports_function_calling) == (True, False)
+
+
+# --- reasoning models ------------------------------------------------------------------------------
+
+
+def test_limit_of_a_reasoning_model_has_its_own_name_in_kwargs_and_is_sent() -> None:
+    with FakeProvider(["a", "b", "c"]) as provider:
+        lm = LM("openai/o4-mini", max_tokens=30_000, api_key="any", base_url=provider.url("openai"))
+        assert lm.kwargs == {"temperature": None, "max_completion_tokens": 30_000}
+        lm("one")
+        lm("two", max_tokens=20_000)
+        lm.copy(max_tokens=40_000)("three")
+        limits = [recorded.body["max_completion_tokens"] for recorded in provider.requests]
+    assert limits == [30_000, 20_000, 40_000]
+
+
+def test_limit_of_a_reasoning_model_is_saved_as_max_tokens_and_read_by_both_names() -> None:
+    state = LM("azure/gpt-5", max_tokens=20_000).dump_state()
+    assert (state["max_tokens"], "max_completion_tokens" in state) == (20_000, False)
+    for saved in (
+        state,
+        {"_dspy_lm_class": "dspy.clients.lm.LM", "model": "azure/gpt-5", "max_completion_tokens": 20_000},
+    ):
+        loaded: Any = BaseLM.load_state(saved)
+        assert loaded.kwargs["max_completion_tokens"] == 20_000
+        assert loaded.dump_state() == state
+
+
+def test_copies_of_a_reasoning_model_name_the_limit_as_their_own_model_does() -> None:
+    lm = LM("openai/o3", max_tokens=20_000)
+    assert lm.copy(model="openai/gpt-4.1", max_tokens=5).kwargs == {"temperature": None, "max_tokens": 5}
+    assert lm.copy(max_tokens=None).kwargs == {"temperature": None, "max_completion_tokens": None}
+    both = lm.copy(max_tokens=1, max_completion_tokens=2)
+    with pytest.raises(InputError, match="max_tokens was given twice"):
+        both("hello")
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0.2}, {"max_tokens": 500}])
+def test_reasoning_model_without_its_room_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="max_tokens >= 16000 or None"):
+        LM("openai/gpt-5.1", **options)
+    assert LM("openai/gpt-5-chat", **options).kwargs.items() >= options.items()
+
+
+def test_training_options_are_attributes_and_the_developer_role_is_saved() -> None:
+    lm = LM(
+        "openai/gpt-4.1", finetuning_model="m", launch_kwargs={"a": 1}, train_kwargs={"b": 2}, use_developer_role=True
+    )
+    assert (lm.finetuning_model, lm.launch_kwargs, lm.train_kwargs) == ("m", {"a": 1}, {"b": 2})
+    loaded: Any = LM.load_state(lm.dump_state())
+    assert loaded.use_developer_role
+    assert loaded.dump_state() == lm.dump_state()
+
+
+def test_a_state_of_a_foreign_class_is_loaded_if_either_option_of_trust_is_given() -> None:
+    state = {"_dspy_lm_class": f"{__name__}.Echo", "model": "m"}
+    with pytest.raises(StateError, match="allow_unsafe_lm_state=True"):
+        BaseLM.load_state(state)
+    assert type(BaseLM.load_state(state, allow_custom_lm_class=True)) is Echo
+    assert type(BaseLM.load_state(state, allow_unsafe_lm_state=True)) is Echo
 
 
 # --- DummyLM -----------------------------------------------------------------------------------------

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sigwire.dspy.cache import Cache
+from sigwire.dspy.cache import Cache, configure_cache
 from sigwire.dspy.clients.cached_functions import request_cache
 from sigwire.dspy.clients.history import GLOBAL_HISTORY, inspect_history
 from sigwire.dspy.lm import LM, LM_CLASS_STATE_KEY, BaseLM
 from sigwire.dspy.paths import add_paths
-from sigwire.lm.policy.cache.cache import configure_cache
 from sigwire.retrieval.embedder import Embedder
 
 __all__ = [

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from sigwire.core.response import Choice, Response
 from sigwire.dspy.cache import cache
-from sigwire.dspy.models.answers import decode_answer
-from sigwire.errors import SigwireError
+from sigwire.dspy.models.cached_values import encode_value
 
 __all__ = ["request_cache"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _CONNECTION = ("api_base", "api_key", "base_url")
-_VALUE = "value of request_cache"  # the ``id`` of an answer whose text is the JSON of a value
 
 
 def request_cache(
@@ -31,8 +27,8 @@ def request_cache(
     """Return a decorator of functions, sync or async: a call with known arguments returns the value in ``dspy.cache``.
 
     The key has the name of the function and its arguments without ``ignored_args_for_cache_key`` (default: key and
-    endpoint); or the entries of the dict in the argument ``cache_arg_name``. JSON comes back as it was, an answer of a model
-    as a ``Response``; other values, and calls whose arguments are not JSON, are not stored. ``configure_cache`` chooses
+    endpoint); or the entries of the dict in the argument ``cache_arg_name``. The value is one that
+    ``Cache`` stores; others, and those of calls whose arguments are not JSON, are not stored. ``configure_cache`` chooses
     memory and disk for all: ``enable_memory_cache`` and ``maxsize`` have no effect.
 
     >>> @request_cache()
@@ -57,15 +53,15 @@ def request_cache(
         @wraps(function)
         def call(*args: object, **kwargs: object) -> object:
             key = key_of(args, kwargs)  # the function may change its arguments
-            if key is not None and (found := cache.find(key)) is not None:
-                return _value(found)
+            if key is not None and (found := cache.find_value(key)):
+                return found[0]
             return _stored(key, function(*args, **kwargs))
 
         @wraps(function)
         async def acall(*args: object, **kwargs: object) -> object:
             key = key_of(args, kwargs)
-            if key is not None and (found := cache.find(key)) is not None:
-                return _value(found)
+            if key is not None and (found := cache.find_value(key)):
+                return found[0]
             return _stored(key, await function(*args, **kwargs))
 
         return cast("F", acall if inspect.iscoroutinefunction(function) else call)
@@ -83,23 +79,7 @@ def _named(bound: inspect.BoundArguments) -> dict[str, Any]:
 
 
 def _stored(key: bytes | None, value: object) -> object:
-    """Store the value if it has an answer's form or is JSON; return it."""
-    if key is not None and (answer := _answer(value)) is not None:
+    """Store the value if it can be stored; return it."""
+    if key is not None and (answer := encode_value(value)) is not None:
         cache.store(key, answer)
     return value
-
-
-def _answer(value: object) -> Response | None:
-    try:
-        text = json.dumps(value)
-        return Response((Choice(text),), id=_VALUE) if json.loads(text) == value else None
-    except (TypeError, ValueError):
-        pass
-    try:
-        return value if isinstance(value, Response) else decode_answer(value)
-    except SigwireError:
-        return None
-
-
-def _value(found: Response) -> object:
-    return json.loads(found.choices[0].text) if found.id == _VALUE else found

@@ -290,6 +290,8 @@ TOLD_APART = (
     "lm/preview/limits.py",
     # DSPy's citations are native at one provider, by the name of its models.
     "dspy/types.py",
+    # DSPy's rule for the reasoning models of two hosts.
+    "dspy/models/token_limits.py",
     # Forms of requests of other libraries.
     "modules/exports/forms.py", "modules/exports/exportable.py",
 )  # fmt: skip
