@@ -1,7 +1,8 @@
 """The four adapters with DSPy's options and methods, as subclasses of the core's.
 
-``use_native_function_calling`` is another name for ``native_tools``. ``use_json_adapter_fallback`` and
-``native_response_types`` have no effect, and warn where they ask for one.
+``use_native_function_calling`` is another name for ``native_tools``. ``native_response_types`` without ``Reasoning`` keeps
+an output of that type from switching the model's own reasoning on; ``use_json_adapter_fallback`` has no effect. They warn
+where they ask for more.
 
 A subclass may override ``format``, ``parse`` and the ``format_...`` methods in ``_HOOKS``; every call uses them. Messages
 are dicts in OpenAI's form, whose content is text or a list of parts.
@@ -13,7 +14,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_origin
@@ -32,6 +33,8 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import calls as core_calls
 from sigwire.dspy.layouts.formats import described, with_formats
+from sigwire.dspy.layouts.shown_tools import with_shown_tools
+from sigwire.dspy.layouts.thinking import prompted_capabilities, with_thinking
 from sigwire.dspy.layouts.turns import with_answered_calls
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.paths import add_paths
@@ -41,12 +44,13 @@ from sigwire.dspy.types import (  # isort: skip
     Audio, Code, File, History, Image, Reasoning, Type, split_message_content_for_custom_types,
 )  # fmt: skip
 from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import warn_user
+from sigwire.errors import AdapterParseError, warn_user
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.openai_dicts import decode_messages, encode_messages
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.signature import SignatureClass, make_signature
+from sigwire.signatures.types import text
 
 __all__ = [
     "COMMENT_SYMBOL", "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "FieldInfoWithName", "File", "History", "Image",
@@ -58,8 +62,8 @@ _NO_FALLBACK = (
     "stands; to ask again after an answer that cannot be read, use Predict(..., max_reasks=1)."
 )
 _NO_NATIVE_TYPES = (
-    "native_response_types has no effect: an output of type Reasoning is the model's own reasoning wherever the call "
-    "switches it on (reasoning='low') and the model's capabilities have it."
+    "native_response_types has an effect for Reasoning only: outputs of other types are read from the text of the answer. A "
+    "model reasons if its capabilities have it."
 )
 # The methods that decide the messages of a request, in ``format``; those of its texts, in the layout; the one that parses.
 _MESSAGE_HOOKS = (
@@ -118,6 +122,7 @@ class Adapter(base.Adapter):
     use_native_function_calling: InitVar[bool | None] = None
     use_json_adapter_fallback: InitVar[bool | None] = None
     native_response_types: InitVar[Sequence[Any] | None] = None
+    native_reasoning: bool = field(default=True, init=False, repr=False)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -134,8 +139,11 @@ class Adapter(base.Adapter):
         super().__post_init__()
         if use_json_adapter_fallback:
             warn_user(_NO_FALLBACK)
-        if native_response_types:
-            warn_user(_NO_NATIVE_TYPES)
+        if native_response_types is not None:
+            others = [kind for kind in native_response_types if not issubclass(kind, text.Reasoning)]
+            object.__setattr__(self, "native_reasoning", len(others) < len(native_response_types))
+            if others:
+                warn_user(_NO_NATIVE_TYPES)
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return the layout of the adapter; sections for an adapter that overrides methods of DSPy only."""
@@ -144,6 +152,12 @@ class Adapter(base.Adapter):
         )
         own: Layout | None = cast(Any, super()).layout(visible, capabilities)
         return with_formats(own or chat.ChatLayout(visible))
+
+    def compile(self, signature: SignatureClass, capabilities: Capabilities) -> Plan:
+        """Return a new plan. Tools are offered if an output takes the calls; otherwise they are an input to read."""
+        plan = super().compile(with_shown_tools(signature), capabilities)
+        plan.signature = signature
+        return plan
 
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan that uses the overridden methods."""
@@ -186,8 +200,10 @@ class Adapter(base.Adapter):
         inputs: FieldValues,
     ) -> Steps[_Dicts]:
         lm, dropped = as_model(lm), _NATIVE if self.native_tools is False else ()
-        options = {name: value for name, value in lm_kwargs.items() if name not in dropped}
-        plan = self.plan(signature, lm.capabilities)
+        options: FieldValues = {name: value for name, value in lm_kwargs.items() if name not in dropped}
+        if self.native_reasoning:
+            options = with_thinking(signature, lm, options)
+        plan = self.plan(signature, prompted_capabilities(lm, options))
         request = plan.format(inputs, demos, options or None)
         if request.tools and request.parallel_tool_calls is not None and request.tool_choice is None:
             request = replace(request, tool_choice=ToolChoice("auto"))
@@ -295,13 +311,21 @@ class FieldInfoWithName(NamedTuple):
 
 
 def _parse_steps(plan: Plan, choice: Choice, parse: Callable[[Choice], ParsedChoice]) -> Steps[dict[str, Any]]:
-    """Return the fields of a choice, after a second request if the adapter needs one."""
+    """Return the fields of a choice, after a second request if the adapter needs one.
+
+    The error of a second answer names the adapter, the signature and the first answer; its cause has the second.
+    """
     follow_up = plan.follow_up(choice)
     if follow_up is None:
         return parse(choice).fields
     response: Response = yield Ask(resolve_lm(follow_up.lm, "the second request of the adapter"), follow_up.request)
     second = follow_up.plan
-    return second.parse(second.normalize(response, ()).choices[0]).fields
+    try:
+        return second.parse(second.normalize(response, ()).choices[0]).fields
+    except AdapterParseError as error:
+        problem = f"Failed to parse response of the extraction model: {error}"
+        name, found, problems = type(plan.adapter).__name__, error.parsed_result, error.problems
+        raise AdapterParseError(name, plan.signature, choice.text, problem, found, problems=problems) from error
 
 
 def _shown(value: object) -> object:

@@ -1,16 +1,22 @@
-"""The inputs of a ``Predict`` of the door, read as DSPy reads them."""
+"""The inputs of a ``Predict`` of the door, read as DSPy reads them.
+
+A value that does not fit its type is a record of DSPy's logger ``dspy.predict.predict``, where programs look for it.
+"""
 
 from __future__ import annotations
 
 from sigwire.core.record import FieldValues
-from sigwire.modules.inputs import InputReader
-from sigwire.signatures.fields import SignatureSpec
+from sigwire.modules.inputs import InputReader, mismatch_of
+from sigwire.signatures.annotations import describe_type
+from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
 __all__ = ["InputsOfDspy", "read_as_dspy"]
 
 
 class InputsOfDspy(InputReader):
-    """Take any value for a text without a warning, and ``None`` for a missing input whose type has ``None``.
+    """Take any value for a text without a record, and ``None`` for a missing input whose type has ``None``.
+
+    Types are checked as they are written: ``["1"]`` is no ``list[int]``.
 
     >>> from sigwire.signatures import Signature
     >>> InputsOfDspy(Signature("context, hint: str | None -> answer").spec).read("Predict", {"context": ["a"]})
@@ -24,6 +30,14 @@ class InputsOfDspy(InputReader):
             field.name for field in spec.inputs if _takes_none(field.annotation) and not field.has_default
         ]
 
+    def read(self, module: str, given: dict[str, object], *, check_types: bool = True) -> dict[str, object]:
+        """Return the inputs to format; see ``InputReader.read``."""
+        given = super().read(module, given, check_types=False)
+        for field in self._checked if check_types else ():
+            if field.name in given and type(given[field.name]) is not field.annotation:
+                _log_mismatch(module, field, given[field.name])
+        return given
+
     def _with_defaults(self, module: str, given: FieldValues) -> dict[str, object]:
         return super()._with_defaults(module, {**dict.fromkeys(self._optional), **given})
 
@@ -35,3 +49,14 @@ def read_as_dspy(reader: InputReader) -> InputReader:
 
 def _takes_none(annotation: object) -> bool:
     return type(None) in getattr(annotation, "__args__", ())
+
+
+def _log_mismatch(module: str, field: FieldSpec, value: object) -> None:
+    import logging
+
+    if problem := mismatch_of(field, value, strict=True):
+        logging.getLogger("dspy.predict.predict").warning(
+            "Type mismatch for field %r: expected %s (%s); %s sends it as it is. "
+            "configure(warn_on_type_mismatch=False) turns this off.",
+            field.name, describe_type(field.annotation).replace("typing.", ""), problem, module,
+        )  # fmt: skip

@@ -11,29 +11,36 @@ A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
+from sigwire.core.record import FieldValues
+from sigwire.core.response import Choice
 from sigwire.dspy.adapters import default_adapter, own_call
-from sigwire.dspy.agents.history import AgentHistory, messages_of
+from sigwire.dspy.agents.history import AgentHistory, messages_of, with_closed_turn
+from sigwire.dspy.agents.text_loop import TextReAct, trajectory_of
 from sigwire.dspy.inputs import read_as_dspy
-from sigwire.dspy.lm import SCRIPTED_FINISH, as_model
+from sigwire.dspy.layouts.thinking import with_thinking
+from sigwire.dspy.lm import as_model
 from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
 from sigwire.modules import chain_of_thought, module, predict
-from sigwire.modules.agents import react, run
+from sigwire.modules.agents import run
+from sigwire.modules.agents.run import Termination
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
-from sigwire.settings import Settings, current
+from sigwire.settings import Settings, context, current
 from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
+    from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
     from sigwire.lm.base import LanguageModel
     from sigwire.modules.agents.run import RunState
@@ -121,7 +128,7 @@ class Module(module.Module):
         super().load(path, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
-        return super()._prepare(read_states(dict(self.named_parameters()), state), unsafe)
+        return super()._prepare(read_states(self, state), unsafe)
 
 
 # DSPy's options of a batch, and the reason where one asks for something that a batch does not do.
@@ -158,7 +165,13 @@ def _replace(owner: Any, path: Path, value: Any) -> Any:
 
 
 class Predict(Module, predict.Predict[P, S]):
-    """``sigwire.Predict`` with DSPy's methods; tool calls in its predictions are ``ToolCalls`` of the door."""
+    """``sigwire.Predict`` with DSPy's methods; tool calls in its predictions are ``ToolCalls`` of the door.
+
+    ``predict.adapter``, or ``adapter=`` of a call, takes the place of the setting; ``adapter=None`` is the setting.
+    No file holds it.
+    """
+
+    adapter: Adapter | None = None
 
     if TYPE_CHECKING:
 
@@ -172,7 +185,10 @@ class Predict(Module, predict.Predict[P, S]):
 
     def steps(self, *args: Any, **kwargs: Any) -> Steps[Prediction]:
         """Return the steps of one call."""
-        prediction = yield from super().steps(*args, **kwargs)
+        is_given = "adapter" in kwargs and "adapter" not in self.signature.input_fields
+        adapter = kwargs.pop("adapter") if is_given else self.adapter
+        with nullcontext() if adapter is None else context(adapter=adapter):
+            prediction = yield from super().steps(*args, **kwargs)
         for name, value in list(prediction.items()):
             if isinstance(value, core.ToolCalls):
                 prediction[name] = ToolCalls.of(value)
@@ -188,6 +204,7 @@ class Predict(Module, predict.Predict[P, S]):
         specials = {**specials, "lm": as_model(given_lm)}
         call = own_call(values.adapter)
         if call is None:
+            specials = self._with_thinking(signature, specials, values)
             return (yield from super()._signature_steps(signature, reader, given, specials))
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
         lm = resolve_lm(specials["lm"], type(self).__name__)
@@ -195,6 +212,21 @@ class Predict(Module, predict.Predict[P, S]):
         demos = list(self.demos if specials.get("demos") is None else specials["demos"])
         outputs = yield from called_steps(call, (lm, config, signature, demos, dict(inputs)), {})
         return Prediction.from_completions(outputs, signature=signature)
+
+    def _with_thinking(
+        self, signature: SignatureMeta, specials: Mapping[str, Any], values: Settings
+    ) -> Mapping[str, Any]:
+        lm, adapter = specials["lm"], values.adapter or default_adapter()
+        if not hasattr(lm, "capabilities") or not getattr(adapter, "native_reasoning", False):
+            return specials
+        given: dict[str, object] = {**self.config, **(specials.get("config") or {})}
+        options = with_thinking(signature, lm, given)
+        return specials if options is given else {**specials, "config": options}
+
+    def reset(self) -> None:
+        """Remove demos, traces, training examples, the model and the adapter."""
+        super().reset()
+        self.adapter = None
 
     def update_config(self, **config: Any) -> None:
         """Merge request options over the module's."""
@@ -236,7 +268,7 @@ class ChainOfThought(Module, chain_of_thought.ChainOfThought[P, S]):
         def __init__(self, *args: Any, **options: Any) -> None: ...
 
 
-class ReAct(Module, react.ReAct[P, S]):
+class ReAct(Module, TextReAct[P, S]):
     """``sigwire.ReAct`` with DSPy's methods; its predictions have the field ``trajectory``.
 
     >>> from sigwire.core.tools.calls import ToolCall
@@ -270,13 +302,15 @@ class ReAct(Module, react.ReAct[P, S]):
         return super()._start(inputs, before)
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
-        return {"trajectory": _trajectory(run), **super()._run_fields(run)}
+        return {"trajectory": trajectory_of(run.steps), **super()._run_fields(run)}
 
 
 class ReActV2(ReAct[P, S]):
     """``ReAct`` with the names of DSPy's second agent: ``history``, and ``termination_reason`` "submit" or "forced_submit".
 
-    The turns of the history have the calls and their results in ``turn["tool_calls"]``.
+    The turns of the history have the calls and their results in ``turn["tool_calls"]``. An answer in plain text does not end a
+    run: one more request asks for the outputs. A model that reasons does so with ``reasoning_effort="low"``, unless it has
+    another effort.
 
     Raises ``ConfigurationError`` for a signature or tool with a name that the agent uses itself.
 
@@ -288,10 +322,12 @@ class ReActV2(ReAct[P, S]):
     'submit'
     """
 
+    _has_text_loop = False
+
     def __init__(
         self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
     ) -> None:
-        super().__init__(cast("Callable[P, S]", signature), tools, max_iters, **options)
+        super().__init__(cast("Callable[P, S]", predict.signature_of(signature)), tools, max_iters, **options)
         used = {"history", "termination_reason"} & self.signature.output_fields.keys()
         used |= {"history", "tools"} & self.signature.input_fields.keys()
         used |= {"submit"} & self.toolbox.tools.keys()
@@ -308,12 +344,30 @@ class ReActV2(ReAct[P, S]):
         return {**super().tools, submit.name: answers}
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
-        ends = ("submit",) if self.toolbox.tools else ("submit", "no_calls")  # without tools the model answers at once
-        reason = "submit" if run.termination_reason in ends else "forced_submit"
+        reason = "submit" if run.termination_reason == "submit" else "forced_submit"
         return {**super()._run_fields(run), "history": AgentHistory(run.history), "termination_reason": reason}
 
+    def _plain_end(self, choice: Choice) -> Termination:
+        outputs = super()._plain_end(choice).outputs
+        if outputs is None or list(outputs.values()) == [choice.text.strip()]:
+            return Termination("no_calls", why="the model answered in plain text")
+        return Termination("submit", outputs)
+
     def _start(self, inputs: dict[str, object], before: object) -> RunState:
-        return super()._start(inputs, None if before is None else messages_of(History.read(before)))
+        if before is not None:
+            history = messages_of(History.read(before))
+            before = history if inputs else with_closed_turn(history)
+        return super()._start(inputs, before)
+
+    def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
+        lm: Any = current().lm if self.react.lm is None else self.react.lm
+        given = {**getattr(lm, "kwargs", {}), **self.react.config, **self.signature.input_fields}
+        if getattr(lm, "supports_reasoning", False) and given.keys().isdisjoint(_NO_EFFORT_WITH):
+            tools = {**tools, "config": {"reasoning_effort": "low"}}  # the thought of a turn is the model's own
+        return super()._ask(state, tools)
+
+
+_NO_EFFORT_WITH = ("reasoning", "reasoning_effort", "thinking", "config")
 
 
 def _fields(**fields: object) -> dict[str, object]:
@@ -327,19 +381,4 @@ class AgentRun(run.AgentRun):
     @property
     def trajectory(self) -> dict[str, Any]:
         """``thought_i``, ``tool_name_i``, ``tool_args_i``, ``observation_i`` for each call in order."""
-        return _trajectory(self)
-
-
-def _trajectory(run: run.AgentRun) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    number = 0
-    for step in run.steps:
-        thought = step.thought
-        for call, result in zip(step.calls, step.results, strict=False):
-            flat[f"thought_{number}"], thought = thought, ""
-            finished = call.provider_data == SCRIPTED_FINISH
-            flat[f"tool_name_{number}"] = "finish" if finished else call.name
-            flat[f"tool_args_{number}"] = {} if finished or call.arguments is None else call.arguments
-            flat[f"observation_{number}"] = result.content
-            number += 1
-    return flat
+        return trajectory_of(self.steps)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, cast
 
 from pydantic_core import CoreSchema, core_schema
 
@@ -20,13 +20,17 @@ from sigwire.adapters.values.json_text import read_json
 from sigwire.core import tools as core
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import FieldValues
+from sigwire.core.schema import inline_refs
 from sigwire.core.tools.function import FunctionArguments
-from sigwire.errors import InputError, ToolFailed
+from sigwire.errors import ConfigurationError, InputError, ToolFailed
 from sigwire.keywords import ChecksKeywords
+
+if TYPE_CHECKING:
+    from sigwire.core.tools.mcp import ResultMode
 
 __all__ = [
     "CallFailed", "NamedCall", "NamedResult", "Tool", "ToolCallResults", "ToolCalls",
-    "convert_input_schema_to_tool_args",
+    "convert_input_schema_to_tool_args", "let_block_if",
 ]  # fmt: skip
 
 
@@ -86,9 +90,9 @@ class Tool(core.Tool):
         return made
 
     @classmethod
-    def from_mcp_tool(cls, session: Any, tool: Any, **options: Any) -> Self:
-        """Return a tool of an MCP server; see ``sigwire.Tool.from_mcp_tool``."""
-        return cls.of(core.Tool.from_mcp_tool(session, tool, **options))
+    def from_mcp_tool(cls, session: Any, tool: Any, result_mode: ResultMode = "text", **options: Any) -> Self:
+        """Return a tool of an MCP server; see ``sigwire.Tool.from_mcp_tool``. A result is its texts, as in DSPy."""
+        return cls.of(core.Tool.from_mcp_tool(session, tool, result_mode=result_mode, **options))
 
     @classmethod
     def from_langchain(cls, tool: Any, **options: Any) -> Self:
@@ -107,17 +111,22 @@ class Tool(core.Tool):
 
     @property
     def args(self) -> dict[str, Any]:
-        """JSON Schema by argument."""
-        return dict(cast("dict[str, Any]", self.parameters.get("properties", {})))
+        """JSON Schema by argument, without references."""
+        return convert_input_schema_to_tool_args(self.parameters)[0]
 
     @property
     def arg_types(self) -> dict[str, Any]:
-        """Python type by argument; empty for a tool made from a schema."""
+        """Python type by argument; for a tool made from a schema the type of its JSON."""
+        return self._types_of_function() or convert_input_schema_to_tool_args(self.parameters)[1]
+
+    def _types_of_function(self) -> dict[str, Any]:
         return dict(self._arguments.types()) if self._arguments else {}
 
     @property
     def arg_desc(self) -> dict[str, str]:
-        """Description by argument, where there is one."""
+        """Description by argument, where there is one; for a tool made from a schema also which it needs."""
+        if not self._types_of_function():
+            return convert_input_schema_to_tool_args(self.parameters)[2]
         return {name: schema["description"] for name, schema in self.args.items() if "description" in schema}
 
     @property
@@ -132,20 +141,39 @@ class Tool(core.Tool):
             return {"type": "function", **function}
         return self.spec
 
+    def __call__(self, /, **arguments: object) -> Any:
+        """Call the handler with validated arguments. Waits for an async handler, unless a setting forbids this."""
+        if self.is_async and not _may_block():
+            raise ConfigurationError(
+                f"The tool {self.name!r} is async (calling it blocking). Await tool.acall(...), or set "
+                "allow_tool_async_sync_conversion=True."
+            )
+        return super().__call__(**arguments)
+
     def __str__(self) -> str:
         description = f", whose description is <desc>{self.desc}</desc>." if self.desc else "."
         return f"{self.name}{description} It takes arguments {self.args}.".replace("\n", "  ")
 
 
+def _may_block() -> object:  # replaced by the settings, which import this file
+    return True
+
+
+def let_block_if(allowed: Callable[[], object]) -> None:
+    """Set the function that decides whether async tools can be called blocking."""
+    global _may_block
+    _may_block = allowed
+
+
 def convert_input_schema_to_tool_args(
     schema: _Members,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
-    """Return the schemas, types and descriptions of the arguments in a JSON Schema.
+    """Return the schemas, types and descriptions of the arguments in a JSON Schema. References are replaced by what they name.
 
     >>> convert_input_schema_to_tool_args({"properties": {"n": {"type": "integer"}}, "required": ["n"]})[2]
     {'n': 'No description provided. (Required)'}
     """
-    found: Mapping[str, _Members] = schema.get("properties") or {}
+    found = cast("Mapping[str, _Members]", inline_refs(dict(schema)).get("properties") or {})
     required = schema.get("required", ())
     args = {name: dict(part) for name, part in found.items()}
     types = {name: _TYPES.get(str(part.get("type")), Any) for name, part in args.items()}
@@ -233,7 +261,7 @@ class NamedCall(core.ToolCall):
             raise CallFailed(f"Error executing tool {self.name!r}: {error}") from error
 
 
-class CallFailed(ToolFailed, RuntimeError):
+class CallFailed(ToolFailed):
     """The function of a call raised an error, which is the cause."""
 
 

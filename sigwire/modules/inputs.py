@@ -16,7 +16,7 @@ from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
-__all__ = ["InputReader", "UsedCallIds"]
+__all__ = ["InputReader", "UsedCallIds", "mismatch_of"]
 
 SPECIALS = frozenset({"config", "demos", "lm", "prediction", "signature"})
 
@@ -125,21 +125,23 @@ def _quote(names: list[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _warn_of_mismatch(module: str, field: FieldSpec, value: object) -> None:
+def mismatch_of(field: FieldSpec, value: object, *, strict: bool | None = None) -> str:
+    """Return why a value does not fit the type of its field, an empty text if it fits."""
     from pydantic import ValidationError
 
     try:
-        field.adapter.validate_python(value)
-    except ValidationError as error:
-        problem = error.errors()[0]["msg"]
+        field.adapter.validate_python(value, strict=strict)
     except ValueError as error:
-        problem = str(error)
-    else:
-        return
-    warn_user(
-        f"{module}: the input {field.name!r} does not fit its type ({problem}); it was sent as it is. "
-        "configure(warn_on_type_mismatch=False) turns this warning off."
-    )
+        return str(error.errors()[0]["msg"] if isinstance(error, ValidationError) else error)
+    return ""
+
+
+def _warn_of_mismatch(module: str, field: FieldSpec, value: object) -> None:
+    if problem := mismatch_of(field, value):
+        warn_user(
+            f"{module}: the input {field.name!r} does not fit its type ({problem}); it was sent as it is. "
+            "configure(warn_on_type_mismatch=False) turns this warning off."
+        )
 
 
 _MOST_KNOWN = 8

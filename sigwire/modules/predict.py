@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 else:
     from typing import ParamSpec, TypeVar
 
-__all__ = ["Predict", "PredictorCalls", "default_adapter", "signature_of"]
+__all__ = ["Predict", "PredictorCalls", "default_adapter", "is_thinking", "signature_of", "without_thinking"]
 
 if TYPE_CHECKING:  # a signature that is text takes any inputs and returns a Prediction
     P = ParamSpec("P", default=...)
@@ -196,8 +196,8 @@ class Predict(PredictorCalls[P, S], Predictor):
         adapter = values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
-        if capabilities.reasoning and spec.reasoning_field is not None and not _is_thinking(lm, options):
-            capabilities = _without_thinking(capabilities)  # the prompt asks for the reasoning
+        if capabilities.reasoning and spec.reasoning_field is not None and not is_thinking(lm, options):
+            capabilities = without_thinking(capabilities)  # the prompt asks for the reasoning
         kept = self._plan
         if kept is not None and kept[0] is spec and kept[1] is adapter and kept[2] is capabilities:
             return kept[3]
@@ -280,20 +280,16 @@ def signature_of(given: object) -> SignatureClass:
     return ensure_signature(cast("SignatureLike", given), scope=caller_scope(2))
 
 
+@cache
 def default_adapter() -> Adapter:
     """Return the adapter that is used if the settings have none."""
-    global _default_adapter
-    if _default_adapter is None:
-        from sigwire.adapters.chat import ChatAdapter
+    from sigwire.adapters.chat import ChatAdapter
 
-        _default_adapter = ChatAdapter()
-    return _default_adapter
+    return ChatAdapter()
 
 
-_default_adapter: Adapter | None = None
-
-
-def _is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
+def is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
+    """Return True if the options of a call, or those of the model, switch the model's reasoning on."""
     from sigwire.lm.option_aliases import canonical_options
 
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
@@ -302,7 +298,8 @@ def _is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
 
 
 @cache
-def _without_thinking(capabilities: Capabilities) -> Capabilities:
+def without_thinking(capabilities: Capabilities) -> Capabilities:
+    """Return the capabilities of a model whose answers have no reasoning of its own."""
     return replace(capabilities, reasoning_hidden=True)
 
 

@@ -9,10 +9,22 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
-from sigwire.dspy.adapters import Adapter, ChatAdapter, FieldInfoWithName, JSONAdapter, TwoStepAdapter, XMLAdapter
+from sigwire.dspy import types
+from sigwire.dspy.adapters import (
+    Adapter,
+    BAMLAdapter,
+    ChatAdapter,
+    FieldInfoWithName,
+    JSONAdapter,
+    TwoStepAdapter,
+    XMLAdapter,
+)
+from sigwire.dspy.layouts.thinking import with_thinking
+from sigwire.dspy.lm import LM, BaseLM
 from sigwire.errors import AdapterParseError, ConfigurationError
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import encode_messages
@@ -34,13 +46,16 @@ class Both(Signature):
 def test_options_that_change_nothing_are_accepted() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        adapter = ChatAdapter(callbacks=None, use_json_adapter_fallback=False, native_response_types=[])
+        adapter = ChatAdapter(callbacks=None, use_json_adapter_fallback=False, native_response_types=[Reasoning])
     assert adapter == ChatAdapter()
 
 
 @pytest.mark.parametrize(
     ("option", "instead"),
-    [({"use_json_adapter_fallback": True}, "max_reasks"), ({"native_response_types": [Reasoning]}, "capabilities")],
+    [
+        ({"use_json_adapter_fallback": True}, "max_reasks"),
+        ({"native_response_types": [Reasoning, str]}, "capabilities"),
+    ],
 )
 def test_options_without_effect_warn_and_name_the_alternative(option: dict[str, Any], instead: str) -> None:
     with pytest.warns(UserWarning, match=instead) as caught:
@@ -62,6 +77,110 @@ def test_two_step_adapter_takes_the_options_beside_its_model() -> None:
     assert (adapter.extraction_model, adapter.native_tools) == (lm, False)
     with pytest.raises(ValueError, match="extracts with a language model"):
         TwoStepAdapter("openai/gpt-4.1")
+
+
+# --- outputs of type Reasoning -------------------------------------------------------------------------------
+
+
+class Weighed(Signature):
+    """Weigh it."""
+
+    item: str = InputField()
+    thoughts: types.Reasoning = OutputField()
+    grams: int = OutputField()
+
+
+WRITTEN = "[[ ## thoughts ## ]]\nHeavy.\n\n[[ ## grams ## ]]\n7"
+EFFORT = {"reasoning_effort": "low"}
+
+
+class Thinker(BaseLM):
+    """A model that thinks by an option, else it writes its reasoning."""
+
+    asked: list[dict[str, Any]]
+    supports_reasoning = True  # type: ignore[assignment]
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("thinker", **options)
+        self.asked = []
+
+    def forward(self, prompt: Any = None, messages: Any = None, **options: Any) -> Any:
+        self.asked.append({name: value for name, value in options.items() if name.startswith("reasoning")})
+        native = self.asked[-1].get("reasoning_effort")
+        message = {"content": "[[ ## grams ## ]]\n7", "reasoning_content": "Heavy."} if native else {"content": WRITTEN}
+        return {"choices": [{"message": message}]}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "options", "sent"),
+    [
+        (ChatAdapter(), {}, EFFORT),
+        (ChatAdapter(native_response_types=[Reasoning]), {}, EFFORT),
+        (ChatAdapter(native_response_types=[]), {}, {}),
+        (ChatAdapter(), {"reasoning_effort": None}, {}),
+        (ChatAdapter(), {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
+    ],
+)
+def test_an_output_of_type_reasoning_switches_the_reasoning_of_a_model_on(
+    adapter: Adapter, options: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    lm = Thinker()
+    found = {"thoughts": "Heavy.", "grams": 7}
+    assert adapter(lm, options, Weighed, [], {"item": "stone"}) == [found]
+    with context(lm=lm, adapter=adapter):
+        assert dspy.Predict(Weighed, **options)(item="stone").toDict() == found
+    assert [{k: v for k, v in asked.items() if v} for asked in lm.asked] == [sent, sent]
+
+
+def test_reasoning_is_not_switched_on_against_the_model_or_for_a_field_of_another_type() -> None:
+    high, plain = Thinker(reasoning_effort="high"), Thinker()
+    ChatAdapter()(high, {}, Weighed, [], {"item": "stone"})
+    ChatAdapter()(plain, {}, Weighed.with_updated_fields("thoughts", type_=str), [], {"item": "stone"})
+    assert (high.asked, plain.asked) == ([{}], [{}])
+    for model, takes in {
+        "groq/qwen/qwen3-32b": False,
+        "anthropic/claude-sonnet-4-5": True,
+        "openai/gpt-4o": False,
+    }.items():
+        lm = LM(model, api_key="x")
+        assert ("reasoning_effort" in with_thinking(Weighed, lm, {"max_reasks": 1})) is takes
+
+
+# --- tools without an output for calls -----------------------------------------------------------------------
+
+
+def measure(width: int) -> str:
+    """Measure a wall."""
+    return str(width)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tools"),
+    [("list[Tool]", [Tool(measure)]), ("dict[str, Tool]", {"measure": measure}), ("Tool", Tool(measure))],
+)
+@pytest.mark.parametrize("adapter", [ChatAdapter(), BAMLAdapter(use_native_function_calling=True), XMLAdapter()])
+def test_tools_without_an_output_for_calls_are_an_input_to_read(adapter: Adapter, kind: str, tools: Any) -> None:
+    lm = FakeLM([{"plan": "go"}], adapter=adapter, capabilities=Capabilities(native_tools=True))
+    planner = dspy.Predict(make_signature(f"room, tools: {kind} -> plan"))
+    with context(lm=lm, adapter=adapter):
+        assert planner(room="hall", tools=tools).plan == "go"
+    (record,) = lm.history
+    system, user = (message["content"] for message in record["messages"])
+    assert "tool" not in system.replace("tools", "")
+    assert '["measure, whose description is <desc>Measure a wall.</desc>. It takes arguments ' in user
+    assert not record["kwargs"].get("tools")
+
+
+def test_saved_and_missing_tools_of_a_demo_are_data() -> None:
+    planner = dspy.Predict(make_signature("room, tools: list[Tool] | None -> plan"))
+    planner.demos = [dspy.Example(room="hall", tools=[Tool(measure)], plan="go")]
+    other = dspy.Predict(planner.signature)
+    other.load_state(planner.dump_state())
+    lm = dspy.DummyLM([{"plan": "go"}])
+    other(room="loft", lm=lm)
+    demo, now = (lm.history[0]["messages"][at]["content"] for at in (1, 3))
+    assert '"name":"measure"' in demo
+    assert now.split("\n\n")[1] == "[[ ## tools ## ]]\n[]"
 
 
 # --- methods that a subclass overrides -----------------------------------------------------------------------

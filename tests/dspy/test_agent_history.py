@@ -85,3 +85,44 @@ def test_turn_made_by_a_program_is_sent_as_messages() -> None:
     found: Any = messages_of(dspy.History([turn])).messages
     inputs, asked, answered = found
     assert (dict(inputs), asked.text, answered.tool_results[0].text) == ({"question": "?"}, "Look.", "found a")
+
+
+def test_inputs_of_an_earlier_conversation_stay_a_turn_of_their_own() -> None:
+    agent = make_agent()
+    agent.set_lm(dspy.DummyLM([script(("submit", {"answer": "done"}))]))
+    old, new = agent(history={"messages": [{"question": "old"}]}).history.messages
+    assert (old, "question" in new) == ({"question": "old"}, False)
+
+
+def test_calls_of_a_script_have_ids_by_turn_and_place() -> None:
+    twice = script(("look", {"query": "a"}), ("look", {"query": "b"}))
+    first, second, _ = run_agent(twice, twice).history.messages
+    assert [call.id for each in (first, second) for call in each["tool_calls"]] == [
+        "call_0_0", "call_0_1", "call_1_0", "call_1_1",
+    ]  # fmt: skip
+
+
+class Thinks(dspy.DummyLM):
+    @property
+    def supports_reasoning(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("tools", [[], [look]])
+def test_plain_text_is_no_answer_of_an_agent(tools: list[Any]) -> None:
+    agent = cast("Any", dspy.ReActV2)("question -> answer", tools=tools)
+    agent.set_lm(lm := Thinks([script(), script(("submit", {"answer": "forced"}))]))
+    result = agent(question="?")
+    assert (result.answer, result.termination_reason) == ("forced", "forced_submit")
+    assert [entry["kwargs"].get("reasoning_effort") for entry in lm.history] == ["low", None]
+
+
+@pytest.mark.parametrize("where", ["lm", "react"])
+def test_effort_that_a_program_sets_is_kept(where: str) -> None:
+    agent = make_agent()
+    options: dict[str, Any] = {"reasoning_effort": "high"} if where == "lm" else {}
+    lm = Thinks([script(("submit", {"answer": "done"}))], **options)
+    agent.set_lm(lm)
+    agent.react.update_config(**({"reasoning": "high"} if where == "react" else {}))
+    agent(question="?")
+    assert "low" not in lm.history[0]["kwargs"].values()

@@ -22,9 +22,31 @@ def test_text_input_takes_a_value_of_any_type_without_a_warning(value: Any) -> N
         assert dspy.Predict("context -> answer", lm=lm())(context=value).answer == "4"
 
 
-def test_typed_input_of_another_type_is_a_warning() -> None:
-    with pytest.warns(UserWarning, match="'count' does not fit its type"):
-        dspy.Predict("count: int -> answer", lm=lm())(count="many")
+def notes_of(caplog: pytest.LogCaptureFixture, signature: str, **inputs: Any) -> str:
+    """Return the messages of DSPy's logger during a call."""
+    caplog.clear()
+    assert dspy.Predict(signature, lm=lm())(**inputs).answer == "4"
+    return " ".join(record.getMessage() for record in caplog.records if record.name == "dspy.predict.predict")
+
+
+@pytest.mark.parametrize(
+    ("kind", "unfit", "fit"),
+    [
+        ("int", "many", 3),
+        ("list[int]", ["7"], [7]),
+        ("dict[str, float]", {"pi": "3"}, {"pi": 3}),
+        ("tuple[int, ...]", (1, "b"), (1,)),
+        ("Literal['up', 'down']", "left", "down"),
+    ],
+)
+def test_typed_input_of_another_type_is_a_record_of_the_logger_of_dspy(
+    caplog: pytest.LogCaptureFixture, kind: str, unfit: Any, fit: Any
+) -> None:
+    note = notes_of(caplog, f"size: {kind} -> answer", size=unfit)
+    assert note.startswith(f"Type mismatch for field 'size': expected {kind} (Input should be")
+    assert notes_of(caplog, f"size: {kind} -> answer", size=fit) == ""
+    with dspy.context(warn_on_type_mismatch=False):
+        assert notes_of(caplog, f"size: {kind} -> answer", size=unfit) == ""
 
 
 def test_optional_input_may_be_missing() -> None:

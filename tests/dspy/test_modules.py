@@ -74,6 +74,30 @@ def test_predict_merges_and_returns_its_options() -> None:
     assert predict.config == {"temperature": 0.5, "top_p": 0.1}
 
 
+async def test_adapter_of_a_call_precedes_that_of_the_predictor_and_of_the_settings() -> None:
+    predict = dspy.Predict("text -> mood")
+    lm = dspy.DummyLM([{"mood": "calm"}] * 4, adapter=(xml := dspy.XMLAdapter()))
+
+    def asked() -> str:
+        return str(lm.history[-1]["messages"][-1]["content"])
+
+    with dspy.context(lm=lm, adapter=xml):
+        predict.adapter = dspy.JSONAdapter()
+        assert (predict(text="Sea.", adapter=xml).mood, asked()[:6]) == ("calm", "<text>")
+        assert ((await predict.acall(text="Sea.", adapter=None)).mood, asked()[:6]) == ("calm", "<text>")
+        with pytest.raises(dspy.AdapterParseError, match="JSONAdapter"):
+            predict(text="Sea.")
+        assert dspy.settings.adapter is xml
+        predict.reset()
+        assert predict.adapter is None
+        assert predict(text="Sea.").mood == "calm"
+
+
+def test_adapter_may_be_the_name_of_an_input() -> None:
+    predict = dspy.Predict("adapter -> plug", lm=dspy.DummyLM([{"plug": "USB"}]))
+    assert predict(adapter="of a phone").plug == "USB"
+
+
 def test_predictors_inside_modules_are_those_of_the_door() -> None:
     agent = ReAct("question -> answer", tools=[add])
     assert isinstance(agent.react, Predict)

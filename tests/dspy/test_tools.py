@@ -11,8 +11,10 @@ from typing import Any
 import pydantic
 import pytest
 
+import sigwire.dspy as dspy
 from sigwire.core import tools as core
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
+from sigwire.errors import ConfigurationError
 from sigwire.signatures.roles import role_of
 
 
@@ -142,3 +144,43 @@ def test_calls_are_equal_by_id_name_and_arguments() -> None:
     assert read == ToolCalls.ToolCall(id="a", name="f", args={"x": 1})
     assert read != ToolCalls.ToolCall(id="b", name="f", args={"x": 1})
     assert ToolCalls.ToolCall("f", "{a") != ToolCalls.ToolCall("f", "{b")
+
+
+def test_async_tool_is_not_called_blocking_if_a_setting_forbids_this() -> None:
+    async def wait(seconds: int) -> int:
+        return seconds
+
+    tool = Tool(wait)
+    assert tool(seconds=3) == 3
+    with dspy.context(allow_tool_async_sync_conversion=False):
+        with pytest.raises(ConfigurationError, match=r"'wait' is async.*tool\.acall"):
+            tool(seconds=3)
+        assert asyncio.run(tool.acall(seconds=3)) == 3
+        assert Tool(distance)(start="here") == "here km"
+
+
+@pytest.mark.parametrize(("options", "result"), [({}, "21 C"), ({"result_mode": "structured"}, {"celsius": 21})])
+def test_result_of_an_mcp_tool_is_its_text_unless_asked_otherwise(options: Any, result: object) -> None:
+    class Session:
+        async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+            return {"content": [{"type": "text", "text": "21 C"}], "structuredContent": {"celsius": 21}}
+
+    tool = Tool.from_mcp_tool(Session(), {"name": "weather", "inputSchema": {"type": "object"}}, **options)
+    assert tool() == result
+
+
+def test_tool_of_a_schema_has_types_and_descriptions_and_its_failure_is_a_runtime_error() -> None:
+    class Session:
+        async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:
+            return {"content": [{"type": "text", "text": "too far"}], "isError": True}
+
+    schema = {
+        "type": "object",
+        "properties": {"km": {"$ref": "#/$defs/Km"}, "by": {"description": "Bike?"}},
+        "$defs": {"Km": {"type": "number"}},
+    }
+    tool = Tool.from_mcp_tool(Session(), {"name": "ride", "inputSchema": {**schema, "required": ["km"]}})
+    assert (tool.args["km"], tool.arg_types) == ({"type": "number"}, {"km": float, "by": Any})
+    assert tool.arg_desc == {"km": "No description provided. (Required)", "by": "Bike?"}
+    with pytest.raises(RuntimeError, match="too far"):
+        tool(km=3.5)

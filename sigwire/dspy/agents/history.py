@@ -14,7 +14,7 @@ from sigwire.dspy.tools import NamedResult, ToolCallResults, ToolCalls
 from sigwire.dspy.types import History
 from sigwire.signatures.types import history
 
-__all__ = ["AgentHistory", "messages_of"]
+__all__ = ["AgentHistory", "messages_of", "with_closed_turn"]
 
 _THOUGHT, _CALLS = "next_thought", "tool_calls"
 
@@ -55,6 +55,12 @@ def messages_of(given: history.History) -> history.History:
     if not any(isinstance(turn, Mapping) and isinstance(turn.get(_CALLS), ToolCalls) for turn in given.messages):
         return given
     return history.History([message for turn in given.messages for message in _messages(turn)])
+
+
+def with_closed_turn(given: history.History) -> history.History:
+    """Return a history whose last inputs belong to the earlier conversation: calls that follow are a turn of their own."""
+    last = given.messages[-1] if len(given) else None
+    return history.History([*given.messages[:-1], _Event(last, [last])]) if isinstance(last, history.Turn) else given
 
 
 def _events(turns: Iterable[history.AnyTurn]) -> Iterator[history.AnyTurn]:

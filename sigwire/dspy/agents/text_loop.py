@@ -1,0 +1,273 @@
+"""DSPy's loop of a ``ReAct``: each turn asks for a thought, the name of a tool and its arguments, the end is ``finish``.
+
+An agent runs it where a program of DSPy relies on it, and the core's loop otherwise:
+
+    react.react = ..., react.extract = ...    replaced by something else than a ``Predict`` or a ``ChainOfThought``
+    def truncate_trajectory                   overridden
+    tools=[]
+
+The predictors get the trajectory as text; it is a dict of ``thought_i``, ``tool_name_i``, ``tool_args_i``, ``observation_i``.
+Calls run like those of the core: with approval, limits, steps and a history. Outputs always come from ``extract``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, cast
+
+from sigwire.core.example import Prediction
+from sigwire.core.json import dumps
+from sigwire.core.messages import Message
+from sigwire.core.record import to_plain
+from sigwire.core.response import Choice
+from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
+from sigwire.dspy.lm import SCRIPTED_FINISH
+from sigwire.dspy.tools import Tool
+from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.errors import CallerError, ContextWindowExceededError, ModelError, warn_user
+from sigwire.modules.agents import conversation, react
+from sigwire.modules.agents.run import RunState, Termination
+from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.modules.answer import meta_of
+from sigwire.modules.calling import called_steps
+from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict, signature_of
+from sigwire.signatures.declarations import InputField, OutputField
+from sigwire.signatures.signature import SignatureMeta
+from sigwire.signatures.types.history import History
+
+if TYPE_CHECKING:
+    from sigwire.modules.agents.run import ReActStep, TerminationReason
+    from sigwire.modules.agents.toolbox import ToolsLike
+    from sigwire.signatures.signature import Signature
+
+__all__ = ["TextReAct", "trajectory_of"]
+
+P = ParamSpec("P")
+S = TypeVar("S")
+_PREDICTORS: tuple[type, ...] = (Predict, ChainOfThought)
+_KEYS_OF_TURN, _ATTEMPTS, _FINISH, _COMPLETED = 4, 3, "finish", "Completed."
+
+
+def trajectory_of(steps: Iterable[ReActStep], number: int = 0) -> dict[str, Any]:
+    """Return DSPy's flat log of the calls of some turns: the keys of the first call end with ``number``."""
+    flat: dict[str, Any] = {}
+    for step in steps:
+        thought = step.thought
+        for call, result in zip(step.calls, step.results, strict=False):
+            flat[f"thought_{number}"], thought = thought, ""
+            finished = call.provider_data == SCRIPTED_FINISH
+            flat[f"tool_name_{number}"] = _FINISH if finished else call.name
+            flat[f"tool_args_{number}"] = {} if finished or call.arguments is None else call.arguments
+            flat[f"observation_{number}"] = result.content
+            number += 1
+    return flat
+
+
+class _TextRun(RunState):
+    """A run of DSPy's loop: with the trajectory, and the conversation before the run."""
+
+    trajectory: dict[str, Any]
+    before: History
+
+    @classmethod
+    def of(cls, state: RunState) -> Self:
+        made = cls.__new__(cls)
+        made.__dict__.update(state.__dict__)
+        made.trajectory = trajectory_of(state.steps)
+        turns, later = state.history.messages, len(state.turns_since_task())
+        is_continued = bool(later) and not state.open_calls  # without inputs of its own
+        made.before = state.history if is_continued else History(turns[: len(turns) - later - 1])
+        return made
+
+
+class TextReAct(react.ReAct[P, S]):
+    """``sigwire.ReAct`` that runs DSPy's loop if a program relies on it."""
+
+    _has_text_loop: ClassVar[bool] = True
+
+    def __init__(
+        self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
+    ) -> None:
+        super().__init__(signature_of(signature), tools, max_iters, **options)
+        if not self.toolbox.tools:
+            self._offered = (self._submit.tool,)
+            self.react.signature = self._signatures.turn(self._submit.name)
+        if self._has_text_loop and (self._overrides_truncation() or not self.toolbox.tools):
+            self.react.signature = _turn_signature(self)
+
+    @property
+    def tools(self) -> dict[str, Any]:
+        """The tools by name, including the one that ends a run."""
+        if not _asks_in_text(getattr(self, "react", None)):
+            return {**super().tools}
+        return {**self.toolbox.tools, _FINISH: _finish_tool(self._output_names)}
+
+    def truncate_trajectory(self, trajectory: dict[str, Any]) -> dict[str, Any]:
+        """Remove the oldest call of a trajectory that is too long for the model, and return it. Override it to change this.
+
+        Raises ``ContextWindowExceededError`` if one call is left.
+
+        >>> calls = {f"{name}_{n}": n for n in (0, 1) for name in ("thought", "tool_name", "tool_args", "observation")}
+        >>> list(TextReAct("question -> answer").truncate_trajectory(calls))
+        ['thought_1', 'tool_name_1', 'tool_args_1', 'observation_1']
+        """
+        if len(trajectory) <= _KEYS_OF_TURN:
+            raise ContextWindowExceededError(
+                "The inputs and the latest call do not fit the model (shortening the trajectory). Use a model with a larger "
+                "context window, or set max_output."
+            )
+        for name in list(trajectory)[:_KEYS_OF_TURN]:
+            del trajectory[name]
+        return trajectory
+
+    def _overrides_truncation(self) -> bool:
+        shorten: object = cast(Any, self).truncate_trajectory
+        return getattr(shorten, "__func__", None) is not cast(Any, TextReAct).truncate_trajectory
+
+    def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
+        is_text = self._has_text_loop and (
+            not all(isinstance(part, _PREDICTORS) for part in (self.react, self.extract))
+            or _asks_in_text(self.react)
+            or self._overrides_truncation()
+        )
+        return super()._run(_TextRun.of(state) if is_text else state, limit)
+
+    def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
+        return self._turn(state) if isinstance(state, _TextRun) else super()._streamed_turn(state)
+
+    def _turn(self, state: RunState) -> Steps[Termination | None]:
+        if not isinstance(state, _TextRun):
+            return (yield from super()._turn(state))
+        started = time.perf_counter()
+        if not state.open_calls:
+            try:
+                asked = yield from self._ask_in_text(state)
+            except ContextWindowExceededError as error:
+                return Termination(
+                    "context_window_exceeded", why="the trajectory no longer fits the model", cause=error
+                )
+            except (ValueError, *react.UNREADABLE) as error:
+                if isinstance(error, CallerError):
+                    raise
+                return Termination("parse_error", why=f"the turn could not be read ({error!s:.200})", cause=error)
+            taken = [
+                call.id for turn in state.history.messages if isinstance(turn, Message) for call in turn.tool_calls
+            ]
+            calls = number_calls([ToolCall.read("", str(asked.next_tool_name), asked.next_tool_args)], taken)
+            state.add_choice(Choice(str(asked.next_thought), calls, finish_reason="tool_calls"), calls)
+        end = yield from self._end_turn(state, started)
+        state.trajectory.update(trajectory_of(state.steps[-1:], state.turn))
+        if any(result.media for result in state.steps[-1].results):
+            warn_user(
+                "The trajectory of a ReAct is text: the model does not see the images and files of a tool's result."
+            )
+        return end
+
+    def _ask_in_text(self, state: _TextRun) -> Steps[Any]:
+        asker: object = self.react
+        if isinstance(asker, _PREDICTORS) and not _asks_in_text(asker):  # only extract was replaced
+            asker = self._text_predictor()
+        return self._called_with_trajectory(state, asker)
+
+    def _text_predictor(self) -> Predict[..., Any]:
+        options: dict[str, Any] = self.react.config
+        return self._predict_class(_turn_signature(self), lm=self.react.lm, **options)
+
+    def _called_with_trajectory(self, state: _TextRun, module: object) -> Steps[Any]:
+        """Call a predictor with the inputs and the trajectory, which is shortened while it is too long."""
+        failure: ContextWindowExceededError | None = None
+        for _ in range(_ATTEMPTS):
+            inputs = {**state.inputs, self._signatures.trajectory: _as_text(state)}
+            try:
+                prediction = yield from _called(module, inputs)
+            except ContextWindowExceededError as error:
+                failure = error
+                state.trajectory = self.truncate_trajectory(state.trajectory)
+            except ModelError as error:
+                state.attempts.extend(error.attempts)
+                raise
+            else:
+                if isinstance(prediction, Prediction):
+                    state.attempts.extend(meta_of(prediction).attempts)
+                    state.prediction = prediction
+                return prediction
+        raise ContextWindowExceededError(
+            f"The trajectory does not fit the model, even after {_ATTEMPTS} attempts to shorten it (running a ReAct). "
+            "Use a model with a larger context window, or set max_output."
+        ) from failure
+
+    def _run_calls(
+        self, state: RunState, calls: tuple[ToolCall, ...]
+    ) -> Steps[tuple[Termination | None, list[ToolRun]]]:
+        if not isinstance(state, _TextRun) or calls[0].name != _FINISH:
+            return (yield from super()._run_calls(state, calls))
+        result = ToolResult(calls[0].id, _FINISH, _COMPLETED)
+        return Termination("submit", why="the model called finish"), [ToolRun(calls[0], result, result)]
+
+    def _extracted_outputs(self, state: RunState, end: Termination) -> Steps[dict[str, object]]:
+        if not isinstance(state, _TextRun) or not self.extracts:
+            return (yield from super()._extracted_outputs(state, end))
+        outputs: dict[str, object] = dict((yield from self._called_with_trajectory(state, self.extract)))
+        declared = {name: value for name, value in outputs.items() if name in self._output_names}
+        state.add_message(Message.assistant(conversation.answer_text(declared)))
+        return outputs
+
+    def _prediction(self, state: RunState, reason: TerminationReason, outputs: dict[str, object]) -> Prediction:
+        made = super()._prediction(state, reason, outputs)
+        if isinstance(state, _TextRun):
+            made["run_trajectory" if "trajectory" in outputs else "trajectory"] = state.trajectory
+        return made
+
+
+def _asks_in_text(predictor: object) -> bool:
+    signature = getattr(getattr(predictor, "predict", predictor), "signature", None)
+    return isinstance(signature, SignatureMeta) and "next_tool_name" in signature.output_fields
+
+
+def _turn_signature(agent: react.ReAct[..., Any]) -> SignatureMeta:
+    """Return the signature of a turn: the inputs and the trajectory to a thought, the name of a tool and its arguments."""
+    derived, tools = agent._signatures, agent.toolbox.tools  # pyright: ignore[reportPrivateUsage]
+    turn: SignatureMeta = derived.task
+    for name in derived.outputs:
+        turn = turn.delete(name)
+    offered = [Tool.of(tool) for tool in {**tools, _FINISH: _finish_tool(derived.outputs)}.values()]
+    turn = turn.append(derived.trajectory, InputField(desc="your earlier turns and the results of the tools"), str)
+    turn = turn.append("next_thought", OutputField(), str)
+    turn = turn.append("next_tool_name", OutputField(), cast(Any, Literal)[tuple(tool.name for tool in offered)])
+    turn = turn.append("next_tool_args", OutputField(desc="a JSON object"), dict[str, Any])
+    asked: SignatureMeta = turn.with_instructions(
+        f"{agent.signature.spec.instructions}\n\n"
+        "Work in turns. In each turn, think, then choose one tool and its arguments. Its result is added to "
+        f"`{derived.trajectory}` before your next turn. The tools are:\n" + "\n".join(f"- {tool}" for tool in offered)
+    )
+    return asked
+
+
+def _finish_tool(outputs: Iterable[str]) -> Tool:
+    names = ", ".join(f"`{name}`" for name in outputs)
+    return Tool(lambda: _COMPLETED, _FINISH, f"Call it without arguments when you know all output fields ({names}).")
+
+
+def _as_text(state: _TextRun) -> str:
+    values = state.trajectory.items()
+    texts = {name: value if isinstance(value, str) else dumps(to_plain(value)) for name, value in values}
+    before = [conversation.as_text(state.before)] if len(state.before) else []
+    return "\n\n".join([*before, *(f"[[ ## {name} ## ]]\n{text}" for name, text in texts.items())])
+
+
+class _ReplacementCall(FunctionEffect[Any]):
+    """A call of what a program put in the place of a predictor."""
+
+    __slots__ = ()
+    nests = True  # it may run programs
+
+
+def _called(module: object, inputs: Mapping[str, object]) -> Steps[Any]:
+    awaited = None if isinstance(module, Module) else getattr(module, "acall", None)
+    if awaited is None:
+        return (yield from called_steps(module, (), inputs))
+    return (yield _ReplacementCall(partial(cast(Any, module), **inputs), partial(awaited, **inputs)))
