@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError, warn_user
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states", "warn_of_endpoints",
-    "write_program",
+    "write_program", "written_classes",
 ]  # fmt: skip
 
 PROGRAM_FILE = "program.json"
 """The file of a whole program, in its folder."""
+_written: dict[Path, WeakValueDictionary[tuple[str, str], type]] = {}
 
 
 def write_program(program: Module, folder: str | PathLike[str]) -> None:
@@ -41,24 +43,39 @@ def write_program(program: Module, folder: str | PathLike[str]) -> None:
     save_program(program, Path(folder, PROGRAM_FILE))
     versions = {"python": platform.python_version(), "sigwire": version("sigwire")}
     Path(folder, "metadata.json").write_text(json.dumps({"dependency_versions": versions}), encoding="utf-8")
+    _written[Path(folder).resolve()] = WeakValueDictionary(_classes(program))
 
 
-def read_states(parameters: Mapping[str, Any], state: Any) -> Any:
-    """Return the state of a program; a loop of DSPy's agents is replaced by the loop of the program, and warns."""
+def written_classes(folder: str | PathLike[str]) -> Mapping[tuple[str, str], Any]:
+    """Return the classes of the program that this process wrote to a folder, by part, "module" and "signature"."""
+    return _written.get(Path(folder).resolve(), {})
+
+
+def _classes(program: Module) -> Iterator[tuple[tuple[str, str], type]]:
+    for name, part in program.named_sub_modules():
+        yield (name, "module"), type(part)
+        if isinstance(signature := getattr(part, "signature", None), type):
+            yield (name, "signature"), signature
+
+
+def read_states(program: Module, state: Any) -> Any:
+    """Return the state of a program; of a loop of DSPy's agents it has the task, demos and model, and warns."""
     if not is_mapping(state):
         return state
-    read = dict(state)
+    read, parameters = dict(state), dict[str, Any](program.named_parameters())
+    agents: list[Any] = [part for _, part in program.named_sub_modules() if hasattr(part, "react")]
+    tasks = {id(agent.react): agent.signature.instructions for agent in agents if hasattr(agent, "signature")}
     for name, parameter in parameters.items():
         saved: Any = state.get(name)
         if _is_foreign_loop(parameter, saved):
-            read[name] = {**parameter.dump_state(), "lm": read_lm(saved.get("lm"))}
+            read[name] = _read_loop(parameter.dump_state(), saved, tasks.get(id(parameter)))
             extraction = f"{name.removesuffix('react')}extract.predict"  # DSPy's ReActV2 has none
             if extraction in parameters and extraction not in read:
                 read[extraction] = {**parameters[extraction].dump_state(), "lm": read[name]["lm"]}
             warn_user(
                 f"The saved loop of {name!r} asks for next_thought (DSPy's ReAct: next_tool_name, next_tool_args), which this "
-                "ReAct does not; its instructions and demos were left out, a saved extraction was loaded. Save the program "
-                "again to silence this."
+                "ReAct does not. Of its instructions the task was loaded, if the task here was not changed, and DSPy's text "
+                "about the loop was left out; the model is not shown its demos. Save the program again to silence this."
             )
         elif is_mapping(saved) and hasattr(parameter, "signature"):
             with suppress(StateError):  # the parameter raises the error with its name
@@ -74,16 +91,15 @@ def read_state(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_lm(state: Any) -> Any:
-    """Return the state of a model: DSPy's ``LM`` is that of the door, a user's class keeps its name.
+    """Return the state of a model, with its class under the core's key; DSPy's ``LM`` if it names none.
 
     >>> read_lm({"_dspy_lm_class": "dspy.clients.lm.LM", "model": "openai/gpt-5-mini", "model_type": "responses"})
-    {'class': 'sigwire.dspy.lm.LM', 'model': 'openai/gpt-5-mini', 'model_type': 'responses'}
+    {'class': 'dspy.clients.lm.LM', 'model': 'openai/gpt-5-mini', 'model_type': 'responses'}
     """
     if not is_mapping(state) or "class" in state:
         return state
-    path = state.get("_dspy_lm_class") or _LM
     given = {name: value for name, value in state.items() if name != "_dspy_lm_class"}
-    return {"class": "sigwire.dspy.lm.LM" if path == _LM else path, **given}
+    return {"class": state.get("_dspy_lm_class") or "dspy.clients.lm.LM", **given}
 
 
 def warn_of_endpoints(state: object) -> None:
@@ -95,9 +111,6 @@ def warn_of_endpoints(state: object) -> None:
             f"The saved model has {', '.join(found)}, which would get your key and is not loaded. Set it in your code, or "
             "trust the file with allow_unsafe_lm_state=True."
         )
-
-
-_LM = "dspy.clients.lm.LM"
 
 
 def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -120,6 +133,20 @@ def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
         )
     named = [{**texts, "name": field.name} for field, texts in zip(spec.fields, fields, strict=True)]
     return {**state, "fields": named}
+
+
+def _read_loop(own: Mapping[str, Any], saved: Mapping[str, Any], own_task: str | None) -> dict[str, Any]:
+    """Return a loop's own state with the model and the demos of a loop of DSPy, and its task instead of the own one."""
+    text: str = own["signature"]["instructions"]
+    task = str(saved["signature"].get("instructions", "")).partition(_LOOP_TEXT)[0].strip()
+    if task and own_task and text.startswith(own_task):
+        text = task + text.removeprefix(own_task)
+    signature = {**own["signature"], "instructions": text}
+    return {**own, "signature": signature, "demos": saved.get("demos", []), "lm": read_lm(saved.get("lm"))}
+
+
+_LOOP_TEXT = "You are an Agent. "
+"""Where DSPy's text about the loop begins, behind the task."""
 
 
 def _is_foreign_loop(parameter: Any, state: Any) -> bool:

@@ -5,24 +5,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
+from typing import Any
+from weakref import WeakSet
 
 from sigwire.adapters.base import Adapter
 from sigwire.dspy.lm import as_model
-from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.dspy.tools import let_block_if
+from sigwire.errors import ConfigurationError, EventLoopError, InputError, StateError
 from sigwire.lm.base import BaseLM
+from sigwire.observe.usage import UsageTracker
 from sigwire.settings import Settings, SettingsAccess, SettingValue
 from sigwire.settings import configure as core_configure
 from sigwire.settings import context as core_context
 from sigwire.settings import settings as core_settings
 
-__all__ = ["DspySettings", "configure", "context", "load_settings", "settings"]
+__all__ = ["DspySettings", "configure", "context", "load_settings", "settings", "track_usage"]
 
 _INSTEAD: Mapping[str, str] = {
     "max_errors": "Evaluate and Parallel take max_errors.",
@@ -32,7 +37,11 @@ _INSTEAD: Mapping[str, str] = {
 # Settings of DSPy: the default, the values that fit, and what to do instead of others. Those with one value that fits name
 # what always holds.
 _OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
-    "allow_tool_async_sync_conversion": (True, bool, "Async tools can always be called blocking."),
+    "allow_tool_async_sync_conversion": (
+        True,
+        lambda value: type(value) is bool,
+        "True calls async tools blocking, False refuses such calls.",
+    ),
     "async_max_workers": (8, lambda value: type(value) is int and value > 0, "It is a number above 0."),
     "interpreter_factory": (
         None,
@@ -45,7 +54,11 @@ _OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
 }
 _own_defaults = {name: default for name, (default, _, _) in _OWN.items()}
 _own: ContextVar[Mapping[str, SettingValue]] = ContextVar("sigwire_dspy_settings", default={})  # noqa: B039  (never changed)
-_stream: ContextVar[SettingValue] = ContextVar("sigwire_dspy_send_stream", default=None)
+_configuring: WeakSet[asyncio.Task[Any]] = WeakSet()  # those that are done were first, and do not count
+# Settings of contexts only: an object that is open in the context.
+_OPEN: Mapping[str, ContextVar[SettingValue]] = {
+    name: ContextVar(f"sigwire_dspy_{name}", default=None) for name in ("send_stream", "usage_tracker")
+}
 
 
 def configure(**values: SettingValue) -> None:
@@ -54,26 +67,65 @@ def configure(**values: SettingValue) -> None:
     >>> configure(usage_tracker=True)
     Traceback (most recent call last):
     sigwire.errors.ConfigurationError: There is no setting 'usage_tracker'. Write with track_usage() as tracker. ...
+
+    Raises ``EventLoopError`` in a task of asyncio while another task that has configured is running.
     """
+    _refuse_other_tasks()
     own = _take_own(values)
     core_configure(**values)
     _own_defaults.update(own)
 
 
+def _refuse_other_tasks() -> None:
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop runs in this thread
+        return
+    if any(other is not task and not other.done() for other in list(_configuring)):
+        raise EventLoopError(
+            "Another task has configured and is running. Until it ends, dspy.configure(...) can only be called from the same "
+            "async task. Use dspy.context(...) in this one."
+        )
+    if task is not None:
+        _configuring.add(task)
+
+
 @contextmanager
 def context(**values: SettingValue) -> Generator[None]:
-    """Change settings inside the ``with`` block; ``send_stream`` is the stream that a model may send chunks to."""
-    stream = values.pop("send_stream", _stream.get())
+    """Change settings inside the ``with`` block.
+
+    ``send_stream`` is the stream that a model may send chunks to, ``usage_tracker`` counts the requests of the block.
+    """
+    opened = {name: values.pop(name) for name in _OPEN.keys() & values.keys()}
+    tracker = opened.get("usage_tracker")
+    if not isinstance(tracker, UsageTracker | None):
+        raise ConfigurationError(f"The setting 'usage_tracker' cannot be {tracker!r:.80}. It is a UsageTracker.")
+    if tracker is _OPEN["usage_tracker"].get():
+        tracker = None  # it counts already
     own = _take_own(values)
-    with core_context(**values):
-        before = _stream.get(), _own.get()
-        _stream.set(stream)
-        _own.set({**before[1], **own})
+    with core_context(**values), tracker or nullcontext():
+        before = _own.get(), {name: _OPEN[name].get() for name in opened}
+        _own.set({**before[0], **own})
+        for name, value in opened.items():
+            _OPEN[name].set(value)
         try:
             yield
         finally:
-            _stream.set(before[0])
-            _own.set(before[1])
+            _own.set(before[0])
+            for name, value in before[1].items():
+                _OPEN[name].set(value)
+
+
+@contextmanager
+def track_usage() -> Generator[UsageTracker]:
+    """Count the usage of all requests made inside the block; ``settings.usage_tracker`` is the tracker there.
+
+    >>> with track_usage() as tracker:
+    ...     settings.usage_tracker is tracker
+    True
+    """
+    with context(usage_tracker=UsageTracker()):
+        yield settings.usage_tracker
 
 
 def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
@@ -100,7 +152,9 @@ def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
 
 
 class DspySettings(SettingsAccess):
-    """The object ``dspy.settings``: the settings in effect, and ``send_stream`` inside a program of ``streamify``.
+    """The object ``dspy.settings``: the settings in effect, and what is open in the context.
+
+    ``send_stream`` is the stream of a program of ``streamify``, ``usage_tracker`` the tracker of ``track_usage()``.
 
     >>> settings.async_max_workers, "rm" in settings, settings.copy()["num_threads"]
     (8, True, 8)
@@ -112,8 +166,8 @@ class DspySettings(SettingsAccess):
     context = staticmethod(context)
 
     def __getattr__(self, name: str) -> SettingValue:
-        if name == "send_stream":
-            return _stream.get()
+        if name in _OPEN:
+            return _OPEN[name].get()
         if name == "callbacks":  # a list in DSPy, which programs lengthen: [*settings.callbacks, mine]
             return list(super().__getattr__(name))
         return _own.get().get(name, _own_defaults[name]) if name in _OWN else super().__getattr__(name)
@@ -122,7 +176,7 @@ class DspySettings(SettingsAccess):
         configure(**{name: value})
 
     def __getitem__(self, name: str) -> SettingValue:
-        return getattr(self, name) if name in ("callbacks", "send_stream", *_OWN) else super().__getitem__(name)
+        return getattr(self, name) if name in ("callbacks", *_OPEN, *_OWN) else super().__getitem__(name)
 
     def __setitem__(self, name: str, value: object) -> None:
         configure(**{name: value})
@@ -136,7 +190,7 @@ class DspySettings(SettingsAccess):
 
     def get(self, name: str, default: SettingValue = None) -> SettingValue:
         """Return the value of a key, or ``default`` if there is no such key."""
-        return self[name] if name == "send_stream" or name in self else default
+        return self[name] if name in _OPEN or name in self else default
 
     def copy(self) -> dict[str, SettingValue]:
         """Return the values as a dict, for ``configure(**values)``."""
@@ -211,3 +265,4 @@ def _decode(name: str, value: SettingValue) -> SettingValue:
 
 settings = DspySettings()
 load_settings = settings.load
+let_block_if(lambda: settings.allow_tool_async_sync_conversion)

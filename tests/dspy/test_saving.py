@@ -13,6 +13,7 @@ import sigwire.dspy as dspy
 from sigwire.dspy.modules import Module, Predict, ReAct
 from sigwire.dspy.saving import name_fields
 from sigwire.errors import StateError
+from sigwire.lm.base import BaseLM as CoreLM
 from sigwire.modules import predict as core
 from sigwire.signatures.signature import Signature
 
@@ -27,25 +28,37 @@ def state_of(count: int) -> dict[str, Any]:
     return {"instructions": "Old.", "fields": [{"prefix": f"P{n}:", "description": f"d{n}"} for n in range(count)]}
 
 
-@pytest.mark.parametrize("tools", [[add], []])
-def test_an_agent_saved_by_dspy_loads_its_extraction_and_warns_of_its_loop(tools: list[Any]) -> None:
-    def part(*names: str) -> dict[str, Any]:
-        fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
-        return {
-            "traces": [],
-            "train": [],
-            "demos": [],
-            "signature": {"instructions": "Old.", "fields": fields},
-            "lm": None,
-        }
+def part_of_dspy(*names: str) -> dict[str, Any]:
+    fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
+    signature = {"instructions": "Old.", "fields": fields}
+    return {"traces": [], "train": [], "demos": [], "signature": signature, "lm": None}
 
-    loop = part("question", "trajectory", "next_thought", "next_tool_name", "next_tool_args")
-    agent = ReAct("question -> answer", tools=tools)
-    instructions = agent.react.signature.instructions
-    with pytest.warns(UserWarning, match="next_tool_name"):
-        agent.load_state({"react": loop, "extract.predict": part("question", "trajectory", "reasoning", "answer")})
+
+AGENT_OF_DSPY = {
+    "react": part_of_dspy("question", "trajectory", "next_thought", "next_tool_name", "next_tool_args"),
+    "extract.predict": part_of_dspy("question", "trajectory", "reasoning", "answer"),
+}
+
+
+def test_an_agent_saved_by_dspy_loads_its_task_and_extraction_and_warns_of_its_loop() -> None:
+    agent = ReAct("question -> answer", tools=[add])
+    about_loop = agent.react.signature.instructions.removeprefix(agent.signature.instructions)
+    demos = [{"question": "q", "next_thought": "Look."}]
+    for task, learned in (("", agent.signature.instructions), ("Old.", "Old."), ("New.", "Old.")):
+        text = f"{task}\n\nYou are an Agent. Write next_thought."
+        signature = {**AGENT_OF_DSPY["react"]["signature"], "instructions": text}
+        loop = {**AGENT_OF_DSPY["react"], "demos": demos, "signature": signature}
+        with pytest.warns(UserWarning, match=r"next_tool_name.* if the task here was not changed"):
+            agent.load_state({**AGENT_OF_DSPY, "react": loop})
+        assert agent.react.signature.instructions == learned + about_loop
+    assert agent.react.demos == demos
     assert agent.extract.predict.signature.instructions == "Old."
-    assert agent.react.signature.instructions == instructions
+
+
+def test_an_agent_without_tools_saved_by_dspy_loads_its_loop() -> None:
+    agent = ReAct("question -> answer", tools=[])
+    agent.load_state(AGENT_OF_DSPY)
+    assert agent.react.signature.instructions == agent.extract.predict.signature.instructions == "Old."
 
 
 def test_fields_without_names_are_matched_by_position(tmp_path: Path) -> None:
@@ -135,7 +148,7 @@ def test_predictor_of_dspy_loads_texts_demos_and_model(trusted: bool) -> None:
     assert predict.lm.dump_state().get("base_url") == ("http://localhost:9" if trusted else None)
 
 
-def test_program_of_dspy_loads_every_part_but_the_loop_of_its_agent() -> None:
+def test_program_of_dspy_loads_every_part_but_the_text_about_the_loop() -> None:
     program = Program()
     loop = program.agent.react.dump_state()
     with pytest.warns(UserWarning, match=r"saved loop of 'agent\.react'.*next_tool_name"):
@@ -143,6 +156,9 @@ def test_program_of_dspy_loads_every_part_but_the_loop_of_its_agent() -> None:
     assert [len(part.demos) for part in program.predictors()] == [0, 1, 0, 0, 0]
     assert program.think.predict.signature.instructions == "Given the fields `question`, produce the fields `answer`."
     assert program.agent.extract.predict.signature.instructions == program.think.predict.signature.instructions
+    loop["signature"]["instructions"] = loop["signature"]["instructions"].replace(
+        "Use `question` to write `answer`.", "Given the fields `question`, produce the fields `answer`."
+    )
     assert program.agent.react.dump_state() == loop
     lm: Any = program.predictors()[1].lm
     assert (lm.model, lm.model_type, lm.cache, lm.num_retries) == ("openai/gpt-5-mini", "responses", False, 7)
@@ -157,7 +173,8 @@ def test_agent_of_dspy_keeps_the_model_of_its_loop() -> None:
 
 
 def test_second_agent_of_dspy_loads_without_an_extraction() -> None:
-    agent = ReAct("question -> answer", tools=[search])
+    task = "Given the fields `question`, produce the fields `answer`."
+    agent = ReAct(dspy.Signature("question -> answer", task), tools=[search])
     state = agent.dump_state()
     with pytest.warns(UserWarning, match="saved loop of 'react'"):
         agent.load(FILES / "second_agent.json")
@@ -215,6 +232,22 @@ def test_whole_program_is_loaded_from_its_folder_by_registered_classes(tmp_path:
     assert metadata["dependency_versions"].keys() == {"python", "sigwire"}
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        dspy.MultiChainComparison("city -> river", M=2),
+        dspy.Refine(dspy.Predict("city -> river"), N=2, reward_fn=max, threshold=1.0),
+        dspy.BestOfN(dspy.Predict("city -> river"), N=2, reward_fn=max, threshold=1.0),
+    ],
+)
+def test_module_around_modules_is_loaded_from_its_folder(program: dspy.Module, tmp_path: Path) -> None:
+    program.predictors()[0].demos = [{"city": "Cairo", "river": "Nile"}]
+    program.save(tmp_path, save_program=True)
+    loaded = dspy.load(tmp_path, functions=[max])
+    assert type(loaded) is type(program)
+    assert loaded.predictors()[0].demos[0].river == "Nile"
+
+
 def test_trusted_folder_may_name_any_class_of_the_process(tmp_path: Path) -> None:
     DraftAndAnswer().save(tmp_path, save_program=True)
     namesake = type("Predict", (dspy.Predict,), {"__module__": __name__})  # files mean the class of sigwire
@@ -229,6 +262,25 @@ def test_trusted_folder_may_name_a_signature_with_changed_instructions(tmp_path:
     loaded = dspy.load(tmp_path, allow_pickle=True)
     assert isinstance(loaded, Predict)
     assert loaded.signature.equals(program.signature)
+
+
+def test_process_that_wrote_a_folder_loads_the_same_classes(tmp_path: Path) -> None:
+    class Deadline(dspy.Signature):  # a second class of this name
+        """Name the day."""
+
+        month: str = dspy.InputField()
+        day: int = dspy.OutputField()
+
+    program = dspy.ChainOfThought(Deadline)
+    program.save(tmp_path / "typed", save_program=True)
+    assert dspy.load(tmp_path / "typed", allow_pickle=True).predict.signature is program.predict.signature
+    plain = Predict("question -> answer")
+    plain.save(tmp_path / "plain", save_program=True)
+    Predict("question -> answer").save(tmp_path / "other", save_program=True)
+    assert dspy.load(tmp_path / "plain").signature is plain.signature
+    changed = tmp_path / "plain" / "program.json"
+    changed.write_text(changed.read_text().replace("to write `answer`", "to guess `answer`"))
+    assert "guess" in dspy.load(tmp_path / "plain").signature.instructions
 
 
 def test_state_is_never_loaded_from_a_pickle(tmp_path: Path) -> None:
@@ -279,3 +331,16 @@ def test_load_state_of_a_model_may_have_the_arguments_of_dspy() -> None:
         Predict("question -> answer").load_state(state)
     loaded = Predict("question -> answer").load_state(state, allow_unsafe_lm_state=True)
     assert (type(loaded.lm), loaded.lm.place) == (PlacedLM, "here")
+
+
+def test_state_of_a_model_has_the_keys_of_dspy_and_makes_the_model_again(tmp_path: Path) -> None:
+    lm = dspy.LM("openai/gpt-5-mini", max_tokens=16_900, num_retries=1)
+    state = lm.dump_state()
+    options = {name: value for name, value in state.items() if name != dspy.clients.base_lm.LM_CLASS_STATE_KEY}
+    assert state.keys() - options.keys() == {"class"}
+    assert (state["class"], options["finetuning_model"], options["launch_kwargs"]) == ("dspy.clients.lm.LM", None, {})
+    predict = dspy.Predict("city -> river")
+    predict.lm = lm
+    predict.save(tmp_path, save_program=True)
+    made = [dspy.LM(**options), dspy.LM.load_state(state), CoreLM.load_state(state), dspy.load(tmp_path).lm]
+    assert [(type(each), each.dump_state()) for each in made] == [(dspy.LM, state)] * 4

@@ -14,7 +14,7 @@ from sigwire.errors import ConfigurationError
 HINTS = [("max_errors", "Evaluate"), ("send_stream", "streamify"), ("usage_tracker", "track_usage")]
 UNFIT = [
     ("disable_history", 1, "10,000"),
-    ("allow_tool_async_sync_conversion", False, "Async tools"),
+    ("allow_tool_async_sync_conversion", None, "async tools"),
     ("provide_traceback", False, "traceback"),
     ("async_max_workers", 0, "above 0"),
     ("rm", 3, "function of query"),
@@ -75,14 +75,14 @@ def test_settings_of_dspy_alone_hold_inside_their_context_and_in_the_process() -
 
 def test_settings_return_from_a_file_without_the_key(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
-    lm = dspy.LM("openai/gpt-5-mini", temperature=0.5, api_key="sk-secret")
+    lm = dspy.LM("openai/gpt-4.1-mini", temperature=0.5, api_key="sk-secret")
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter(strict=True), num_threads=3, async_max_workers=5):
         dspy.settings.save(path)
     assert "sk-secret" not in path.read_text(encoding="utf-8")
     loaded = dspy.load_settings(path)
     assert loaded.keys() == {"lm", "adapter", "num_threads", "async_max_workers"}
     with dspy.context(**loaded):
-        assert (dspy.settings.lm.model, dspy.settings.lm.kwargs["temperature"]) == ("openai/gpt-5-mini", 0.5)
+        assert (dspy.settings.lm.model, dspy.settings.lm.kwargs["temperature"]) == ("openai/gpt-4.1-mini", 0.5)
         assert dspy.settings.adapter == dspy.JSONAdapter(strict=True)
         assert (dspy.settings.num_threads, dspy.settings.async_max_workers) == (3, 5)
 
@@ -134,3 +134,37 @@ def test_settings_callbacks_are_a_list() -> None:
     listener = dspy.utils.callback.BaseCallback()
     with dspy.context(callbacks=dspy.settings.callbacks + [listener]):  # noqa: RUF005  (as programs of DSPy write it)
         assert dspy.settings.callbacks == [listener]
+
+
+async def test_one_task_configures_while_it_runs_and_another_uses_a_context() -> None:
+    async def change(number: int) -> int:
+        dspy.configure(num_threads=number)
+        return dspy.settings.num_threads
+
+    before = dspy.settings.num_threads
+    try:
+        assert await asyncio.create_task(change(3)) == 3
+        assert await change(4) == 4  # the first task is done
+        with dspy.context(num_threads=6), pytest.raises(RuntimeError, match=r"same async task\. Use dspy\.context"):
+            await asyncio.create_task(change(5))
+        assert dspy.settings.num_threads == 4
+        assert await asyncio.to_thread(dspy.configure, num_threads=7) is None
+        assert dspy.settings.num_threads == 7
+    finally:
+        dspy.configure(num_threads=before)
+
+
+def test_usage_tracker_is_that_of_the_block_and_counts_its_requests() -> None:
+    lm = sigwire.FakeLM(["Hm."] * 4)
+    assert dspy.settings.usage_tracker is None
+    mine = dspy.utils.UsageTracker()
+    with dspy.context(usage_tracker=mine), dspy.context(usage_tracker=mine, num_threads=2):
+        lm("Hello")
+        assert dspy.settings["usage_tracker"] is dspy.settings.get("usage_tracker") is mine
+        with dspy.track_usage() as inner:
+            lm("Hello again")
+            assert dspy.settings.usage_tracker is inner
+        lm("Bye")
+    lm("Nobody counts")
+    assert [len(tracker.attempts["fake"]) for tracker in (mine, inner)] == [3, 1]
+    assert "usage_tracker" not in dspy.settings.copy()

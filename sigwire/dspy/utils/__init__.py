@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sigwire.dspy.clients.history import inspect_history
 from sigwire.dspy.paths import add_paths
+from sigwire.dspy.settings import track_usage
 from sigwire.dspy.streamify import StatusMessage, StatusMessageProvider
 from sigwire.dspy.utils import exceptions, foreign_tools, magicattr
 from sigwire.dspy.utils.annotation import experimental
@@ -12,7 +13,7 @@ from sigwire.dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback, with_callb
 from sigwire.dspy.utils.dummies import DummyLM, DummyVectorizer, dummy_rm
 from sigwire.dspy.utils.logging_utils import disable_logging, enable_logging
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
-from sigwire.observe.usage import UsageTracker, track_usage
+from sigwire.observe.usage import UsageTracker
 
 __all__ = [
     "ACTIVE_CALL_ID", "BaseCallback", "DummyLM", "DummyVectorizer", "ParallelExecutor", "StatusMessage",

@@ -10,19 +10,24 @@ _SILENT = logging.CRITICAL + 1
 
 
 def disable_logging() -> None:
-    """Drop the log records of sigwire; warnings are no log records, and stay.
+    """Drop the log records of sigwire and of DSPy's loggers; warnings are no log records, and stay.
 
     >>> disable_logging()
     >>> logging.getLogger("sigwire.lm").isEnabledFor(logging.ERROR)
     False
     >>> enable_logging()
     """
-    logging.getLogger("sigwire").setLevel(_SILENT)
+    _set_level(_SILENT)
 
 
 def enable_logging() -> None:
     """Undo ``disable_logging``."""
-    logging.getLogger("sigwire").setLevel(logging.NOTSET)
+    _set_level(logging.NOTSET)
+
+
+def _set_level(level: int) -> None:
+    for name in ("sigwire", "dspy"):
+        logging.getLogger(name).setLevel(level)
 
 
 def disable_litellm_logging() -> None:
