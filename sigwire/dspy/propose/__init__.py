@@ -35,16 +35,16 @@ class WriteInstruction(Signature):
     step: str = InputField(desc="the step that needs an instruction")
     current_instruction: str = InputField(desc="the instruction that it has")
     examples: str = InputField(desc="rows of the data set, or past answers")
-    hint: str = InputField(desc="how this proposal should differ from others")
+    tip: str = InputField(desc="how this proposal should differ from others")
     proposed_instruction: str = OutputField(desc="the new instruction, and nothing else")
 
 
 class GroundedProposer(ChecksKeywords):
-    """Proposes instructions from the program, rows of its data and a hint, as DSPy's class of this name does.
+    """Proposes instructions from the program, rows of its data and a tip, as DSPy's class of this name does.
 
     ``prompt_model`` writes, at ``init_temperature``. ``use_task_demos``: demos are shown; else rows of ``trainset``.
-    ``use_tip``: proposals have hints, drawn by ``rng`` if ``set_tip_randomly``. The other options of DSPy have no effect, with
-    a warning where they ask for one.
+    ``use_tip`` and ``set_tip_randomly``: each proposal has a tip, drawn by ``rng``. The other options of DSPy have no effect,
+    with a warning where they ask for one.
 
     >>> from sigwire.dspy.lm import DummyLM
     >>> model = DummyLM([{"proposed_instruction": "Add the numbers."}])
@@ -90,7 +90,9 @@ class GroundedProposer(ChecksKeywords):
         """Return ``N`` instructions for each predictor, by its position."""
         return {
             place: [
-                self.propose_instruction_for_predictor(program, None, place, demo_candidates, at, trial_logs)
+                self.propose_instruction_for_predictor(
+                    program, None, place, demo_candidates, at, trial_logs, self._drawn_tip()
+                )
                 for at in range(N)
             ]
             for place in range(len(program.predictors()))
@@ -106,28 +108,25 @@ class GroundedProposer(ChecksKeywords):
         trial_logs: object,
         tip: str | None = None,
     ) -> str:
-        """Return one instruction for the predictor at a position. Raises what a request raises."""
+        """Return one instruction for the predictor at a position, with the tip if any. Raises what a request raises."""
         steps = {name: part.signature for name, part in program.named_predictors()}
         name, signature = list(steps.items())[pred_i]
-        hint = tip if tip is not None else self._hint(demo_set_i)
-        model = self.prompt_model.copy(temperature=self.init_temperature)
+        model = self.prompt_model.copy(temperature=self.init_temperature, rollout_id=demo_set_i)
         return str(
-            Predict(WriteInstruction)(
+            Predict(WriteInstruction if tip else WriteInstruction.delete("tip"))(
                 program="\n".join(f"{step}: {each.signature}" for step, each in steps.items())
                 if self.program_aware
                 else "",
                 step=f"{name}: {signature.signature}",
                 current_instruction=signature.instructions,
                 examples=shown_rows(self._rows(demo_candidates, pred_i, demo_set_i)),
-                hint=hint,
                 lm=model,
+                **({"tip": tip} if tip else {}),
             ).proposed_instruction
         )
 
-    def _hint(self, at: int) -> str:
-        if not self.use_tip:
-            return ""
-        return self.rng.choice(TIPS) if self.set_tip_randomly else TIPS[at % len(TIPS)]
+    def _drawn_tip(self) -> str | None:
+        return self.rng.choice(TIPS) if self.use_tip and self.set_tip_randomly else None
 
     def _rows(self, demo_candidates: Any, place: int, at: int) -> list[Example]:
         sets: list[list[Any]] = []

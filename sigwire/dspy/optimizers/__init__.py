@@ -1,0 +1,1 @@
+"""Parts of the optimizers of the door."""
