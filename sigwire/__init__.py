@@ -292,7 +292,7 @@ _DSPY_ONLY = frozenset(
     "LMProviderError LMStreamAssemblyError LMUnsupportedFeatureError ReActV2 Retrieve SendStream SignatureMeta StatusMessage "
     "bootstrap_trace_data clients datasets disable_litellm_logging disable_logging enable_litellm_logging enable_logging "
     "experimental infer_prefix load load_settings predict primitives retrievers streamify streaming streaming_response "
-    "sync_send_to_stream syncify teleprompt utils with_callbacks".split()
+    "SandboxSerializable sync_send_to_stream syncify teleprompt utils with_callbacks".split()
 )
 
 

@@ -26,9 +26,9 @@ import sigwire
 
 if TYPE_CHECKING:
     from sigwire import (  # isort: skip
-        EM, F1, GEPA, SIMBA, AdapterParseError, AgentStopped, ApprovalAsked, ApprovalNeeded, AskStart,
-        BaseCallback, BatchInDoubt, BatchLM, BatchRun, BestOfN, BetterTogether, BootstrapFewShot,
-        BootstrapFewShotWithOptuna, BootstrapFewShotWithRandomSearch, BootstrapRS, Budget, BudgetSpent, CallReport,
+        EM, F1, SIMBA, AdapterParseError, AgentStopped, ApprovalAsked, ApprovalNeeded, AskStart,
+        BaseCallback, BatchInDoubt, BatchLM, BatchRun, BootstrapFewShot,
+        BootstrapFewShotWithOptuna, Budget, BudgetSpent, CallReport,
         CallerError, Capabilities, Cassette, CassetteMiss, ChatSession, Choice, CodeLimits, Comparison,
         CompleteAndGrounded, Completions, ConfigurationError, ContentFiltered, ContextWindowExceededError, DataSplit,
         DemoWarning, Embedder, EmptyResponse, Ensemble, Evaluate, EvaluationAborted, EvaluationInterrupted,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         LMAuthenticationError, LMBillingError, LMError, LMInvalidRequestError, LMNotConfigured, LMRateLimitError,
         LMServerError, LMTimeoutError, LMTransportError, LMUnexpectedError, LMUnsupportedModelError, LMWarning,
         LanguageModel, Limit, LimitState, Loss, MIPROv2, MalformedToolCall, MapResult, McpServerError, Message,
-        MetricError, ModelCall, ModelError, MontyInterpreter, MultiChainComparison, OptimizationInterrupted,
+        MetricError, ModelCall, ModelError, MontyInterpreter, OptimizationInterrupted,
         OptimizationReport, Optimizer, OutputTruncated, PendingCall, PortableHistory, Prediction, Preview,
         Price, ProgramDifference, ProgramEvent, ReActStep, Reasoned, ReasoningDelta, Refused, Repair, Request,
         Response, ResponseFormat, RetryPolicy, RetryTool, Router, RunIsLive, Score, SearchPaused, SemanticF1,
@@ -46,37 +46,41 @@ if TYPE_CHECKING:
         Timeout, ToolCall, ToolCallDelta, ToolCallEnd, ToolCallStart, ToolChoice, ToolDefinitionError, ToolDone,
         ToolFailed, ToolInterrupted, ToolResult, ToolText, ToolWarning, Toolbox, UnsupportedFeature, UnsupportedMedia,
         Usage, UsageUpdate, WebSearch, Where, __version__, agreement, amap_rows, answer_exact_match,
-        answer_passage_match, bfcl_match, check, compare, configure_cache, contains, current_call, deadline, em_score,
+        answer_passage_match, bfcl_match, check, compare, contains, current_call, deadline, em_score,
         ensure_signature, f1_score, fetch, history, hotpot_f1_score, is_retryable_lm_error,
         json_match, limits, load_bfcl, load_examples, load_program, load_records, log_to_stderr, majority,
         majority_judge, make_signature, map_rows, matches_schema, mcp_tools, normalize_text, outputs_of,
         pairwise_judge, precision_score, preview_all, prices, save_program, split_examples, to_provider,
-        tool_call_match, track_usage, within,
+        tool_call_match, within,
     )  # fmt: skip
     from sigwire.dspy import (  # isort: skip
         adapters, clients, datasets, evaluate, experimental, predict, primitives, retrievers, signatures, streaming,
         teleprompt, utils,
     )  # fmt: skip
     from sigwire.dspy.adapters import Adapter, BAMLAdapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
-    from sigwire.dspy.cache import cache
+    from sigwire.dspy.cache import cache, configure_cache
     from sigwire.dspy.clients.history import inspect_history
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
     from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
-    from sigwire.dspy.predict.composites import Parallel, Refine
+    from sigwire.dspy.predict.composites import BestOfN, MultiChainComparison, Parallel, Refine
     from sigwire.dspy.predict.nearest import KNN
     from sigwire.dspy.primitives import BaseModule
     from sigwire.dspy.primitives.interpreters import (  # isort: skip
         CodeExecutionError, CodeInterpreter, CodeInterpreterError, FinalOutput, LocalInterpreter, PythonInterpreter,
     )  # fmt: skip
+    from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable
     from sigwire.dspy.retrievers import Embeddings, EmbeddingsWithScores, Retrieve
-    from sigwire.dspy.settings import configure, context, load_settings, settings
+    from sigwire.dspy.settings import configure, context, load_settings, settings, track_usage
     from sigwire.dspy.signatures import InputField, OutputField, SignatureMeta, infer_prefix
     from sigwire.dspy.streamify import (  # isort: skip
         SendStream, StatusMessage, StatusMessageProvider, StreamListener, StreamResponse, apply_sync_streaming,
         streamify, streaming_response, sync_send_to_stream,
     )  # fmt: skip
-    from sigwire.dspy.teleprompt import COPRO, KNNFewShot, LabeledFewShot, Teleprompter, bootstrap_trace_data
+    from sigwire.dspy.teleprompt import (  # isort: skip
+        COPRO, GEPA, BetterTogether, BootstrapFewShotWithRandomSearch, BootstrapRS, KNNFewShot, LabeledFewShot,
+        Teleprompter, bootstrap_trace_data,
+    )  # fmt: skip
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
     from sigwire.dspy.types import Audio, Citations, Code, Document, File, History, Image, Reasoning, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
@@ -114,8 +118,8 @@ __all__ = [
     "PendingCall", "PortableHistory", "Predict", "Prediction", "Preview", "Price", "ProgramDifference", "ProgramEvent",
     "ProgramOfThought", "PythonInterpreter", "ReAct", "ReActStep", "ReActV2", "Reasoned", "Reasoning",
     "ReasoningDelta", "Refine", "Refused", "Repair", "Request", "Response", "ResponseFormat", "Retrieve",
-    "RetryPolicy", "RetryTool", "Router", "RunIsLive", "Score", "SearchPaused", "SemanticF1", "SendStream",
-    "Signature", "SignatureError", "SignatureMeta", "SigwireError", "StateError", "StatusMessage",
+    "RetryPolicy", "RetryTool", "Router", "RunIsLive", "SandboxSerializable", "Score", "SearchPaused", "SemanticF1",
+    "SendStream", "Signature", "SignatureError", "SignatureMeta", "SigwireError", "StateError", "StatusMessage",
     "StatusMessageProvider", "StreamCancelled", "StreamListener", "StreamResponse", "SubprocessInterpreter",
     "Teleprompter", "TextDelta", "Timeout", "Tool", "ToolCall", "ToolCallDelta", "ToolCallEnd", "ToolCallResults",
     "ToolCallStart", "ToolCalls", "ToolChoice", "ToolDefinitionError", "ToolDone", "ToolFailed", "ToolInterrupted",
@@ -137,25 +141,29 @@ __all__ = [
 # The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
 _MODULES = {
     "sigwire.dspy.adapters": "Adapter BAMLAdapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
-    "sigwire.dspy.cache": "cache",
+    "sigwire.dspy.cache": "cache configure_cache",
     "sigwire.dspy.clients.history": "inspect_history",
     "sigwire.dspy.lm": "BaseLM DummyLM LM",
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
     "sigwire.dspy.predict.code": "CodeAct ProgramOfThought RLM",
-    "sigwire.dspy.predict.composites": "Parallel Refine",
+    "sigwire.dspy.predict.composites": "BestOfN MultiChainComparison Parallel Refine",
     "sigwire.dspy.predict.nearest": "KNN",
     "sigwire.dspy.primitives": "BaseModule",
     "sigwire.dspy.primitives.interpreters": (
         "CodeExecutionError CodeInterpreter CodeInterpreterError FinalOutput LocalInterpreter PythonInterpreter"
     ),
+    "sigwire.dspy.primitives.sandbox_serializable": "SandboxSerializable",
     "sigwire.dspy.retrievers": "Embeddings EmbeddingsWithScores Retrieve",
-    "sigwire.dspy.settings": "configure context load_settings settings",
+    "sigwire.dspy.settings": "configure context load_settings settings track_usage",
     "sigwire.dspy.signatures": "InputField OutputField SignatureMeta infer_prefix",
     "sigwire.dspy.streamify": (
         "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
         "streaming_response sync_send_to_stream"
     ),
-    "sigwire.dspy.teleprompt": "COPRO KNNFewShot LabeledFewShot Teleprompter bootstrap_trace_data",
+    "sigwire.dspy.teleprompt": (
+        "BetterTogether BootstrapFewShotWithRandomSearch BootstrapRS COPRO GEPA KNNFewShot LabeledFewShot Teleprompter "
+        "bootstrap_trace_data"
+    ),
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
@@ -177,7 +185,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 def __getattr__(name: str) -> Any:
     if name in _FOLDERS:
         return import_module(f"{__name__}.{name}")
-    if name in ("AvatarOptimizer", "BootstrapFinetune", "GRPO"):  # out of scope: the attribute raises the reason
+    if name in ("AvatarOptimizer", "BootstrapFinetune", "GRPO"):  # not public: their ``compile`` raises
         return getattr(import_module(f"{__name__}.teleprompt"), name)
     if name not in __all__:
         instead = import_module(f"{__name__}.missing").advice(name)
