@@ -48,7 +48,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "a module": lambda: Outer()(count="many"),
     "an option of a field": lambda: InputField(prefix="Q:"),
     "a docstring that is an f-string": lambda: exec_class(),
-    "an option of DSPy's adapter": lambda: dspy.ChatAdapter(native_response_types=[dspy.Reasoning]),
+    "an option of DSPy's adapter": lambda: dspy.ChatAdapter(native_response_types=[dspy.Image]),
     "an option of DSPy's batch": lambda: dspy.Predict(PREDICT, lm=FakeLM(lambda r: {"answer": "x"})).batch(
         [dspy.Example(question="?").with_inputs("question")], max_errors=3
     ),

@@ -32,6 +32,13 @@ def test_patch():
     with patch("dspy.predict.predict.logger"):
         pass
 
+def test_patch_of_a_computed_name(monkeypatch):
+    monkeypatch.setattr(f"dspy.clients.{'cache'}.Cache", None)
+
+def test_storage():
+    import diskcache
+    assert diskcache.FanoutCache
+
 class TestMore:
     def test_target(self):
         with patch("litellm.completion"):
@@ -52,6 +59,8 @@ def test_rule_excludes_services_and_private_names(tmp_path: Path) -> None:
         "test_private_name": "private",
         "test_private_attribute": "private",
         "test_patch": "private",
+        "test_patch_of_a_computed_name": "private",
+        "test_storage": "storage",
         "TestMore::test_target": "litellm",
     }
 

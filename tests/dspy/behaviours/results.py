@@ -39,18 +39,16 @@ _REASONS = {
         adapters_baml/baml_circular adapters_chat/chat_fallback_second_request adapters_chat/chat_null_content
         adapters_chat/chat_empty_content adapters_json_and_xml/json_structured_is_model
         adapters_json_and_xml/json_dict_output_object_mode adapters_json_and_xml/json_toolcalls_text_object_mode
-        agents/react_finish_tool agents/react_truncate
         field_types/type_custom_blocks_in_message field_types/document_in_prompt field_types/document_list_in_prompt
-        field_types/document_wrapped_json field_types/reasoning_native_effort
+        field_types/document_wrapped_json
         models/cache_put modules/program_pickle modules/program_history_default
         predict/endpoint_7 predict/endpoint_8 predict/predict_extra_warns predict/predict_missing_required
-        predict/predict_adapter_none predict/predict_adapter_none2
-        tools/tool_async_in_sync tools/tool_id_absent_in_container
+        tools/tool_id_absent_in_container
     """,
     "not built": """
         adapters_chat/chat_float_underscores adapters_tools/vague_list agents/react_image
-        models/lm_provider_attrs modules/module_cross_version_loop modules/meta_names
-        optimizers/bootstrap_validation_attr optimizers/knn_few_shot predict/input_type_nested predict/input_type_dict
+        models/lm_provider_attrs modules/meta_names
+        optimizers/bootstrap_validation_attr optimizers/knn_few_shot
         signatures/signature_state_unnamed streaming/stream_final_off tools/tool_tool_in_type_extraction
     """,
 }

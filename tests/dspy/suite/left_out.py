@@ -3,6 +3,7 @@
 A test is left out if it uses, directly or through helpers, fixtures and names of its file:
 
 - ``litellm`` or a name imported from it, the server of DSPy's tests (which starts LiteLLM), or ``openai``;
+- ``diskcache`` or ``cachetools``, the libraries that hold DSPy's cache: the pickles and classes of its storage;
 - a private name (``_name``) imported from DSPy or read from one of its modules and classes, or a patch of a name inside
   DSPy's modules (``patch("dspy.x.y")``): no public behaviour.
 
@@ -18,6 +19,7 @@ from pathlib import Path
 __all__ = ["left_out"]
 
 _SERVICES = re.compile(r"\b(?:litellm\w*|read_litellm\w*|openai|LM_FOR_TEST|lm_for_test)\b")
+_STORAGE = frozenset({"cachetools", "diskcache"})
 _PRIVATE = re.compile(r"^_[a-z]\w*$", re.IGNORECASE)
 
 
@@ -49,6 +51,8 @@ def _imported(node: ast.ImportFrom | ast.Import) -> list[tuple[str, str]]:
         bound = alias.asname or alias.name
         if _SERVICES.search(f"{module} {alias.name}"):
             found.append((bound, "litellm"))
+        elif (module or alias.name).partition(".")[0] in _STORAGE:
+            found.append((bound, "storage"))
         elif module.partition(".")[0] == "dspy" and _PRIVATE.match(alias.name):
             found.append((bound, "private"))
     return found
@@ -81,9 +85,11 @@ def _reason(node: ast.stmt, reasons: dict[str, str]) -> str:
 
 
 def _is_patch(call: ast.Call) -> bool:
-    """Return True for ``patch("dspy.x.y")`` and ``monkeypatch.setattr("dspy.x.y", ...)``."""
+    """Return True for ``patch("dspy.x.y")`` and ``monkeypatch.setattr(f"dspy.x.{y}", ...)``."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     target = call.args[0] if call.args else None
+    if isinstance(target, ast.JoinedStr) and target.values:
+        target = target.values[0]
     return name in ("patch", "setattr") and isinstance(target, ast.Constant) and str(target.value).startswith("dspy.")
 
 
