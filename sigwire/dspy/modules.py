@@ -24,7 +24,7 @@ from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.agents.history import AgentHistory, messages_of, with_closed_turn
 from sigwire.dspy.agents.text_loop import TextReAct, trajectory_of
 from sigwire.dspy.inputs import read_as_dspy
-from sigwire.dspy.layouts.thinking import with_thinking
+from sigwire.dspy.layouts.thinking import takes_effort, with_thinking
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
 from sigwire.dspy.tools import Tool, ToolCalls
@@ -219,7 +219,10 @@ class Predict(Module, predict.Predict[P, S]):
         lm, adapter = specials["lm"], values.adapter or default_adapter()
         if not hasattr(lm, "capabilities") or not getattr(adapter, "native_reasoning", False):
             return specials
-        given: dict[str, object] = {**self.config, **(specials.get("config") or {})}
+        asked: object = specials.get("config") or {}
+        if not isinstance(asked, Mapping):
+            return specials  # the call refuses it
+        given: dict[str, object] = {**self.config, **cast("FieldValues", asked)}
         options = with_thinking(signature, lm, given)
         return specials if options is given else {**specials, "config": options}
 
@@ -360,9 +363,11 @@ class ReActV2(ReAct[P, S]):
         return super()._start(inputs, before)
 
     def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
-        lm: Any = current().lm if self.react.lm is None else self.react.lm
-        given = {**getattr(lm, "kwargs", {}), **self.react.config, **self.signature.input_fields}
-        if getattr(lm, "supports_reasoning", False) and given.keys().isdisjoint(_NO_EFFORT_WITH):
+        own, config = getattr(self.react, "lm", None), getattr(self.react, "config", {})
+        lm: Any = current().lm if own is None else own
+        given = {**getattr(lm, "kwargs", {}), **config, **self.signature.input_fields}
+        is_open = getattr(lm, "supports_reasoning", False) and given.keys().isdisjoint(_NO_EFFORT_WITH)
+        if is_open and takes_effort(lm, {**config, "reasoning_effort": "low"}):
             tools = {**tools, "config": {"reasoning_effort": "low"}}  # the thought of a turn is the model's own
         return super()._ask(state, tools)
 

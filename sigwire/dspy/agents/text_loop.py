@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, cast
 
@@ -21,13 +22,14 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message
 from sigwire.core.record import to_plain
-from sigwire.core.response import Choice
+from sigwire.core.response import Attempt, Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.tools import Tool
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import CallerError, ContextWindowExceededError, ModelError, warn_user
 from sigwire.modules.agents import conversation, react
+from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.run import RunState, Termination
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.answer import meta_of
@@ -153,7 +155,7 @@ class TextReAct(react.ReAct[P, S]):
             except (ValueError, *react.UNREADABLE) as error:
                 if isinstance(error, CallerError):
                     raise
-                return Termination("parse_error", why=f"the turn could not be read ({error!s:.200})", cause=error)
+                return _unread(state, error, time.perf_counter() - started)
             taken = [
                 call.id for turn in state.history.messages if isinstance(turn, Message) for call in turn.tool_calls
             ]
@@ -174,25 +176,29 @@ class TextReAct(react.ReAct[P, S]):
         return self._called_with_trajectory(state, asker)
 
     def _text_predictor(self) -> Predict[..., Any]:
-        options: dict[str, Any] = self.react.config
-        return self._predict_class(_turn_signature(self), lm=self.react.lm, **options)
+        asker: Any = getattr(self.react, "predict", self.react)  # of a ChainOfThought
+        options: dict[str, Any] = asker.config
+        return self._predict_class(_turn_signature(self), lm=asker.lm, **options)
 
-    def _called_with_trajectory(self, state: _TextRun, module: object) -> Steps[Any]:
+    def _called_with_trajectory(
+        self, state: _TextRun, module: object, purpose: Literal["ask", "extract"] = "ask"
+    ) -> Steps[Any]:
         """Call a predictor with the inputs and the trajectory, which is shortened while it is too long."""
         failure: ContextWindowExceededError | None = None
         for _ in range(_ATTEMPTS):
-            inputs = {**state.inputs, self._signatures.trajectory: _as_text(state)}
+            inputs = {**state.inputs, self._signatures.trajectory: self._as_text(state)}
             try:
                 prediction = yield from _called(module, inputs)
             except ContextWindowExceededError as error:
                 failure = error
+                state.attempts.append(Attempt(purpose, error.model, error=error.code))
                 state.trajectory = self.truncate_trajectory(state.trajectory)
             except ModelError as error:
                 state.attempts.extend(error.attempts)
                 raise
             else:
                 if isinstance(prediction, Prediction):
-                    state.attempts.extend(meta_of(prediction).attempts)
+                    state.attempts.extend(replace(each, purpose=purpose) for each in meta_of(prediction).attempts)
                     state.prediction = prediction
                 return prediction
         raise ContextWindowExceededError(
@@ -211,16 +217,39 @@ class TextReAct(react.ReAct[P, S]):
     def _extracted_outputs(self, state: RunState, end: Termination) -> Steps[dict[str, object]]:
         if not isinstance(state, _TextRun) or not self.extracts:
             return (yield from super()._extracted_outputs(state, end))
-        outputs: dict[str, object] = dict((yield from self._called_with_trajectory(state, self.extract)))
+        try:
+            outputs: dict[str, object] = dict((yield from self._called_with_trajectory(state, self.extract, "extract")))
+        except ContextWindowExceededError:
+            raise
+        except ModelError as error:
+            raise self._stopped_error(state, end, f"and could not be extracted: {error}") from error
         declared = {name: value for name, value in outputs.items() if name in self._output_names}
         state.add_message(Message.assistant(conversation.answer_text(declared)))
         return outputs
+
+    def _as_text(self, state: _TextRun) -> str:
+        """Return the trajectory for a prompt; results longer than ``max_output`` are cut."""
+        before = [conversation.as_text(state.before)] if len(state.before) else []
+        texts: list[str] = []
+        for name, value in state.trajectory.items():
+            kind, _, number = name.rpartition("_")
+            plain = to_plain(value)
+            if kind == "observation":
+                tool = self.toolbox.tools.get(str(state.trajectory.get(f"tool_name_{number}")))
+                own = None if tool is None else tool.max_output
+                plain = shorten(plain, self.toolbox.max_output if own is None else own)
+            texts.append(f"[[ ## {name} ## ]]\n{plain if isinstance(plain, str) else dumps(plain)}")
+        return "\n\n".join([*before, *texts])
 
     def _prediction(self, state: RunState, reason: TerminationReason, outputs: dict[str, object]) -> Prediction:
         made = super()._prediction(state, reason, outputs)
         if isinstance(state, _TextRun):
             made["run_trajectory" if "trajectory" in outputs else "trajectory"] = state.trajectory
         return made
+
+
+_init: Any = vars(TextReAct)["__init__"]
+_init.__wrapped__ = vars(react.ReAct)["__init__"]  # saved programs have the same arguments
 
 
 def _asks_in_text(predictor: object) -> bool:
@@ -252,11 +281,14 @@ def _finish_tool(outputs: Iterable[str]) -> Tool:
     return Tool(lambda: _COMPLETED, _FINISH, f"Call it without arguments when you know all output fields ({names}).")
 
 
-def _as_text(state: _TextRun) -> str:
-    values = state.trajectory.items()
-    texts = {name: value if isinstance(value, str) else dumps(to_plain(value)) for name, value in values}
-    before = [conversation.as_text(state.before)] if len(state.before) else []
-    return "\n\n".join([*before, *(f"[[ ## {name} ## ]]\n{text}" for name, text in texts.items())])
+def _unread(state: _TextRun, error: ValueError | ModelError, seconds: float) -> Termination:
+    """End the loop after a turn that could not be read: it is a step, or a warning if a replaced predictor failed."""
+    problem = f"{type(error).__name__}: {error!s:.200}"
+    if isinstance(error, ModelError):
+        state.add_step(error.choice or Choice(), seconds, error=problem)
+    else:
+        warn_user(f"A turn could not be read, and the outputs are extracted now (running a ReAct): {problem}")
+    return Termination("parse_error", why=f"the turn could not be read ({error!s:.200})", cause=error)
 
 
 class _ReplacementCall(FunctionEffect[Any]):

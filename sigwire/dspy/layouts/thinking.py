@@ -14,7 +14,7 @@ from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.modules import predict
 from sigwire.signatures.signature import SignatureMeta
 
-__all__ = ["prompted_capabilities", "with_thinking"]
+__all__ = ["prompted_capabilities", "takes_effort", "with_thinking"]
 
 _OPTIONS = frozenset({"reasoning", "reasoning_effort", "thinking"})
 
@@ -23,7 +23,8 @@ def with_thinking(signature: SignatureMeta, lm: LanguageModel, options: FieldVal
     """Return the options of a call; ``reasoning_effort="low"`` is added for an output of type ``Reasoning``.
 
     Nothing is added if the options or those of the model have an effort (``None`` too), if the model does not show its
-    reasoning, and if it does not take a low effort with these options.
+    reasoning, and if it does not take a low effort with these options. Sampling options that exclude reasoning give way, with
+    a warning of the call.
     """
     if not any(spec.annotation is Reasoning for spec in signature.spec.outputs):
         return options
@@ -33,10 +34,10 @@ def with_thinking(signature: SignatureMeta, lm: LanguageModel, options: FieldVal
     if not _OPTIONS.isdisjoint({*options, *(getattr(lm, "kwargs", None) or ())}):
         return options
     low = {**options, "reasoning_effort": "low"}
-    return low if _takes(lm, low) else options
+    return low if takes_effort(lm, low) else options
 
 
-def _takes(lm: LanguageModel, options: FieldValues) -> bool:
+def takes_effort(lm: LanguageModel, options: FieldValues) -> bool:
     """Return False if the model refuses the options, or reasons with another effort."""
     known: dict[str, Any] = {name: value for name, value in options.items() if name in OPTION_NAMES}
     preview = getattr(lm, "preview", None)

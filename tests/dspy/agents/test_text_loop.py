@@ -117,7 +117,9 @@ def test_extraction_that_never_fits_is_an_error() -> None:
 
 
 def test_planner_that_fails_to_answer_ends_the_loop() -> None:
-    result = make_agent(Planner(ValueError("no JSON")), Planner(dspy.Prediction(grams=0)))(fruit="fig")
+    agent = make_agent(Planner(ValueError("no JSON")), Planner(dspy.Prediction(grams=0)))
+    with pytest.warns(UserWarning, match=r"A turn could not be read, .* ValueError: no JSON"):
+        result = agent(fruit="fig")
     assert (result.termination_reason, result.trajectory) == ("parse_error", {})
 
 
