@@ -7,6 +7,7 @@ its own ``interpreter_factory=``. An interpreter that is the first argument of a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from threading import Thread
 from typing import Any, ClassVar, cast
 
 from sigwire.core.example import Prediction
@@ -17,8 +18,10 @@ from sigwire.dspy.primitives.foreign_code import (
     FactoryInterpreter,
     InterpreterFactory,
     checked_factory,
+    closed_threads,
     given_factory,
     given_interpreter,
+    wait_for,
 )
 from sigwire.dspy.primitives.interpreters import CodeInterpreter, WrongTypeGiven
 from sigwire.dspy.primitives.repl_types import REPLVariable
@@ -157,9 +160,7 @@ class RLM(Module, rlm.RLM[..., Any]):
 
     def _start(self, inputs: FieldValues) -> SessionRun:
         objects = {name: value for name, value in inputs.items() if isinstance(value, SandboxSerializable)}
-        run = super()._start({name: value for name, value in inputs.items() if name not in objects})
-        if objects:
-            cast(ReplRun, run).setup = SandboxSetup.of(objects)
+        setup = SandboxSetup.of(objects) if objects else None  # before the session: it is code of the user
         described = [
             build_repl_variable(objects[name], name, field)
             if name in objects
@@ -167,7 +168,8 @@ class RLM(Module, rlm.RLM[..., Any]):
             for name, field in self.signature.input_fields.items()
             if name in inputs
         ]
-        run.described = "\n\n".join(variable.format() for variable in described)
+        run = cast(ReplRun, super()._start({name: value for name, value in inputs.items() if name not in objects}))
+        run.setup, run.described = setup, "\n\n".join(variable.format() for variable in described)
         run.history = History([Turn({"variables_info": run.described})])
         return run
 
@@ -200,16 +202,25 @@ def _with_given(
         raise WrongTypeGiven(
             f"An interpreter is the first positional argument of a call (calling {type(module).__name__})."
         )
+    before, closed = closed_threads.get(), list[Thread]()
+    closed_threads.set(closed)
     try:
-        if "interpreter_factory" in inputs and "interpreter_factory" not in names:
-            given_factory.set(checked_factory(inputs.pop("interpreter_factory")))
-        if args and isinstance(args[0], CodeInterpreter):
+        factory = inputs.pop("interpreter_factory", None) if "interpreter_factory" not in names else None
+        if factory is not None:
+            given_factory.set(checked_factory(factory))
+        if args and (args[0] is None or isinstance(args[0], CodeInterpreter)):
             given_interpreter.set(args[0])
             args = args[1:]
-        return (yield from start(*args, **inputs))
+        result = yield from start(*args, **inputs)
+    except Exception:
+        yield from wait_for(closed)
+        raise
     finally:  # a call that failed before its session leaves nothing to the next
         given_factory.set(None)
         given_interpreter.set(None)
+        closed_threads.set(before)
+    yield from wait_for(closed)
+    return result
 
 
 def _trajectory(run: AgentRun) -> dict[str, object]:

@@ -7,7 +7,7 @@ DSPy's ``execute`` blocks and calls tools from inside; sigwire's steps yield at 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,7 +32,10 @@ from sigwire.interpreters.interpreter import CodeSession, HostNames
 from sigwire.interpreters.monty import default_interpreter
 from sigwire.modules.code.submitting import SubmitFunction
 
-__all__ = ["FactoryInterpreter", "InterpreterFactory", "checked_factory", "given_factory", "given_interpreter"]
+__all__ = [
+    "FactoryInterpreter", "InterpreterFactory", "checked_factory", "closed_threads", "given_factory", "given_interpreter",
+    "wait_for",
+]  # fmt: skip
 
 InterpreterFactory: TypeAlias = Callable[[], CodeInterpreter]
 
@@ -40,6 +43,8 @@ given_interpreter: ContextVar[CodeInterpreter | None] = ContextVar("sigwire_dspy
 """The caller's own interpreter, for the next session; it is not shut down."""
 given_factory: ContextVar[InterpreterFactory | None] = ContextVar("sigwire_dspy_interpreter_factory", default=None)
 """The factory of a call, for the next session."""
+closed_threads: ContextVar[list[threading.Thread] | None] = ContextVar("sigwire_dspy_closed_threads", default=None)
+"""The threads of the sessions that a call has closed, for which it waits at its end."""
 
 
 class FactoryInterpreter:
@@ -79,6 +84,12 @@ class FactoryInterpreter:
     def _made_by(self) -> InterpreterFactory:
         configured = PythonInterpreter if settings.interpreter_factory is None else settings.interpreter_factory
         return cast("InterpreterFactory", self._factory or configured)
+
+
+def wait_for(threads: Iterable[threading.Thread]) -> Steps[None]:
+    """Wait until interpreters have shut down; an event loop goes on meanwhile."""
+    for thread in threads:
+        yield FunctionEffect(thread.join, partial(to_thread, thread.join))
 
 
 def checked_factory(factory: object) -> InterpreterFactory:
@@ -166,7 +177,8 @@ class _ForeignSession:
             self._jobs.put(self._interpreter.shutdown)
         self._jobs.put(None)
         if self._is_owned and not self._is_running:
-            self._thread.join()
+            closed = closed_threads.get()
+            self._thread.join() if closed is None else closed.append(self._thread)
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:

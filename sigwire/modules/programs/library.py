@@ -51,7 +51,12 @@ def arguments_of(module: Module) -> dict[str, object]:
     """
     cls: Any = type(module)
     described = next(
-        (_DESCRIBE[base] for base in cls.__mro__ if base in _DESCRIBE and base.__init__ is cls.__init__), None
+        (
+            _DESCRIBE[base]
+            for base in cls.__mro__
+            if base in _DESCRIBE and base.__init__ is inspect.unwrap(cls.__init__)
+        ),
+        None,
     )
     found = _attributes(module) if described is None else described(module)
     defaults = {name: each.default for name, each in inspect.signature(cls.__init__).parameters.items()}
