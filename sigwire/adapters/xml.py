@@ -117,7 +117,7 @@ class XMLLayout(Layout):
         if outside.strip() and texts:
             reading.add_deviation(None, "text outside the tags is ignored", strict)
         self.read_values(texts, strict, reading)
-        empty = dict.fromkeys(re.findall(r"<(\w+)\s*/>", outside), "")
+        empty = dict.fromkeys(re.findall(r"(?m)^\s*<(\w+)\s*/>\s*$", outside), "")
         return reading if strict else self._retry_as_tags({**empty, **texts}, reading)
 
     def _value(

@@ -41,7 +41,7 @@ class Cache(core.ResponseCache):
 
     Requests are dicts. Values are answers of models, which are ``Response``, JSON, dataclasses and pydantic models; others are
     not stored. A dataclass or model comes back if this process has stored one of its class, or ``safe_types`` has the class;
-    with ``restrict_pickle`` from disk only by ``safe_types``. There is no pickle.
+    a cache of its own with ``restrict_pickle`` reads them from disk by ``safe_types`` only. There is no pickle.
 
     >>> cache.cache_key({"model": "m", "messages": []}) == cache.cache_key({"messages": [], "model": "m"})
     True
@@ -50,6 +50,7 @@ class Cache(core.ResponseCache):
     """
 
     _is_restricted = False
+    _own_keys: frozenset[bytes] = frozenset()  # what a restricted cache stored, and has in memory
     _safe: Mapping[str, type] = MappingProxyType({})
 
     def __init__(
@@ -101,7 +102,7 @@ class Cache(core.ResponseCache):
 
     def find_value(self, key: bytes) -> list[Any]:
         """Return the stored value of a key, which may be ``None``, as a list of one; an empty list if there is none."""
-        is_met = not self._is_restricted or self.peek(key) is not None
+        is_met = not self._is_restricted or key in self._own_keys
         found = self.find(key)
         try:
             return [] if found is None else [decode_value(found, {**(MET_CLASSES if is_met else {}), **self._safe})]
@@ -114,12 +115,14 @@ class Cache(core.ResponseCache):
         """Store a value, if it can be stored. An object in the form of OpenAI's answers becomes a ``Response``."""
         key = self._key(request, ignored_args_for_cache_key)
         if key is not None and (answer := encode_value(value)) is not None:
+            if self._is_restricted:
+                self._own_keys |= {key}
             self.store(key, answer)
 
     def _key(self, request: Mapping[str, Any], ignored: Iterable[str] | None) -> bytes | None:
         try:
             return bytes.fromhex(self.cache_key(request, ignored))
-        except ValueError:
+        except (RecursionError, TypeError, ValueError):
             return None
 
     @property
@@ -141,6 +144,8 @@ class Cache(core.ResponseCache):
         """Drop the answers in memory; those on disk stay."""
         if self.memory is not None:
             self.memory.clear()
+        if self._is_restricted:
+            self._own_keys = frozenset()
 
     def save_memory_cache(self, filepath: str | os.PathLike[str]) -> None:
         """Write the answers in memory to a file: one JSON object a line."""

@@ -64,7 +64,7 @@ def read_states(program: Module, state: Any) -> Any:
         return state
     read, parameters = dict(state), dict[str, Any](program.named_parameters())
     agents: list[Any] = [part for _, part in program.named_sub_modules() if hasattr(part, "react")]
-    tasks = {id(agent.react): agent.signature.instructions for agent in agents if hasattr(agent, "signature")}
+    tasks = {id(agent.react): agent.signature.instructions for agent in agents if _is_signature(agent)}
     for name, parameter in parameters.items():
         saved: Any = state.get(name)
         if _is_foreign_loop(parameter, saved):
@@ -138,11 +138,15 @@ def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
 def _read_loop(own: Mapping[str, Any], saved: Mapping[str, Any], own_task: str | None) -> dict[str, Any]:
     """Return a loop's own state with the model and the demos of a loop of DSPy, and its task instead of the own one."""
     text: str = own["signature"]["instructions"]
-    task = str(saved["signature"].get("instructions", "")).partition(_LOOP_TEXT)[0].strip()
+    task = str(saved["signature"].get("instructions") or "").partition(_LOOP_TEXT)[0].strip()
     if task and own_task and text.startswith(own_task):
         text = task + text.removeprefix(own_task)
     signature = {**own["signature"], "instructions": text}
     return {**own, "signature": signature, "demos": saved.get("demos", []), "lm": read_lm(saved.get("lm"))}
+
+
+def _is_signature(agent: Any) -> bool:
+    return hasattr(getattr(agent, "signature", None), "instructions")
 
 
 _LOOP_TEXT = "You are an Agent. "

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
 from os import PathLike
@@ -21,7 +21,7 @@ from sigwire.dspy.lm import as_model
 from sigwire.dspy.tools import let_block_if
 from sigwire.errors import ConfigurationError, EventLoopError, InputError, StateError
 from sigwire.lm.base import BaseLM
-from sigwire.observe.usage import UsageTracker
+from sigwire.observe.usage import UsageTracker, open_trackers
 from sigwire.settings import Settings, SettingsAccess, SettingValue
 from sigwire.settings import configure as core_configure
 from sigwire.settings import context as core_context
@@ -70,24 +70,28 @@ def configure(**values: SettingValue) -> None:
 
     Raises ``EventLoopError`` in a task of asyncio while another task that has configured is running.
     """
-    _refuse_other_tasks()
+    task = _configuring_task()
     own = _take_own(values)
     core_configure(**values)
     _own_defaults.update(own)
+    if task is not None:
+        _configuring.add(task)
 
 
-def _refuse_other_tasks() -> None:
+def _configuring_task() -> asyncio.Task[Any] | None:
+    """Return the running task. Raises ``EventLoopError`` while another one of its loop has configured and is running."""
     try:
         task = asyncio.current_task()
     except RuntimeError:  # no loop runs in this thread
-        return
-    if any(other is not task and not other.done() for other in list(_configuring)):
+        return None
+    loop = asyncio.get_running_loop()
+    others = [other for other in list(_configuring) if other is not task and other.get_loop() is loop]
+    if not all(other.done() for other in others):
         raise EventLoopError(
             "Another task has configured and is running. Until it ends, dspy.configure(...) can only be called from the same "
             "async task. Use dspy.context(...) in this one."
         )
-    if task is not None:
-        _configuring.add(task)
+    return task
 
 
 @contextmanager
@@ -100,10 +104,8 @@ def context(**values: SettingValue) -> Generator[None]:
     tracker = opened.get("usage_tracker")
     if not isinstance(tracker, UsageTracker | None):
         raise ConfigurationError(f"The setting 'usage_tracker' cannot be {tracker!r:.80}. It is a UsageTracker.")
-    if tracker is _OPEN["usage_tracker"].get():
-        tracker = None  # it counts already
     own = _take_own(values)
-    with core_context(**values), tracker or nullcontext():
+    with core_context(**values), _counting(tracker):
         before = _own.get(), {name: _OPEN[name].get() for name in opened}
         _own.set({**before[0], **own})
         for name, value in opened.items():
@@ -114,6 +116,18 @@ def context(**values: SettingValue) -> Generator[None]:
             _own.set(before[0])
             for name, value in before[1].items():
                 _OPEN[name].set(value)
+
+
+@contextmanager
+def _counting(tracker: UsageTracker | None) -> Generator[None]:
+    """Count the requests of the block in a tracker that may be open in other tasks; one that is open here counts already."""
+    before = open_trackers.get()
+    if tracker is not None and all(tracker is not each for each in before):
+        open_trackers.set((*before, tracker))
+    try:
+        yield
+    finally:
+        open_trackers.set(before)
 
 
 @contextmanager

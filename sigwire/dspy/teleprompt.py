@@ -71,7 +71,7 @@ class LabeledFewShot(CoreLabeledFewShot):
     ) -> M:
         """Return a copy of the student with demos, of random rows or of the first ones."""
         shown = _declared_rows(student, trainset)
-        if not shown:
+        if not shown and not rows and not options:
             return _without_demos(student)
         return super().compile(student, *rows, trainset=shown, sample=sample, **options)
 
@@ -80,7 +80,7 @@ class LabeledFewShot(CoreLabeledFewShot):
     ) -> M:
         """``compile``, awaited."""
         shown = _declared_rows(student, trainset)
-        if not shown:
+        if not shown and not rows and not options:
             return _without_demos(student)
         return await super().acompile(student, *rows, trainset=shown, sample=sample, **options)
 
@@ -261,6 +261,8 @@ def bootstrap_trace_data(
     >>> [data["score"] for data in bootstrap_trace_data(Double(), rows, lambda row, found, trace: found.n > 2, 1)]
     [False, True]
     """
+    if not dataset:
+        return []
     errors: Any = "raise" if raise_on_error else "score"
     evaluate: Any = Evaluate(
         devset=dataset, num_threads=num_threads, errors=errors, max_errors=len(dataset) + 1, display_progress=False

@@ -37,12 +37,12 @@ class UsageTracker:
         self.hits: list[str] = []
 
     def __enter__(self) -> Self:
-        self._before = _open.get()
-        _open.set((*self._before, self))
+        self._before = open_trackers.get()
+        open_trackers.set((*self._before, self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        _open.set(self._before)
+        open_trackers.set(self._before)
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
         """Count the usage of one request and the cost of its exchanges. Thread-safe."""
@@ -92,7 +92,7 @@ def _add(first: Any, second: Any) -> Any:
         return second
 
 
-_open: ContextVar[tuple[UsageTracker, ...]] = ContextVar("sigwire_usage_trackers", default=())
+open_trackers: ContextVar[tuple[UsageTracker, ...]] = ContextVar("sigwire_usage_trackers", default=())
 
 
 def track_usage() -> UsageTracker:
@@ -108,7 +108,7 @@ def track_usage() -> UsageTracker:
 
 def record_usage(model: str | None, usage: Usage, attempts: Sequence[Attempt] = (), *, is_hit: bool = False) -> None:
     """Count the usage of a request, or a hit, in every open tracker. Almost free if none is open."""
-    for tracker in _open.get():
+    for tracker in open_trackers.get():
         if is_hit:
             tracker.hits.append(model or "unknown")
         else:

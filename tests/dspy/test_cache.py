@@ -313,3 +313,21 @@ def test_request_cache_runs_calls_whose_arguments_are_no_json() -> None:
     search = request_cache()(counted.run)
     assert search(object()) == search(object()) == "a"
     assert counted.runs == 2
+
+
+class Ticket(pydantic.BaseModel):
+    number: int
+    pin: pydantic.SecretStr = pydantic.SecretStr("")
+
+
+def test_a_value_that_would_come_back_changed_is_not_stored(tmp_path: Path) -> None:
+    mine = dspy.clients.Cache(True, True, tmp_path)
+    mine.put({"q": 1}, Ticket(number=1, pin=pydantic.SecretStr("4711")))
+    mine.put({"q": 2}, Ticket(number=2))
+    assert (mine.get({"q": 1}), mine.get({"q": 2})) == (None, Ticket(number=2))
+
+
+def test_a_restricted_cache_stays_restricted_after_a_read(tmp_path: Path) -> None:
+    dspy.clients.Cache(True, True, tmp_path).put({"q": 2}, Ticket(number=2))
+    other = dspy.clients.Cache(True, True, tmp_path, restrict_pickle=True)
+    assert [other.get({"q": 2}) for _ in range(2)] == [None, None]

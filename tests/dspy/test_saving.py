@@ -344,3 +344,24 @@ def test_state_of_a_model_has_the_keys_of_dspy_and_makes_the_model_again(tmp_pat
     predict.save(tmp_path, save_program=True)
     made = [dspy.LM(**options), dspy.LM.load_state(state), CoreLM.load_state(state), dspy.load(tmp_path).lm]
     assert [(type(each), each.dump_state()) for each in made] == [(dspy.LM, state)] * 4
+
+
+def test_an_agent_is_saved_whole_with_its_tools(tmp_path: Path) -> None:
+    for name, tools in (("none", []), ("add", [add])):
+        ReAct("question -> answer", tools=tools, max_iters=3).save(tmp_path / name, save_program=True)
+        loaded: Any = dspy.load(tmp_path / name, functions=[add])
+        assert (type(loaded), loaded.max_iters, set(loaded.tools)) == (
+            ReAct, 3, {"add", *loaded.tools} if tools else set(loaded.tools)
+        )  # fmt: skip
+        assert ("add" in loaded.tools) is bool(tools)
+
+
+def test_a_module_with_a_signature_as_text_beside_an_agent_loads(tmp_path: Path) -> None:
+    class Desk(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.signature = "question -> answer"
+            self.react = ReAct(self.signature, tools=[add])
+
+    Desk().save(tmp_path / "desk.json")
+    Desk().load(tmp_path / "desk.json")

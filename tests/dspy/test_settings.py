@@ -168,3 +168,32 @@ def test_usage_tracker_is_that_of_the_block_and_counts_its_requests() -> None:
     lm("Nobody counts")
     assert [len(tracker.attempts["fake"]) for tracker in (mine, inner)] == [3, 1]
     assert "usage_tracker" not in dspy.settings.copy()
+
+
+async def test_a_tracker_in_two_tasks_keeps_their_own_trackers_apart() -> None:
+    shared, lm = dspy.utils.UsageTracker(), sigwire.FakeLM(["Hm."] * 4)
+    entered = asyncio.Event()
+
+    async def ask(waits: bool) -> int:
+        with dspy.track_usage() as mine:
+            with dspy.context(usage_tracker=shared):
+                await entered.wait() if waits else entered.set()
+                await asyncio.sleep(0)
+            await lm.acall("Hello")
+        return len(mine.attempts["fake"])
+
+    assert await asyncio.gather(ask(True), ask(False)) == [1, 1]
+    assert not shared.attempts
+
+
+async def test_a_refused_configure_counts_for_no_task() -> None:
+    async def refused() -> None:
+        with pytest.raises(ConfigurationError):
+            dspy.configure(nonsense=1)
+        await asyncio.sleep(10)
+
+    task = asyncio.create_task(refused())
+    await asyncio.sleep(0)
+    with dspy.context():
+        dspy.configure(num_threads=dspy.settings.num_threads)
+    task.cancel()

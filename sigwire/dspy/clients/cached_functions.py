@@ -47,7 +47,7 @@ def request_cache(
             request = {**(given[cache_arg_name] if cache_arg_name else given), "_fn_identifier": name}
             try:
                 return bytes.fromhex(cache.cache_key(request, ignored))
-            except ValueError:
+            except (RecursionError, TypeError, ValueError):
                 return None
 
         @wraps(function)

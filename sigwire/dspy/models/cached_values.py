@@ -13,7 +13,6 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
-from pydantic.errors import PydanticSchemaGenerationError
 
 from sigwire.core.narrow import is_sequence
 from sigwire.core.response import Choice, Response
@@ -57,8 +56,11 @@ def encode_value(value: object) -> Response | None:
             return decode_answer(value)
     if isinstance(value, type) or not (is_dataclass(value) or isinstance(value, BaseModel)):
         return None
-    with suppress(PydanticSchemaGenerationError, RecursionError, TypeError, ValueError):
-        text = TypeAdapter[Any](type(value)).dump_json(value).decode()
+    with suppress(Exception):  # code of the class runs; what does not come back as it was is not stored
+        adapter = TypeAdapter[Any](type(value))
+        text = adapter.dump_json(value).decode()
+        if adapter.validate_json(text) != value:
+            return None
         MET_CLASSES[path_of_class(type(value))] = type(value)
         return Response((Choice(text),), id=f"{_VALUE}: {path_of_class(type(value))}")
     return None
@@ -87,9 +89,9 @@ def decode_value(found: Response, classes: Mapping[str, type]) -> Any:
         return json.loads(text)
     try:
         value = TypeAdapter[Any](classes[path]).validate_json(text)
-    except ValueError as error:
+    except Exception as error:
         raise LookupError(f"{path} has changed: {error}") from error
-    if hasattr(value, "usage"):
+    if isinstance(getattr(value, "usage", None), Mapping):
         with suppress(AttributeError, TypeError, ValueError):  # frozen
             value.usage = {}
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import lcm
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -28,6 +28,10 @@ class UnavailableOptimizer(Teleprompter):
         """Raise ``ConfigurationError`` with the reason."""
         raise ConfigurationError(f"{type(self).__name__} is not in sigwire (compiling): {self.reason}")
 
+    async def acompile(self, student: Module, *rows: object, **options: object) -> NoReturn:
+        """``compile``, awaited."""
+        self.compile(student, *rows, **options)
+
 
 @dataclass(eq=False)
 class _TrainsWeights(UnavailableOptimizer):
@@ -35,7 +39,7 @@ class _TrainsWeights(UnavailableOptimizer):
 
     metric: Any = None
     multitask: bool = True
-    train_kwargs: Mapping[Any, Any] | None = None
+    train_kwargs: Mapping[Any, Any] | None = field(default=None, repr=False)  # it may hold keys
     adapter: Any = None
     exclude_demos: bool = False
     num_threads: int | None = None
