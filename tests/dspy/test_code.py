@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import threading
 from collections.abc import Callable
@@ -318,3 +319,41 @@ def test_interpreter_as_an_option_is_refused_with_the_two_ways(made: Any) -> Non
         ConfigurationError, match=r"interpreter_factory=PythonInterpreter, or an interpreter as the first"
     ):
         made("a -> b", interpreter=Plain())
+
+
+async def test_event_loop_goes_on_while_an_interpreter_shuts_down() -> None:
+    leave, left = threading.Event(), threading.Event()
+
+    class Slow(Plain):
+        def shutdown(self) -> None:
+            assert leave.wait(20)
+            super().shutdown()
+            left.set()
+
+    reader = dspy.RLM("n: int -> double: int", interpreter_factory=Slow)
+    reader.set_lm(dspy.FakeLM([{"reasoning": "Double it.", "code": "SUBMIT(double=2 * n)"}]))
+    asyncio.get_running_loop().call_later(0.05, leave.set)  # comes only if the loop is free
+    assert (await reader.acall(n=4)).double == 8
+    assert left.is_set()
+
+
+def test_session_is_not_opened_for_an_input_that_cannot_be_prepared() -> None:
+    class Torn(dspy.SandboxSerializable):
+        def sandbox_setup(self) -> str:
+            return ""
+
+        def to_sandbox(self) -> bytes:
+            raise ValueError("torn")
+
+        def sandbox_assignment(self, var_name: str, data_expr: str) -> str:
+            return f"{var_name} = {data_expr}"
+
+        def rlm_preview(self, max_chars: int = 500) -> str:
+            return "torn"
+
+    made: list[Plain] = []
+    reader = dspy.RLM("page -> title", interpreter_factory=lambda: made.append(Plain()) or made[-1])
+    reader.set_lm(dspy.FakeLM([]))
+    with pytest.raises(ValueError, match="torn"), dspy.context(warn_on_type_mismatch=False):
+        reader(page=Torn())
+    assert made == []

@@ -212,3 +212,33 @@ def test_agents_otherwise_run_the_loop_of_the_core() -> None:
     agent.react = dspy.ChainOfThought(agent.react.signature)
     agent.set_lm(sigwire.FakeLM([dspy.ToolCalls.ToolCall("submit", {"grams": 6})]))
     assert agent(fruit="fig").grams == 6
+
+
+def test_long_results_are_cut_in_prompts_and_whole_in_the_trajectory() -> None:
+    def peel(fruit: str) -> str:
+        return fruit * 900
+
+    planner = Planner(turn("peel", fruit="fig"), turn("finish"))
+    result = make_agent(planner, Planner(dspy.Prediction(grams=1)), tools=[peel], max_output=30)(fruit="fig")
+    assert "characters omitted" in planner.given[1]["trajectory"]
+    assert len(planner.given[1]["trajectory"]) < 400
+    assert result.trajectory["observation_0"] == "fig" * 900
+
+
+def test_requests_that_did_not_fit_are_attempts() -> None:
+    answers = [
+        turn("weigh", fruit="fig"),
+        turn("weigh", fruit="fig"),
+        ContextWindowExceededError("full"),
+        turn("finish"),
+    ]
+    result = make_agent(Planner(*answers), Planner(dspy.Prediction(grams=1)))(fruit="fig")
+    assert [attempt.error for attempt in result.attempts if attempt.error] == [ContextWindowExceededError("full").code]
+
+
+def test_extraction_that_cannot_be_read_stops_the_run_with_its_reason() -> None:
+    agent = make_agent(Planner(turn("weigh", fruit="fig")), max_iters=1)
+    agent.set_lm(sigwire.FakeLM(["nothing"] * 2))
+    with pytest.raises(sigwire.AgentStopped) as caught:
+        agent(fruit="fig")
+    assert caught.value.reason == "limit"
