@@ -261,8 +261,6 @@ def bootstrap_trace_data(
     >>> [data["score"] for data in bootstrap_trace_data(Double(), rows, lambda row, found, trace: found.n > 2, 1)]
     [False, True]
     """
-    if not dataset:
-        return []
     errors: Any = "raise" if raise_on_error else "score"
     evaluate: Any = Evaluate(
         devset=dataset, num_threads=num_threads, errors=errors, max_errors=len(dataset) + 1, display_progress=False
