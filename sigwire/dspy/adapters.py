@@ -140,7 +140,7 @@ class Adapter(base.Adapter):
         if use_json_adapter_fallback:
             warn_user(_NO_FALLBACK)
         if native_response_types is not None:
-            others = [kind for kind in native_response_types if not issubclass(kind, text.Reasoning)]
+            others = [kind for kind in native_response_types if not _is_reasoning(kind)]
             object.__setattr__(self, "native_reasoning", len(others) < len(native_response_types))
             if others:
                 warn_user(_NO_NATIVE_TYPES)
@@ -301,6 +301,10 @@ class Adapter(base.Adapter):
         values = {field.name: value for field, value in fields_with_values.items()}
         text = self.format_assistant_message_content(make_signature(outputs, "Write the fields."), values)
         return text.removesuffix("[[ ## completed ## ]]").rstrip()
+
+
+def _is_reasoning(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, text.Reasoning)
 
 
 class FieldInfoWithName(NamedTuple):

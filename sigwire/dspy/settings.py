@@ -258,7 +258,12 @@ def _encode(name: str, value: SettingValue) -> SettingValue:
     if isinstance(value, Adapter):
         options = {field.name: getattr(value, field.name) for field in fields(value) if field.init and field.compare}
         changed = {field.name for field in fields(value) if field.init and options.get(field.name) != field.default}
-        return {"class": type(value).__name__, **{key: options[key] for key in sorted(options.keys() & changed)}}
+        native: dict[str, Any] = {} if getattr(value, "native_reasoning", True) else {"native_response_types": []}
+        return {
+            "class": type(value).__name__,
+            **{key: options[key] for key in sorted(options.keys() & changed)},
+            **native,
+        }
     if value is None or isinstance(value, (bool, int, str)):
         return value
     raise InputError(f"The setting {name!r} is no data (saving the settings). Pass exclude_keys=[{name!r}].")

@@ -23,6 +23,7 @@ from sigwire.dspy.predict.nearest import KNN
 from sigwire.dspy.types import Image
 from sigwire.errors import AdapterParseError, LMError, warn_user
 from sigwire.evaluate.evaluation import Evaluate
+from sigwire.modules.ask import resolve_lm
 from sigwire.modules.module import Module
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules import copro
@@ -186,7 +187,7 @@ def prepare_models_for_resampling(program: Any, n: int, teacher_settings: Mappin
     >>> [lm.kwargs["rollout_id"] for lm in prepare_models_for_resampling(Predict("a -> b", lm=DummyLM([])), 2)]
     [0, 1]
     """
-    lm: Any = program.get_lm() or current().lm
+    lm: Any = resolve_lm(program.get_lm(), "resampling")
     teacher, first = (teacher_settings or {}).get("lm"), lm.kwargs.get("rollout_id") or 0
     models = [lm.copy(rollout_id=first + number, temperature=1.0) for number in range(n)]
     return models if teacher is None else [teacher, *models[1:]]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy.teleprompt import GRPO, BootstrapFinetune
 
@@ -129,3 +130,10 @@ def test_proposals_have_a_tip_if_one_is_drawn_or_given() -> None:
     asked = [request.messages[-1].text for request in lm.requests]
     assert ["[[ ## tip ## ]]" in text for text in asked] == [False, False, True, True, True, False]
     assert "[[ ## tip ## ]]\nRhyme." in asked[4]
+
+
+def test_choices_of_rows_and_samples_need_rows_and_a_model() -> None:
+    with pytest.raises(sigwire.InputError, match="no training rows"):
+        GRPO().select_training_sample_and_update_shuffled_trainset([], 0)
+    with dspy.context(lm=None), pytest.raises(sigwire.LMNotConfigured, match="resampling"):
+        dspy.teleprompt.prepare_models_for_resampling(dspy.Predict("a -> b"), 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -197,3 +198,10 @@ async def test_a_refused_configure_counts_for_no_task() -> None:
     with dspy.context():
         dspy.configure(num_threads=dspy.settings.num_threads)
     task.cancel()
+
+
+def test_saved_adapter_keeps_native_types(tmp_path: Path) -> None:
+    with dspy.context(adapter=dspy.ChatAdapter(native_response_types=[])):
+        dspy.settings.save(tmp_path / "settings.json")
+    loaded: Any = dspy.load_settings(tmp_path / "settings.json")["adapter"]
+    assert (type(loaded), loaded.native_reasoning) == (dspy.ChatAdapter, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -40,15 +41,8 @@ def request_cache(
     ignored = _CONNECTION if ignored_args_for_cache_key is None else tuple(ignored_args_for_cache_key)
 
     def decorate(function: F) -> F:
-        name, parameters = f"{function.__module__}.{function.__qualname__}", inspect.signature(function)
-
-        def key_of(args: tuple[object, ...], kwargs: dict[str, object]) -> bytes | None:
-            given = _named(parameters.bind(*args, **kwargs))
-            request = {**(given[cache_arg_name] if cache_arg_name else given), "_fn_identifier": name}
-            try:
-                return bytes.fromhex(cache.cache_key(request, ignored))
-            except (RecursionError, TypeError, ValueError):
-                return None
+        name = f"{function.__module__}.{function.__qualname__}"
+        key_of = _CallKeys(name, inspect.signature(function), cache_arg_name, ignored).key_of
 
         @wraps(function)
         def call(*args: object, **kwargs: object) -> object:
@@ -67,6 +61,24 @@ def request_cache(
         return cast("F", acall if inspect.iscoroutinefunction(function) else call)
 
     return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class _CallKeys:
+    """The keys of the calls of a function."""
+
+    name: str
+    parameters: inspect.Signature
+    argument: str | None
+    ignored: tuple[str, ...]
+
+    def key_of(self, args: tuple[object, ...], kwargs: dict[str, object]) -> bytes | None:
+        given = _named(self.parameters.bind(*args, **kwargs))
+        request = {**(given[self.argument] if self.argument else given), "_fn_identifier": self.name}
+        try:
+            return bytes.fromhex(cache.cache_key(request, self.ignored))
+        except (RecursionError, TypeError, ValueError):
+            return None
 
 
 def _named(bound: inspect.BoundArguments) -> dict[str, Any]:

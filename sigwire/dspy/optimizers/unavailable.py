@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import lcm
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, InputError
 from sigwire.modules.module import Module
 from sigwire.optimizers.teleprompter import Teleprompter
 
@@ -78,10 +78,14 @@ class GRPO(_TrainsWeights):
     ) -> list[T]:
         """Return the rows of a step, from 0: each row equally often in an epoch, and each epoch in an order of its own.
 
+        Raises ``InputError`` without rows.
+
         >>> choose = GRPO(num_dspy_examples_per_grpo_step=2).select_training_sample_and_update_shuffled_trainset
         >>> sorted(row for step in range(3) for row in choose("abc", step))
         ['a', 'a', 'b', 'b', 'c', 'c']
         """
+        if not original_trainset:
+            raise InputError("There are no training rows (choosing the rows of a step). Pass at least one.")
         size = self.num_dspy_examples_per_grpo_step
         length = lcm(len(original_trainset), size)
         epoch, step = divmod(train_step_idx, length // size)
