@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Mapping
@@ -28,6 +27,7 @@ from sigwire.effects.cancellation import (
     run_cancellable,
     set_scope,
 )
+from sigwire.effects.forks import on_fork
 from sigwire.errors import EventLoopError
 
 if TYPE_CHECKING:
@@ -308,11 +308,8 @@ def _blocking_pool() -> DaemonPool:
         return _pool
 
 
+@on_fork
 def reset_after_fork() -> None:
     """Forget lock, loop and pool in a forked child: their threads do not exist there, and the lock may be held for ever."""
     global _lock, _loop, _pool
     _lock, _loop, _pool = threading.Lock(), None, None
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=reset_after_fork)

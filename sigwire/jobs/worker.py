@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 import threading
 from collections import OrderedDict
@@ -23,6 +22,7 @@ from typing import Any, Protocol, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
+from sigwire.effects.forks import on_fork
 from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun
 from sigwire.errors import BudgetSpent, ConfigurationError
@@ -181,16 +181,13 @@ def _slots(concurrency: int) -> asyncio.Semaphore:
     return _semaphores.setdefault(concurrency, asyncio.Semaphore(concurrency))
 
 
+@on_fork
 def _forget() -> None:
     """Forget what belongs to the loop and the threads of the parent of a fork."""
     global _lock, _watch
     _lock, _watch = threading.Lock(), DriverWatch()
     _workers.clear()
     _semaphores.clear()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_forget)
 
 
 # --- building a job ----------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import os
 import time
-import weakref
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from sigwire.effects.forks import reset_when_forked
 from sigwire.errors import ConfigurationError
 from sigwire.journal.errors import RunIsLive
 
@@ -24,7 +24,7 @@ class RunLock:
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path, self._descriptor = path, descriptor
-        _held.add(self)
+        reset_when_forked(self)
 
     @classmethod
     def acquire(cls, folder: Path, run: str) -> RunLock:
@@ -56,9 +56,9 @@ class RunLock:
         if self._descriptor >= 0:
             with suppress(OSError):
                 self._path.unlink()
-            self.forget()
+            self.reset_after_fork()
 
-    def forget(self) -> None:
+    def reset_after_fork(self) -> None:
         """Close the file without removing it."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
@@ -77,15 +77,3 @@ def _live_error(run: str, descriptor: int) -> RunIsLive:
         owner = json.loads(os.pread(descriptor, 200, 0))
         pid, since = int(owner["pid"]), float(owner["since"])
     return RunIsLive(run, pid, since)
-
-
-_held: weakref.WeakSet[RunLock] = weakref.WeakSet()
-
-
-def _forget_all() -> None:
-    for lock in list(_held):
-        lock.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)

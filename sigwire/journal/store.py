@@ -17,6 +17,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sigwire.effects.forks import reset_when_forked
 from sigwire.errors import StateError
 from sigwire.journal.records import Row, RunHead
 
@@ -48,14 +49,14 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reset()
-        _stores.add(self)
+        reset_when_forked(self)
 
     def _reset(self) -> None:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._closing: weakref.finalize[..., Store] | None = None
 
-    def forget(self) -> None:
+    def reset_after_fork(self) -> None:
         """Drop the connection of the parent process, in a forked child."""
         if self._closing is not None:
             self._closing.detach()
@@ -237,14 +238,4 @@ def _add_texts(execute: Any, run: str, texts: Mapping[str, bytes]) -> None:
         execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", (run, digest))
 
 
-_stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _inherited: list[sqlite3.Connection | None] = []  # never closed
-
-
-def _forget_all() -> None:
-    for store in list(_stores):
-        store.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)

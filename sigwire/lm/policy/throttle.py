@@ -9,10 +9,11 @@ A target without failures has no entry, so a plain call reads one dict.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from typing import TYPE_CHECKING
+
+from sigwire.effects.forks import on_fork
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import TargetKey
@@ -71,11 +72,8 @@ def throttle_success(target: TargetKey) -> None:
                 del _throttles[target]
 
 
+@on_fork
 def throttle_reset() -> None:
     """Forget all targets."""
     global _lock, _throttles
     _lock, _throttles = threading.Lock(), {}  # a thread of the parent of a fork may hold the old lock
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=throttle_reset)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sigwire.core.response import Response
+from sigwire.effects.forks import on_fork
 from sigwire.errors import ConfigurationError
 from sigwire.lm.policy.cache.answers import as_hit, decode_response, encode_response, is_complete
 from sigwire.lm.policy.cache.choice import set_off
@@ -253,5 +254,4 @@ def _warn_refused(reason: str) -> None:
 
 
 read_environment()
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=cache.after_fork)
+on_fork(cache.after_fork)

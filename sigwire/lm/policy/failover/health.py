@@ -11,7 +11,6 @@ them, other processes do not. A forked child forgets all penalties.
 from __future__ import annotations
 
 import math
-import os
 import random
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from weakref import WeakSet
 
+from sigwire.effects.forks import on_fork
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.guard import Guard
@@ -220,13 +220,10 @@ def circuit_of(target: TargetKey, health: Health, clock: Callable[[], float]) ->
     return found
 
 
+@on_fork
 def health_reset() -> None:
     """Forget the penalties of all targets."""
     global _lock
     _lock = threading.Lock()  # a thread of the parent of a fork may hold the old lock
     for circuit in list(_CIRCUITS):
         circuit.reset()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=health_reset)

@@ -7,12 +7,13 @@ waits for a time, and ends a second after the last one; a forked child starts it
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+
+from sigwire.effects.forks import on_fork
 
 __all__ = ["wake_at"]
 
@@ -77,10 +78,7 @@ def wake_at(wake: Callable[[], object], due: float) -> None:
     _alarm.wake_at(wake, due)
 
 
+@on_fork
 def _reset_after_fork() -> None:
     global _alarm
     _alarm = _Alarm()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING
 
+from sigwire.effects.forks import on_fork
 from sigwire.lm.policy.limits.limit import Limit, LimitState
 from sigwire.lm.policy.limits.limiter import Limiter
 
@@ -43,12 +43,9 @@ def limits() -> list[LimitState]:
     return [limiter.state(provider, name) for provider, name, limiter in known]
 
 
+@on_fork
 def _reset_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     for _, _, limiter in _limiters.values():
         limiter.reset()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -7,13 +7,13 @@ in a file. A forked child has a lock and queues of its own.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from sigwire.effects.forks import on_fork
 from sigwire.lm.policy.guard import Guard
 from sigwire.lm.policy.money.ledger import Ledger, Reserved
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
@@ -77,13 +77,10 @@ class _State:
 _state = _State()
 
 
+@on_fork
 def _reset_after_fork() -> None:
     global _state
     _state = _State()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def reserve(
