@@ -27,7 +27,6 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
-from sigwire.modules.exports.exportable import Exportable
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving
 from sigwire.modules.tree.copying import CopyMemo, copy_value
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.call_log import CallLog
     from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
+    from sigwire.modules.exports import ExportForm
 
 __all__ = ["Module", "StepsModule", "module_paths"]
 
@@ -51,7 +51,7 @@ M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
 
 
-class Module(ChecksKeywords, Walkable, Exportable, HasCard):
+class Module(ChecksKeywords, Walkable, HasCard):
     """A program: Python code that calls other modules.
 
     ``callbacks`` and the private attributes exist even if a subclass does not call ``super().__init__()``. The parameters of
@@ -148,9 +148,37 @@ class Module(ChecksKeywords, Walkable, Exportable, HasCard):
 
     def preview(self, *args: Any, **kwargs: Any) -> Preview:
         """Return the first request of a call, and send nothing. Also takes ``lm=``, ``demos=`` and ``config=``."""
-        from sigwire.modules.preview.driving import first_preview
+        from sigwire.modules.driving import first_preview
 
         return first_preview(self, module_paths, args, kwargs)
+
+    @overload
+    def export(self, form: Literal["openai"], /, *args: Any, **inputs: Any) -> JsonObject: ...
+    @overload
+    def export(self, form: Literal["messages"], /, *args: Any, **inputs: Any) -> list[JsonObject]: ...
+    @overload
+    def export(self, form: Literal["markdown"], /, *args: Any, **inputs: Any) -> str: ...
+    def export(self, form: ExportForm, /, *args: Any, **inputs: Any) -> JsonObject | list[JsonObject] | str:
+        """Return the first request of a call as data, for code without sigwire. Nothing is sent.
+
+        "openai": the JSON body that the call sends to an OpenAI endpoint. "messages": its messages, as dicts with role and
+        content. "markdown": a page for people. An input that is not given is a placeholder: ``{question}`` in the place of a
+        text, ``"{k}"`` in the place of other JSON. Secrets are ``***``. Also takes ``lm=``, ``demos=`` and ``config=``.
+
+        Raises ``ConfigurationError`` if the model is not reached over a wire of OpenAI ("openai").
+
+        >>> from sigwire.lm.client import LM
+        >>> from sigwire.modules.predict import Predict
+        >>> predict = Predict("question -> answer", lm=LM("openai/gpt-4.1-mini"), temperature=0.0)
+        >>> body = predict.export("openai", question="2+2?")
+        >>> body["model"], body["temperature"], [message["role"] for message in body["messages"]]
+        ('gpt-4.1-mini', 0.0, ['system', 'user'])
+        >>> "{question}" in predict.export("messages")[-1]["content"]
+        True
+        """
+        from sigwire.modules.exports import exported
+
+        return exported(self, form, args, inputs)
 
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""

@@ -15,8 +15,8 @@ from sigwire.lm.base import LanguageModel
 from sigwire.lm.policy.failover.targets import misfit, targets_of
 from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.ask import Ask, resolve_lm
+from sigwire.modules.driving import drive_program
 from sigwire.modules.module import Module, module_paths
-from sigwire.modules.preview.driving import drive_program
 from sigwire.modules.preview.findings import CheckedModel, Finding, finding_of_text, findings_of
 from sigwire.modules.preview.made_up import made_up_inputs
 

@@ -293,7 +293,7 @@ TOLD_APART = (
     # DSPy's rule for the reasoning models of two hosts.
     "dspy/models/token_limits.py",
     # Forms of requests of other libraries.
-    "modules/exports/forms.py", "modules/exports/exportable.py",
+    "modules/exports.py", "modules/module.py",
 )  # fmt: skip
 PACKAGE = ROOT / "sigwire"
 ELSEWHERE = sorted(

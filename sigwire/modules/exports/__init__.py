@@ -1,1 +1,0 @@
-"""Exports: the request of a call as data for code without sigwire."""
