@@ -4,6 +4,7 @@
     POST /stream                        2,000 events, each in a separate chunk and write
     POST /fields/chat/completions       OpenAI's shape, streamed: an answer in 2,000 deltas, in the chat adapter's sections
     POST /object/<n>/chat/completions   the same: a JSON object in n deltas
+    POST /alone/chat/completions        the same: an answer in 40 deltas, each sent 2 ms after the one before
     POST /predict/chat/completions      OpenAI's shape: the answer of b1's Predict
     POST /count/chat/completions        the same, and the answer is the number in the last "Question <number>?"
     POST /agent/chat/completions        a call of look_up for each of five turns, then one of submit
@@ -120,6 +121,8 @@ def text_deltas(text: str, size: int = 12) -> list[str]:
 
 
 OBJECTS = (1_000, 4_000)
+ALONE = streamed(["[[ ##", " answer", " ## ]]\n", *WORDS[:40], "\n\n[[ ## completed ## ]]"])
+PAUSE = 0.002
 STREAMS: Mapping[bytes, list[bytes]] = {
     b"/fields/chat/completions": streamed(["[[ ##", " answer", " ## ]]\n", *WORDS, "\n\n[[ ## completed ## ]]"]),
     **{
@@ -162,6 +165,8 @@ class Answering(asyncio.Protocol):
             self.stream([b"%x\r\n%b\r\n" % (len(EVENT), EVENT)] * EVENTS)
         elif path in STREAMS:
             self.stream(STREAMS[path])
+        elif path == b"/alone/chat/completions":
+            self.stream_slowly([STREAM_HEAD, *ALONE, b"0\r\n\r\n"])
         else:
             self.transport.write(ANSWERS[path](body))
 
@@ -170,6 +175,11 @@ class Answering(asyncio.Protocol):
         for chunk in chunks:
             self.transport.write(chunk)
         self.transport.write(b"0\r\n\r\n")
+
+    def stream_slowly(self, chunks: Iterable[bytes]) -> None:
+        loop = asyncio.get_running_loop()
+        for number, chunk in enumerate(chunks):
+            loop.call_later(number * PAUSE, self.transport.write, chunk)
 
 
 def length_of(head: bytes) -> int:

@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchmarks import evaluate, growth, imports, layers, over_http, parsing, peers, predict, server, streaming, tools
+from benchmarks import (
+    entries,
+    evaluate,
+    growth,
+    imports,
+    layers,
+    over_http,
+    parsing,
+    peers,
+    predict,
+    server,
+    streaming,
+    tools,
+)
 from benchmarks.by_hand import Sender
 from benchmarks.timing import FLOOR, SIGWIRE, Job, Line, measure, table
 from sigwire.core.json import JsonValue
@@ -104,3 +117,22 @@ def test_the_table_shows_medians_spread_and_the_ratio_to_the_floor() -> None:
     assert row == (
         "| x1 | a job | µs | 2.00 (1.00 to 3.00) | 4.00 (4.00 to 10.0) | 2.00x | ≤ 3x | 20.0 (20.0 to 20.0) 10x |"
     )
+
+
+def test_entries_are_equal_in_each_run_and_end_at_the_socket() -> None:
+    with server.serving() as port:
+        first, second = entries.one_call(port), entries.one_call(port)
+        delta = entries.middle(entries.deltas(port))
+    assert first == second
+    before = entries.up_to_http(first)
+    assert 0 < len(before) < len(first)
+    assert first[len(before)].file.startswith("lm/http/")
+    assert not any(entry.file.startswith("lm/http/") for entry in before)
+    assert {"modules/module.py", "lm/http_backend.py"} <= {entry.file for entry in before}
+    assert "lm/codecs/openai_chat/stream_decoder.py" in {entry.file for entry in delta}
+
+
+def test_recorder_skips_comprehensions_and_other_packages() -> None:
+    with entries.Recorder() as recorder:
+        tools.book(1, 2)
+    assert recorder.entries == []
