@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ import sigwire
 import sigwire.dspy as dspy
 from sigwire.dspy import datasets
 from sigwire.dspy.missing import INSTEAD
-from sigwire.dspy.utils.unbatchify import Unbatchify
 from sigwire.testing import FakeProvider
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "coming-from-dspy.md").read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def test_missing_name_of_dspy_is_on_the_page_and_its_error_has_the_advice(name: 
     assert f"`dspy.{name}`" in PAGE
     assert INSTEAD[name] in PAGE
     with pytest.raises(AttributeError, match=re.escape(INSTEAD[name])):
-        getattr(dspy, name)
+        attrgetter(name)(dspy)
 
 
 @pytest.mark.parametrize("name", ["AvatarOptimizer", "BootstrapFinetune", "GRPO"])
@@ -466,7 +466,6 @@ def _litellm(_: Path) -> None:
 def _module_paths(_: Path) -> None:
     from sigwire.dspy.adapters.types.tool import Tool  # pyright: ignore
     from sigwire.dspy.predict.react import ReAct  # pyright: ignore
-
     from sigwire.dspy.utils.callback import with_callbacks
 
     assert (Tool, ReAct, with_callbacks) == (dspy.Tool, dspy.ReAct, dspy.with_callbacks)
@@ -481,8 +480,7 @@ class Doubled(dspy.Module):
 @row("helpers")
 def _helpers(_: Path) -> None:
     assert dspy.syncify(Doubled())(n=2) == asyncio.run(dspy.asyncify(lambda n: 2 * n)(2)) == 4
-    with Unbatchify(lambda numbers: [2 * number for number in numbers], max_wait_time=0.0) as double:
-        assert dspy.clients.request_cache()(lambda n: double(n))(2) == 4
+    assert dspy.clients.request_cache()(lambda n: 2 * n)(2) == 4
     answer = dspy.Predict("documents: list[dspy.Document] -> citations: dspy.Citations")
     assert answer.signature.output_fields["citations"].annotation is dspy.Citations
 

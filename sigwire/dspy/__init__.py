@@ -4,15 +4,22 @@ Every public name of ``sigwire`` is here and is loaded on first use (PEP 562). S
 and attributes in addition, others exist only here. Every class of the door is a subclass of the core's class; nothing is
 patched, and nothing in the core imports the door.
 
-    adapters     DSPy's options of the four adapters        settings     hints for DSPy's settings, send_stream
-    lm           LM, BaseLM, DummyLM                        streamify    streamify, listeners, messages
-    modules      Module, Predict, ChainOfThought, ReAct     streaming    the names of dspy.streaming
-    tools        Tool, ToolCalls                            saving       files that DSPy saved
-    cache        DSPy's methods of the cache        evaluate     the names of dspy.evaluate and its metrics
-    teleprompt   the optimizers, as in dspy.teleprompt      missing      names of DSPy that are not here, and what is
-    types        fields: Type, Document, Image, History ... paths        DSPy's module paths without a file here
-
-The folders (clients, datasets, dsp, experimental, predict, primitives, retrievers, signatures, utils) are DSPy's modules.
+    adapters          DSPy's options of the four adapters     saving, loading   files that DSPy saved; ``load``
+    agent_history     turns of agents in a ``History``        settings          hints for DSPy's settings, send_stream
+    cache             DSPy's methods of the cache             signatures        fields, and the names of dspy.signatures
+    cached_functions  request_cache                           streamify         streamify, listeners, messages
+    call_history      GLOBAL_HISTORY, inspect_history         streaming         the names of dspy.streaming
+    callback          with_callbacks                          teleprompt        the optimizers, as in dspy.teleprompt
+    clients           the names of dspy.clients               text_loop         DSPy's loop of an agent in text
+    dsp               the names of dspy.dsp                   tools             Tool, ToolCalls
+    experimental      the names of dspy.experimental          type_methods      DSPy's methods of field types
+    inputs            checks of the inputs of a call          types             fields: Type, Document, Image, History ...
+    lm                LM, BaseLM, DummyLM                     datasets          Dataset, DataLoader, GSM8K, MATH
+    marks             media in the text of a prompt           evaluate          the names of dspy.evaluate
+    missing           names of DSPy that are not here         layouts           parts of the prompts of adapters
+    modules           Module, Predict, ChainOfThought, ReAct  models, optimizers  parts of lm, of teleprompt
+    paths             DSPy's module paths without a file      predict, primitives, utils  the names of DSPy's packages
+    retrievers        Embeddings, Retrieve
 """
 
 from __future__ import annotations
@@ -59,7 +66,7 @@ if TYPE_CHECKING:
     )  # fmt: skip
     from sigwire.dspy.adapters import Adapter, BAMLAdapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
     from sigwire.dspy.cache import cache, configure_cache
-    from sigwire.dspy.clients.history import inspect_history
+    from sigwire.dspy.call_history import inspect_history
     from sigwire.dspy.lm import LM, BaseLM, DummyLM
     from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct, ReActV2
     from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
@@ -81,10 +88,10 @@ if TYPE_CHECKING:
         COPRO, GEPA, BetterTogether, BootstrapFewShotWithRandomSearch, BootstrapRS, KNNFewShot, LabeledFewShot,
         Teleprompter, bootstrap_trace_data,
     )  # fmt: skip
+    from sigwire.dspy.callback import with_callbacks
     from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
     from sigwire.dspy.types import Audio, Citations, Code, Document, File, History, Image, Reasoning, Type
     from sigwire.dspy.utils.both_forms import asyncify, syncify
-    from sigwire.dspy.utils.callback import with_callbacks
     from sigwire.dspy.utils.exceptions import (  # isort: skip
         DSPyError, LMAuthError, LMConfigurationError, LMNotConfiguredError, LMProviderError, LMStreamAssemblyError,
         LMUnsupportedFeatureError,
@@ -92,7 +99,7 @@ if TYPE_CHECKING:
     from sigwire.dspy.utils.logging_utils import (  # isort: skip
         disable_litellm_logging, disable_logging, enable_litellm_logging, enable_logging,
     )  # fmt: skip
-    from sigwire.dspy.utils.saving import load
+    from sigwire.dspy.loading import load
 
 __all__ = [
     "COPRO", "EM", "F1", "GEPA", "KNN", "LM", "RLM", "SIMBA", "Adapter", "AdapterParseError", "AgentRun",
@@ -142,7 +149,7 @@ __all__ = [
 _MODULES = {
     "sigwire.dspy.adapters": "Adapter BAMLAdapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
     "sigwire.dspy.cache": "cache configure_cache",
-    "sigwire.dspy.clients.history": "inspect_history",
+    "sigwire.dspy.call_history": "inspect_history",
     "sigwire.dspy.lm": "BaseLM DummyLM LM",
     "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
     "sigwire.dspy.predict.code": "CodeAct ProgramOfThought RLM",
@@ -167,13 +174,13 @@ _MODULES = {
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
-    "sigwire.dspy.utils.callback": "with_callbacks",
+    "sigwire.dspy.callback": "with_callbacks",
     "sigwire.dspy.utils.exceptions": (
         "DSPyError LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "
         "LMUnsupportedFeatureError"
     ),
     "sigwire.dspy.utils.logging_utils": "disable_litellm_logging disable_logging enable_litellm_logging enable_logging",
-    "sigwire.dspy.utils.saving": "load",
+    "sigwire.dspy.loading": "load",
 }
 _FOLDERS = frozenset(
     "adapters clients datasets evaluate experimental predict primitives retrievers signatures streaming teleprompt "

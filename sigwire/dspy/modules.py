@@ -21,12 +21,12 @@ from sigwire.core.example import Example, Prediction
 from sigwire.core.record import FieldValues
 from sigwire.core.response import Choice
 from sigwire.dspy.adapters import default_adapter, own_call
-from sigwire.dspy.agents.history import AgentHistory, messages_of, with_closed_turn
-from sigwire.dspy.agents.text_loop import TextReAct, trajectory_of
+from sigwire.dspy.agent_history import AgentHistory, messages_of, with_closed_turn
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.layouts.thinking import takes_effort, with_thinking
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
+from sigwire.dspy.text_loop import TextReAct, trajectory_of
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user

@@ -19,8 +19,8 @@ import pydantic
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
-from sigwire.dspy.signatures.marks import marked, split_message_content_for_custom_types
-from sigwire.dspy.signatures.methods import FieldMethods, MediumMethods, TypeMethods
+from sigwire.dspy.marks import marked, split_message_content_for_custom_types
+from sigwire.dspy.type_methods import FieldMethods, MediumMethods, TypeMethods
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.types import history, media, text

@@ -10,7 +10,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
-from sigwire.dspy.agents.history import AgentHistory, messages_of
+from sigwire.dspy.agent_history import AgentHistory, messages_of
 
 
 def look(query: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 
 import sigwire.dspy as dspy
 from sigwire import ConfigurationError, FakeLM
@@ -19,7 +20,6 @@ from sigwire.dspy.primitives.interpreters import (
     FinalOutput,
     PythonInterpreter,
 )
-from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 from tests.modules.code.driving import MODES, called
 
 

@@ -118,20 +118,6 @@ def test_models_for_samples_differ_by_their_rollout_and_may_start_with_a_teacher
     assert (second.kwargs["temperature"], second.kwargs["rollout_id"]) == (1.0, 5)
 
 
-def test_proposals_have_a_tip_if_one_is_drawn_or_given() -> None:
-    proposing: Any = import_module("sigwire.dspy.propose")
-    program, lm = dspy.Predict("question -> answer"), dspy.FakeLM(lambda request: {"proposed_instruction": "Add."})
-    for draws in (False, True):
-        proposer = proposing.GroundedProposer(lm, program, trainset=[], set_tip_randomly=draws)
-        proposer.rng.seed(5)
-        proposer.propose_instructions_for_program([], program, None, {}, 2)
-    proposer.propose_instruction_for_predictor(program, None, 0, None, 0, {}, tip="Rhyme.")
-    proposer.propose_instruction_for_predictor(program, None, 0, None, 0, {})
-    asked = [request.messages[-1].text for request in lm.requests]
-    assert ["[[ ## tip ## ]]" in text for text in asked] == [False, False, True, True, True, False]
-    assert "[[ ## tip ## ]]\nRhyme." in asked[4]
-
-
 def test_choices_of_rows_and_samples_need_rows_and_a_model() -> None:
     with pytest.raises(sigwire.InputError, match="no training rows"):
         GRPO().select_training_sample_and_update_shuffled_trainset([], 0)

@@ -7,7 +7,6 @@ import hashlib
 import json
 import pickle
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -371,34 +370,6 @@ def test_rows_of_labeled_few_shot_may_hold_images_of_pil() -> None:
     rows = [dspy.Example(image=pil, caption="red")]
     tuned: Any = dspy.LabeledFewShot(k=1).compile(dspy.Predict("image: dspy.Image -> caption"), trainset=rows)
     assert dspy.Image(tuned.demos[0].image) == dspy.Image(pil)
-
-
-def test_proposer_writes_instructions_for_each_predictor() -> None:
-    proposing: Any = import_module("sigwire.dspy.propose.grounded_proposer")
-    program: Any = dspy.ChainOfThought("question -> answer")
-    lm = dspy.DummyLM([{"proposed_instruction": f"Write {n}."} for n in range(3)])
-    demos = [[[dspy.Example(question="2+2?", answer="4")]]]
-    proposer = proposing.GroundedProposer(lm, program, trainset=ROWS, set_tip_randomly=False, init_temperature=0.7)
-    assert proposer.propose_instructions_for_program([], program, demos, {}, 2) == {0: ["Write 0.", "Write 1."]}
-    assert proposer.propose_instruction_for_predictor(program, None, 0, None, 0, {}, tip="Rhyme.") == "Write 2."
-    with pytest.warns(UserWarning, match="MIPROv2"):
-        proposing.GroundedProposer(lm, program, trainset=[], use_dataset_summary=True)
-
-
-def test_source_of_a_program_has_each_signature_once_and_its_own_classes() -> None:
-    class Pair(dspy.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = (dspy.Predict("question -> answer") for _ in range(2))
-
-    program: Any = Pair()
-    source = import_module("sigwire.dspy.propose.utils").get_dspy_source_code(program)
-    assert (source.count("question -> answer"), source.count("class Pair")) == (
-        2,
-        1,
-    )  # once above the source of the class
-    shell = type("Shell", (dspy.Module,), {"__module__": "__main__"})()
-    assert import_module("sigwire.dspy.propose.utils").get_dspy_source_code(shell) == "class Shell: ..."
 
 
 def test_knn_few_shot_has_the_search_of_its_rows() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 
 import sigwire
 import sigwire.dspy as dspy
@@ -20,7 +21,6 @@ from sigwire.dspy.types import (
     split_message_content_for_custom_types,
 )
 from sigwire.dspy.utils.annotation import experimental
-from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 
 CITED = {"cited_text": "Tea", "document_index": 0, "start_char_index": 0, "end_char_index": 3}
 

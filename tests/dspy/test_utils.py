@@ -1,68 +1,19 @@
-"""``dspy.utils`` and ``dspy.teleprompt.utils``: paths of attributes, functions over items, evaluation of candidates."""
+"""``dspy.utils`` and ``dspy.teleprompt.utils``: functions over items, evaluation of candidates."""
 
 from __future__ import annotations
 
 import json
 import logging
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import sigwire
 import sigwire.dspy as dspy
-from sigwire.dspy.utils import lazy_import, magicattr
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
-
-
-def tree() -> Any:
-    root = SimpleNamespace(name="root", parts=[1, {"k": [2, 3]}])
-    root.parts.append(root)
-    return root
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("name", "root"), ("parts[0]", 1), ("parts[1]['k'][-1]", 3), ('parts[-1].parts[2].name', "root"),
-        (" parts[-3] ", 1),
-    ],
-)  # fmt: skip
-def test_path_reads_attributes_and_items(path: str, value: object) -> None:
-    assert magicattr.get(tree(), path) == value
-
-
-def test_path_sets_and_deletes() -> None:
-    root = tree()
-    magicattr.set(root, "parts[1]['k']", "new")
-    magicattr.set(root, "parts[-1].name", "changed")
-    assert (root.parts[1], root.name) == ({"k": "new"}, "changed")
-    magicattr.delete(root, "parts[0]")
-    magicattr.delete(root, "parts[-1].name")
-    assert (len(root.parts), hasattr(root, "name")) == (2, False)
-
-
-@pytest.mark.parametrize(
-    ("path", "error"),
-    [
-        ("missing", AttributeError), ("parts[9]", IndexError), ("parts[1]['x']", KeyError), ("parts[0+1]", NotImplementedError),
-        ("parts[name]", NotImplementedError), ("parts.pop(0)", ValueError), ("name = 1", ValueError), ("", ValueError),
-        ("parts..", SyntaxError), (None, TypeError),
-    ],
-)  # fmt: skip
-def test_path_that_is_wrong_is_refused(path: Any, error: type[Exception]) -> None:
-    with pytest.raises(error):
-        magicattr.get(tree(), path)
-
-
-def test_default_is_for_a_last_attribute_only() -> None:
-    assert magicattr.get(tree(), "parts[-1].missing", default=7) == 7
-    with pytest.raises(AttributeError):
-        magicattr.get(tree(), "missing.name", default=7)
 
 
 @pytest.mark.filterwarnings("ignore:Item 1 failed")
@@ -201,37 +152,3 @@ def test_paths_of_dsp_are_those_of_the_settings_and_dicts_with_attributes() -> N
     assert (record, settings) == ({"b": 2}, dspy.settings)
     with pytest.raises(AttributeError, match="no attribute 'a'"):
         record.a  # noqa: B018
-
-
-def test_required_module_is_imported_on_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "sigwire_lazy_example.py").write_text("value = 1")
-    monkeypatch.delitem(sys.modules, "sigwire_lazy_example", raising=False)
-    module: Any = lazy_import.require("sigwire_lazy_example")
-    assert lazy_import.is_available("sigwire_lazy_example")
-    assert "sigwire_lazy_example" not in sys.modules
-    module.value += 1
-    assert sys.modules["sigwire_lazy_example"].value == module.value == 2
-    assert "value" in dir(module)
-    assert lazy_import.require("sigwire_lazy_example") is sys.modules["sigwire_lazy_example"]
-
-
-def test_required_module_is_whole_in_every_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "sigwire_lazy_slow.py").write_text("import time\ntime.sleep(0.05)\nvalue = 1")
-    monkeypatch.delitem(sys.modules, "sigwire_lazy_slow", raising=False)
-    first: Any = lazy_import.require("sigwire_lazy_slow")
-    importing = threading.Thread(target=lambda: first.value)
-    importing.start()
-    while "sigwire_lazy_slow" not in sys.modules:
-        pass
-    second: Any = lazy_import.require("sigwire_lazy_slow")
-    assert second.value == 1
-    importing.join()
-
-
-def test_required_module_that_is_missing_raises_on_first_use() -> None:
-    assert not lazy_import.is_available("no_such_package.part")
-    module = lazy_import.require("no_such_package", extra="such", feature="Search")
-    with pytest.raises(ImportError, match=r"Search needs no_such_package .*pip install such"):
-        _ = module.anything

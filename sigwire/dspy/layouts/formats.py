@@ -10,7 +10,7 @@ from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.typed_json import untyped_json
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
-from sigwire.dspy.signatures.methods import TypeMethods
+from sigwire.dspy.type_methods import TypeMethods
 from sigwire.dspy.types import Type, formatted, has_own_format, split_message_content_for_custom_types
 from sigwire.lm.openai_dicts import decode_messages
 from sigwire.signatures.annotations import nested_types

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 from sigwire.core.json import JsonValue
-from sigwire.dspy.utils.callback import with_callbacks
+from sigwire.dspy.callback import with_callbacks
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import ConfigurationError, SigwireError
 from sigwire.interpreters.host_calls import EndCode, HostCallError, HostFunction, as_json

@@ -285,29 +285,6 @@ def usage_ctx():
     )
 
 
-@behaviour
-def unbatchify_size():
-    from concurrent.futures import ThreadPoolExecutor
-
-    from dspy.utils.unbatchify import Unbatchify
-
-    seen = []
-    u = Unbatchify(batch_fn=lambda b: seen.append(list(b)) or [i + 1 for i in b], max_batch_size=2, max_wait_time=0.2)
-    with ThreadPoolExecutor(2) as t:
-        r = list(t.map(u, [10, 20]))
-    u.close()
-    assert r == [11, 21] and sorted(seen[0]) == [10, 20] and len(seen) == 1
-
-
-@behaviour
-def unbatchify_wait():
-    from dspy.utils.unbatchify import Unbatchify
-
-    u = Unbatchify(batch_fn=lambda b: [i + 1 for i in b], max_batch_size=5, max_wait_time=0.02)
-    assert u(100) == 101
-    u.close()
-
-
 NOTE = ".. Note:: Experimental: This {} may change or be removed in a future release without warning"
 
 
@@ -413,31 +390,6 @@ def example_tree():
     from dspy.utils.exceptions import AdapterParseError, ContextWindowExceededError
 
     assert issubclass(ContextWindowExceededError, Exception) and issubclass(AdapterParseError, Exception)
-
-
-@behaviour
-def magicattr():
-    from dspy.utils import magicattr
-
-    class A:
-        pass
-
-    a = A()
-    a.b = [A(), {"k": A()}]
-    a.b[0].c = 5
-    a.b[1]["k"].d = 6
-    assert magicattr.get(a, "b[0].c") == 5 and magicattr.get(a, "b[1]['k'].d") == 6
-    magicattr.set(a, "b[0].c", 7)
-    assert a.b[0].c == 7
-    magicattr.delete(a, "b[0].c")
-    assert not hasattr(a.b[0], "c")
-
-
-@behaviour
-def magicattr_default():
-    from dspy.utils import magicattr
-
-    assert magicattr.get(object(), "zz", "none") == "none"
 
 
 @behaviour

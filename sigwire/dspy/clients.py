@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sigwire.dspy.cache import Cache, configure_cache
-from sigwire.dspy.clients.cached_functions import request_cache
-from sigwire.dspy.clients.history import GLOBAL_HISTORY, inspect_history
+from sigwire.dspy.cached_functions import request_cache
+from sigwire.dspy.call_history import GLOBAL_HISTORY, inspect_history
 from sigwire.dspy.lm import LM, LM_CLASS_STATE_KEY, BaseLM
 from sigwire.dspy.paths import add_paths
 from sigwire.retrieval.embedder import Embedder

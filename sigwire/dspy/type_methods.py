@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import FieldValues
-from sigwire.dspy.signatures.marks import content_parts, marked
+from sigwire.dspy.marks import content_parts, marked
 from sigwire.errors import InputError
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.types.base import FieldType
