@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import sigwire
-from sigwire.evaluate.mapping.map_rows import map_rows
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs.job import Job
 
 __all__ = ["Cost", "costs", "make_lm", "table"]

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from sigwire.effects.cancellation import StreamCancelled
     from sigwire.evaluate.comparison import Comparison, ProgramDifference, compare
     from sigwire.evaluate.evaluation import Evaluate, load_records
-    from sigwire.evaluate.mapping.map_rows import MapResult, amap_rows, map_rows
     from sigwire.evaluate.progress import EvaluationProgress
     from sigwire.evaluate.result import EvaluationResult
+    from sigwire.evaluate.rows.map_rows import MapResult, amap_rows, map_rows
     from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
     from sigwire.evaluate.scores import MetricError, Score
     from sigwire.errors import (  # isort: skip
@@ -202,7 +202,7 @@ _NAMES_BY_MODULE = {
     ),
     "sigwire.evaluate.evaluation": "Evaluate load_records",
     "sigwire.evaluate.comparison": "Comparison ProgramDifference compare",
-    "sigwire.evaluate.mapping.map_rows": "MapResult amap_rows map_rows",
+    "sigwire.evaluate.rows.map_rows": "MapResult amap_rows map_rows",
     "sigwire.evaluate.progress": "EvaluationProgress",
     "sigwire.evaluate.result": "EvaluationResult",
     "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",

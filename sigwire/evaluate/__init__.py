@@ -9,5 +9,12 @@ result      EvaluationResult                          comparison   Comparison of
 figures     numbers of a run, its exports             reports      the pages of results, the log of Inspect
 progress    terminal, log and notebook                plain        any value as JSON
 metrics     the metrics and judges of the library     git          the commit, for records
-mapping     evaluations on many processes
+rows        rows in this process or on an executor, and map_rows
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MOVED: Mapping[str, str] = {"mapping.row_runner:RowRunner": "rows.worker:RowRunner"}
+"""The paths in this package that stored jobs name, and those of today; ``load_path`` reads it."""

@@ -27,7 +27,7 @@ __all__ = ["Job", "JobMetric"]
 
 _FORMAT = 1
 _TRAVELLING = ("fresh", "num_threads", "rollout_id", "warn_on_type_mismatch")
-_RUNNER = "sigwire.evaluate.mapping.row_runner:RowRunner"
+_RUNNER = "sigwire.evaluate.rows.worker:RowRunner"
 JobMetric: TypeAlias = "Callable[..., object] | str"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
@@ -54,11 +55,28 @@ def check_path(path: str, role: str) -> None:
 def load_path(path: str) -> object:
     """Import the object of a path. Raises ``ImportError`` or ``AttributeError``.
 
+    A package of this library lists in ``MOVED`` the objects that stored jobs name by an older path.
+
     >>> load_path("math:tau") > 6
     True
     """
     module, _, name = path.partition(":")
-    return attrgetter(name)(import_module(module))
+    try:
+        return attrgetter(name)(import_module(module))
+    except ModuleNotFoundError as error:
+        if (moved := _moved_path(path, error.name or "")) is None:
+            raise
+    return load_path(moved)
+
+
+def _moved_path(path: str, missing: str) -> str | None:
+    """Return the path of today for one whose module ``missing`` is no longer in its package."""
+    package = missing.rpartition(".")[0]
+    if package.partition(".")[0] != __name__.partition(".")[0]:
+        return None
+    moved: Mapping[str, str] = getattr(sys.modules.get(package), "MOVED", {})
+    inner = moved.get(path.removeprefix(f"{package}."))
+    return None if inner is None else f"{package}.{inner}"
 
 
 def digests_of(paths: Iterable[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sigwire.core.json import JsonObject
 from sigwire.effects.steps import Steps
-from sigwire.evaluate.mapping.map_rows import map_rows
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs.driver import Driver, chunks_of
 from sigwire.jobs.journal import RowAttempt
 from sigwire.jobs.submissions import Submissions

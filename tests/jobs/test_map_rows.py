@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 import sigwire
 from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool, dspy
 from sigwire.evaluate.evaluation import load_records
-from sigwire.evaluate.mapping.map_rows import amap_rows, map_rows
-from sigwire.evaluate.mapping.rows import example_of, row_of
+from sigwire.evaluate.rows.map_rows import amap_rows, map_rows
+from sigwire.evaluate.rows.rows import example_of, row_of
 from sigwire.jobs import worker
 from sigwire.jobs.driver import chunks_of
 from sigwire.jobs.errors import JobRefused
@@ -525,6 +525,14 @@ def test_broken_text_is_a_refusal_of_run_chunk(broken: str) -> None:
         assert refused["kind"] == "job"
         assert refused["message"].startswith("ConfigurationError: ")
         assert f"{name} is" in refused["message"] or "of chunk_text" in refused["message"]
+
+
+def test_stored_job_names_the_runner_by_its_old_path() -> None:
+    stored = {**json.loads(SHOUT.text()), "runner": "sigwire.evaluate.mapping.row_runner:RowRunner"}
+    (record,) = json.loads(run_chunk(json.dumps(stored), rows_text("a")))["records"]
+    assert record["outputs"] == {"answer": "A"}
+    stored["runner"] = "sigwire.evaluate.mapping.missing:RowRunner"
+    assert "No module named" in json.loads(run_chunk(json.dumps(stored), rows_text("a")))["refused"]["message"]
 
 
 def test_folder_is_refused_as_the_file_of_records(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import sigwire
 from sigwire import LM, Evaluate
 from sigwire.core.request import Request
 from sigwire.evaluate.evaluation import load_records
-from sigwire.evaluate.mapping.map_rows import map_rows
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.testing import Delivered, FakeProvider
 from tests.jobs import app
 from tests.jobs.engines import answer_text, job_of, pool, questions
@@ -79,7 +79,7 @@ def test_poisoned_row_ends_as_a_record_and_costs_no_other(provider: FakeProvider
 DRIVER = """
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from sigwire.evaluate.mapping.map_rows import map_rows
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.lm.client import LM
 from sigwire.jobs.job import Job
 from tests.jobs import app
@@ -134,7 +134,7 @@ def test_killed_driver_ends_its_workers_and_goes_on_when_it_is_started_again(
 LAZY = """
 import json, resource, sys
 from concurrent.futures import Executor, Future
-from sigwire.evaluate.mapping.map_rows import map_rows
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs.job import Job
 
 class Echo(Executor):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sigwire.evaluate.mapping.map_rows import map_rows
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs.job import Job
 from sigwire.jobs.submissions import EndedChunk, Submissions
 

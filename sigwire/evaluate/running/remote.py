@@ -12,9 +12,9 @@ from typing import Any
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.effects.steps import Steps
-from sigwire.evaluate.mapping.map_rows import coordinated, lost_record
-from sigwire.evaluate.mapping.rows import row_of
 from sigwire.evaluate.records import ExampleRecord, RecordFile
+from sigwire.evaluate.rows.map_rows import coordinated, lost_record
+from sigwire.evaluate.rows.rows import row_of
 from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.jobs.driver import Driver, chunk_size, chunks_of
 from sigwire.jobs.job import Job

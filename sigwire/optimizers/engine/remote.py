@@ -14,9 +14,9 @@ from sigwire.core.json import JsonObject
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell, CellOptions
-from sigwire.evaluate.mapping.map_rows import coordinated, lost_record
-from sigwire.evaluate.mapping.rows import row_of
 from sigwire.evaluate.metric_plan import Metrics
+from sigwire.evaluate.rows.map_rows import coordinated, lost_record
+from sigwire.evaluate.rows.rows import row_of
 from sigwire.jobs.driver import Driver, chunk_size, chunks_of
 from sigwire.jobs.job import Job
 from sigwire.jobs.submissions import Chunk, ExecutorLike, Submissions

@@ -10,7 +10,7 @@ import pytest
 
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.evaluate.evaluation import load_records
-from sigwire.evaluate.mapping.map_rows import amap_rows, map_rows
+from sigwire.evaluate.rows.map_rows import amap_rows, map_rows
 from sigwire.jobs.job import Job
 from sigwire.lm.base import BaseLM
 from sigwire.lm.batch.executor import BatchExecutor

@@ -13,9 +13,9 @@ from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.failures import failure_of
-from sigwire.evaluate.mapping.rows import as_example, example_of, record_of
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
 from sigwire.evaluate.records import utc_now
+from sigwire.evaluate.rows.rows import as_example, example_of, record_of
 from sigwire.jobs.journal import key_of
 from sigwire.observe.place import enter
 

@@ -20,8 +20,8 @@ from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.failures import Failure
-from sigwire.evaluate.mapping.rows import as_example, record_of, row_of
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
+from sigwire.evaluate.rows.rows import as_example, record_of, row_of
 from sigwire.jobs.driver import Driver, DriverStatus, chunks_of
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job
