@@ -13,6 +13,9 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 # What is installed: the checkout, or a wheel (make demo VENV=.venv-wheel SOURCE=dist/sigwire-0.1.0-py3-none-any.whl).
 SOURCE ?= --editable .
 
+# Without compiled files, each worker and each process of a test compiles the package again: a third more work.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check docs bench clean
 
 demo: $(VENV)/.installed-demo

@@ -23,6 +23,7 @@ from sigwire.lm.policy.failover.health import health_reset
 from sigwire.lm.policy.limits import registry as limits
 from sigwire.lm.policy.throttle import throttle_reset
 from sigwire.lm.providers import registry as providers
+from tests.parsing import guard_parsing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -33,6 +34,9 @@ for _name, _examples in (("short", 25), ("long", 100)):
         _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "short"))
+
+# A failed test is named, whatever other threads do.
+guard_parsing()
 
 # Most tests ask twice for two answers. Tests of the cache of responses call ``configure_cache``.
 os.environ["SIGWIRE_CACHE"] = "off"
