@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
     from sigwire.lm.base import LanguageModel
-    from sigwire.modules.agents.run import RunState
+    from sigwire.modules.agents.run_state import RunState
     from sigwire.modules.agents.toolbox import ToolsLike
     from sigwire.modules.inputs import InputReader
     from sigwire.signatures.signature import Signature, SignatureMeta

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, cast
 
@@ -30,9 +29,9 @@ from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import CallerError, ContextWindowExceededError, ModelError, warn_user
 from sigwire.modules.agents import conversation, react
 from sigwire.modules.agents.large_results.shortening import shorten
-from sigwire.modules.agents.run import RunState, Termination
+from sigwire.modules.agents.run import Termination
+from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.tool_run import ToolRun
-from sigwire.modules.answer import meta_of
 from sigwire.modules.calling import called_steps
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
@@ -198,8 +197,7 @@ class TextReAct(react.ReAct[P, S]):
                 raise
             else:
                 if isinstance(prediction, Prediction):
-                    state.attempts.extend(replace(each, purpose=purpose) for each in meta_of(prediction).attempts)
-                    state.prediction = prediction
+                    state.add_prediction(prediction, purpose)
                 return prediction
         raise ContextWindowExceededError(
             f"The trajectory does not fit the model, even after {_ATTEMPTS} attempts to shorten it (running a ReAct). "
@@ -222,9 +220,8 @@ class TextReAct(react.ReAct[P, S]):
         except ContextWindowExceededError:
             raise
         except ModelError as error:
-            raise self._stopped_error(state, end, f"and could not be extracted: {error}") from error
-        declared = {name: value for name, value in outputs.items() if name in self._output_names}
-        state.add_message(Message.assistant(conversation.answer_text(declared)))
+            raise state.stopped_error(self._output_names, end, f"and could not be extracted: {error}") from error
+        state.add_outputs({name: value for name, value in outputs.items() if name in self._output_names})
         return outputs
 
     def _as_text(self, state: _TextRun) -> str:

@@ -12,11 +12,12 @@ from sigwire.core.json import dumps
 from sigwire.core.messages import Message, Part
 from sigwire.core.record import FieldValues, to_plain
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [
     "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "interrupted_result", "latest_inputs",
-    "shorten_history", "without_outputs",
+    "shorten_history", "with_calls_that_ran", "without_outputs",
 ]  # fmt: skip
 
 INTERRUPTED = "The call was interrupted. It may or may not have taken effect."
@@ -61,6 +62,20 @@ def _result_message(calls: tuple[ToolCall, ...], message: Message) -> Message:
 def interrupted_result(call: ToolCall) -> ToolResult:
     """Return the result of a call that was interrupted."""
     return ToolResult(call.id, call.name, INTERRUPTED, is_error=True)
+
+
+def with_calls_that_ran(history: History, runs: Sequence[ToolRun]) -> History:
+    """Return the history with the calls of its last message as they ran; the same object if none was edited."""
+    last = history.messages[-1] if history.messages else None
+    if not isinstance(last, Message):
+        return history
+    ran = {done.call.id: done.call for done in runs}
+    if all(ran.get(call.id, call).arguments == call.arguments for call in last.tool_calls):
+        return history
+    parts: tuple[Part, ...] = tuple(
+        ran.get(part.id, part) if isinstance(part, ToolCall) else part for part in last.parts
+    )
+    return History([*history.messages[:-1], Message(last.role, parts)])
 
 
 def shorten_history(history: History) -> History | None:

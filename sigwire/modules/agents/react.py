@@ -27,22 +27,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
-from sigwire.adapters.plan import Plan
-from sigwire.adapters.prompts.layout import Layout
-from sigwire.adapters.values.lead_in import lead_in_end
-from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
-from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.response import Attempt, Choice
-from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Approve, Tool
-from sigwire.effects.emitting import Emit
 from sigwire.effects.performing import current_frame, in_frame
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
-    AgentStopped,
     ConfigurationError,
     ContextWindowExceededError,
     EmptyResponse,
@@ -54,29 +47,26 @@ from sigwire.errors import (
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents import conversation
-from sigwire.modules.agents.approval.edits import with_calls_that_ran
+from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.approval.limits import CallRules
-from sigwire.modules.agents.approval.resuming import ResumableAgent
+from sigwire.modules.agents.approval.resuming import Resumption, resumption_of
+from sigwire.modules.agents.approval.states import SecretBytes
 from sigwire.modules.agents.approval.suspending import suspend
-from sigwire.modules.agents.large_results.lookup import reader_name
+from sigwire.modules.agents.large_results.lookup import LargeResults, reader_name
+from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
 from sigwire.modules.agents.react_signatures import AgentSignatures
-from sigwire.modules.agents.run import (
-    AgentRun,
-    EmittingRecorder,
-    ReActStep,
-    RunState,
-    Termination,
-    TerminationReason,
-    tool_done,
-)
+from sigwire.modules.agents.run import AgentRun, ReActStep, Termination, TerminationReason
+from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
+from sigwire.modules.agents.turn_calls import run_calls
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
-from sigwire.modules.predict import P, Predict, S, default_adapter, signature_of
-from sigwire.modules.program_stream import event_path_of, is_streamed, set_submit_listener, set_turn
+from sigwire.modules.module import StepsModule
+from sigwire.modules.predict import P, Predict, S, signature_of
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed, set_turn
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
 from sigwire.signatures.types.history import History, Turn
@@ -89,7 +79,7 @@ __all__ = ["UNREADABLE", "ReAct"]
 UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
 
 
-class ReAct(ResumableAgent, Generic[P, S]):
+class ReAct(StepsModule, Generic[P, S]):
     """Answer a signature with the help of tools.
 
     ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: the most turns of a run;
@@ -118,6 +108,8 @@ class ReAct(ResumableAgent, Generic[P, S]):
     """
 
     _fixed: ClassVar[Mapping[str, str]] = {"tools": "pass tools to the constructor"}
+    resumes: ClassVar[bool] = True
+    secret: bytes | None = None
     _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
     _extract_class: ClassVar[type[ChainOfThought[..., Any]]] = ChainOfThought
 
@@ -150,7 +142,8 @@ class ReAct(ResumableAgent, Generic[P, S]):
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
         self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
-        self._keep_secret(secret)
+        if secret is not None:
+            self.secret = SecretBytes(secret.encode() if isinstance(secret, str) else secret)
         self._signatures = signatures = AgentSignatures(self.signature)
         self.history_input = signatures.history
         self._reader = InputReader(signatures.task.spec)
@@ -172,6 +165,72 @@ class ReAct(ResumableAgent, Generic[P, S]):
         from sigwire.modules.agents.session import ChatSession  # agents without one do not load it
 
         return ChatSession(self, conversation)
+
+    def resume(
+        self,
+        state: Mapping[str, Any],
+        decisions: Mapping[str, object],
+        *,
+        claim: Callable[[str], object] | None = None,
+    ) -> Any:
+        """Continue a run from ``error.state`` of ``ApprovalNeeded``, blocking; return the result of the whole run.
+
+        ``decisions`` has one for each id of ``error.pending``: ``"approve"``, ``"deny"``, ``{"deny": "why"}`` or
+        ``{"edit": {arguments}}``. ``claim`` gets the id of the state, and returns True for its first use only; without it,
+        a state that is resumed twice runs its calls twice. The agent must have the same signature and tools. Raises
+        ``StateError`` for a state that does not fit or was claimed, ``InputError`` for decisions that are missing, unknown
+        or invalid, and ``ApprovalNeeded`` if another call waits.
+
+        >>> from sigwire.lm.fake import FakeLM
+        >>> from sigwire.journal.errors import ApprovalNeeded
+        >>> def pay(cents: int) -> str:
+        ...     return f"paid {cents}"
+        >>> agent = ReAct("order -> answer", tools=[Tool(pay, approve=True)])
+        >>> submit = ToolCall("b", "submit", {"answer": "Paid."})
+        >>> agent.set_lm(FakeLM([ToolCall("a", "pay", {"cents": 500}), submit]))
+        >>> try:
+        ...     agent(order="1042")
+        ... except ApprovalNeeded as error:
+        ...     state, pending = error.state, error.pending
+        >>> result = agent.resume(state, {pending[0].id: {"edit": {"cents": 400}}})
+        >>> result.answer, result.steps[0].results[0].content
+        ('Paid.', 'paid 400')
+        """
+        with Resumption(state, decisions, claim, self).active():
+            return super().__call__()
+
+    async def aresume(
+        self,
+        state: Mapping[str, Any],
+        decisions: Mapping[str, object],
+        *,
+        claim: Callable[[str], object] | None = None,
+    ) -> Any:
+        """``resume``, awaited. ``claim`` may be async."""
+        with Resumption(state, decisions, claim, self).active():
+            return await super().acall()
+
+    def resume_stream(
+        self,
+        state: Mapping[str, Any],
+        decisions: Mapping[str, object],
+        *,
+        claim: Callable[[str], object] | None = None,
+    ) -> ProgramStream[Any]:
+        """``resume`` as ``stream``: the events from here on."""
+        with Resumption(state, decisions, claim, self).active():
+            return self.stream()
+
+    def aresume_stream(
+        self,
+        state: Mapping[str, Any],
+        decisions: Mapping[str, object],
+        *,
+        claim: Callable[[str], object] | None = None,
+    ) -> AsyncProgramStream[Any]:
+        """``resume_stream``, awaited."""
+        with Resumption(state, decisions, claim, self).active():
+            return self.astream()
 
     def load_result(self, data: FieldValues) -> Prediction:
         """Decode the JSON of a result of this agent (``prediction.to_json()``), the run included."""
@@ -207,8 +266,8 @@ class ReAct(ResumableAgent, Generic[P, S]):
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")
-        if (resumed := self._resumed_steps()) is not None:
-            return resumed
+        if (resumption := resumption_of(self)) is not None:
+            return self._continued(resumption)
         given = None if "max_iters" in self.signature.spec.by_name else inputs.pop("max_iters", None)
         limit = self.max_iters if given is None else _check_max_iters(given)
         before = inputs.pop(self._signatures.history, None)
@@ -219,10 +278,16 @@ class ReAct(ResumableAgent, Generic[P, S]):
         history = conversation.answer_open_calls(History.read(before)) if before is not None else History()
         history = conversation.without_outputs(history, self._output_names)
         if not inputs and len(history):
-            return RunState(history, conversation.latest_inputs(history, self._reader.names), self.toolbox)
-        check = current().warn_on_type_mismatch
-        inputs = self._reader.read(type(self).__name__, dict(inputs), check_types=check)
-        return RunState(history.append(Turn(inputs)), inputs, self.toolbox)
+            inputs = conversation.latest_inputs(history, self._reader.names)
+        else:
+            check = current().warn_on_type_mismatch
+            inputs = self._reader.read(type(self).__name__, dict(inputs), check_types=check)
+            history = history.append(Turn(inputs))
+        return RunState(history, inputs, CallGate(self.toolbox.rules), LargeResults(self.toolbox))
+
+    def _continued(self, resumption: Resumption) -> Steps[Prediction]:
+        state, limit = yield from resumption.run(self)
+        return (yield from self._run(state, limit))
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
@@ -256,21 +321,12 @@ class ReAct(ResumableAgent, Generic[P, S]):
         return Termination("limit", why=f"{limit} turns were used up")
 
     def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
-        from sigwire.modules.agents.submit_stream import SubmitStream
+        from sigwire.modules.agents.submit_stream import with_submitted_fields
 
         model = resolve_lm(self.react.lm, type(self).__name__).model
-        plan = self._plain_plan()
-        style = plan.adapter.text_tools
-        submitted = SubmitStream(self._submit, plan.layout, style, event_path_of(self.react), model)
-        set_submit_listener(self.react, submitted.wrap)
-        try:
-            end = yield from self._turn(state)
-        finally:
-            set_submit_listener(self.react, None)
-        outputs = end.outputs if end is not None else None
-        if rest := submitted.unparsed_text() if outputs is None else submitted.rest(outputs):
-            yield Emit(*rest)
-        return end
+        return with_submitted_fields(
+            self._turn(state), self._submit, self.react, model, plan_of_task(self._signatures.task)
+        )
 
     def _turn(self, state: RunState) -> Steps[Termination | None]:
         """Ask once and run the calls; return the end of the run, or ``None`` to continue."""
@@ -294,11 +350,8 @@ class ReAct(ResumableAgent, Generic[P, S]):
     def _end_turn(self, state: RunState, started: float) -> Steps[Termination | None]:
         """Run the calls of the turn; return the end of the run, or ``None`` to continue."""
         end, runs = yield from self._run_calls(state, state.open_calls)
-        state.history = with_calls_that_ran(state.history, runs)
-        state.add_results([run.shown for run in runs])
-        state.add_step(state.choice, time.perf_counter() - started, runs)
-        reached = state.gate.counts.end
-        return Termination(reached[0], why=reached[1]) if end is None and reached is not None else end
+        reached = state.end_turn(runs, time.perf_counter() - started)
+        return reached if end is None else end
 
     def _with_bounded_name(self, call: ToolCall) -> ToolCall:
         """Return the call; an unknown name of any length must not be repeated in each later request."""
@@ -312,120 +365,45 @@ class ReAct(ResumableAgent, Generic[P, S]):
                 prediction: Prediction = yield from self.react.call_steps(**inputs)
             except ContextWindowExceededError as error:
                 state.attempts.append(Attempt("ask", error.model, error=error.code))
-                shorter = conversation.shorten_history(state.history)
-                if shorter is None:
+                if not state.shorten():
                     raise
-                state.history = shorter
             except ModelError as error:
                 state.attempts.extend(error.attempts)
                 raise
             else:
-                state.attempts.extend(meta_of(prediction).attempts)
-                state.prediction = prediction
+                state.add_prediction(prediction)
                 return prediction
 
     def _run_calls(
         self, state: RunState, calls: tuple[ToolCall, ...]
     ) -> Steps[tuple[Termination | None, list[ToolRun]]]:
         """Run the calls of a turn; return the end if ``submit`` succeeded, and all results in call order."""
-        event_path = event_path_of(self) if is_streamed() else None
-        recorder = state.tool_runs if event_path is None else EmittingRecorder(state.tool_runs, event_path)
-        submit = self._submit.name
-        others = [call for call in calls if call.name != submit]
-        runs = yield from state.large.toolbox.run(others, record=recorder, gate=state.gate)
-        state.large.keep(runs)
-        end, submits = self._submit_results(calls, runs)
-        if event_path is not None:  # the recorder emitted the events of the tools
-            yield Emit(*(tool_done(done, event_path) for done in submits))
-        waiting, submitted = iter(runs), iter(submits)
-        return end, [next(submitted if call.name == submit else waiting) for call in calls]
-
-    def _submit_results(
-        self, calls: Sequence[ToolCall], runs: Sequence[ToolRun]
-    ) -> tuple[Termination | None, list[ToolRun]]:
-        """Return the end if a submit call succeeded, and the results of submit calls. ``runs`` are the turn's other calls."""
-        failed = next((done.call.name for done in runs if done.result.is_error), None)
-        end: Termination | None = None
-        results: list[ToolRun] = []
-        for call in calls:
-            if call.name != self._submit.name:
-                continue
-            submission, is_error = self._submit.read(call), True
-            if end is not None:
-                content = "Rejected: the output fields are already submitted."
-            elif submission.outputs is None:
-                content = submission.problem
-            elif failed is not None:
-                content = f"Rejected: {failed} failed in this turn. Read its result, then submit again."
-            else:
-                content, is_error, end = "Completed.", False, Termination("submit", submission.outputs)
-            result = ToolResult(call.id, call.name, content, is_error)
-            results.append(ToolRun(call, result, result))
-        return end, results
+        return (yield from run_calls(self, state, calls, self._submit))
 
     def _plain_end(self, choice: Choice) -> Termination:
         """Return the end of a run after a plain answer: the outputs in the adapter's layout, or the single text output."""
-        why = "the model answered in plain text"
-        outputs = self.signature.spec.outputs
-        plan = self._plain_plan()
-        if _has_layout(plan.layout, choice.text):
-            return Termination("no_calls", _parsed_fields(plan, choice), why=why)
-        is_object = choice.text.startswith("{", lead_in_end(choice.text))
-        if is_object and (fields := _parsed_fields(plan, choice)) is not None:
-            return Termination("no_calls", fields, why=why)
-        if len(outputs) != 1 or outputs[0].annotation is not str or not choice.text.strip():
-            return Termination("no_calls", why=why)
-        try:
-            return Termination("no_calls", {outputs[0].name: outputs[0].adapter.validate_python(choice.text.strip())})
-        except ValueError:  # the text violates the constraints of the field
-            return Termination("no_calls", why=why)
-
-    def _plain_plan(self) -> Plan:
-        adapter = current().adapter or default_adapter()
-        return adapter.plan(self._signatures.task, Capabilities())
+        return plain_end(self._signatures.task, self.signature.spec.outputs, choice)
 
     def _extracted_outputs(self, state: RunState, end: Termination) -> Steps[dict[str, object]]:
         """Get the outputs from the tool results with one more request, or raise ``AgentStopped``."""
+        names = self._output_names
         if not self.extracts:
-            raise self._stopped_error(state, end, "extract=True would get them with one more request") from end.cause
+            raise state.stopped_error(names, end, "extract=True would get them with one more request") from end.cause
         while True:
-            text = conversation.as_text(state.turns_since_task()) or "No tool was called."
+            inputs = {**state.inputs, self._signatures.trajectory: state.log()}
             try:
-                prediction = yield from self.extract.call_steps(**state.inputs, **{self._signatures.trajectory: text})
+                prediction = yield from self.extract.call_steps(**inputs)
                 break
             except ContextWindowExceededError as error:
-                shorter = conversation.shorten_history(state.history)
-                if shorter is None:
-                    raise self._overflow_error(state, error) from error
-                state.history = shorter
+                if not state.shorten():
+                    raise state.overflow_error(error) from error
             except ModelError as error:
                 state.attempts.extend(error.attempts)
-                raise self._stopped_error(state, end, f"and could not be extracted: {error}") from error
-        state.attempts.extend(replace(attempt, purpose="extract") for attempt in meta_of(prediction).attempts)
-        state.prediction = prediction
+                raise state.stopped_error(names, end, f"and could not be extracted: {error}") from error
+        state.add_prediction(prediction, "extract")
         outputs = dict(prediction.__dict__)
-        declared = {name: value for name, value in outputs.items() if name in self._output_names}
-        state.add_message(Message.assistant(conversation.answer_text(declared)))
+        state.add_outputs({name: value for name, value in outputs.items() if name in names})
         return outputs
-
-    def _stopped_error(self, state: RunState, end: Termination, hint: str) -> AgentStopped:
-        return AgentStopped(
-            f"The run ended without its outputs ({', '.join(self._output_names)}): {end.why}; {hint}. "
-            "error.steps has all turns; call again with history=error.history to continue.",
-            reason=end.reason,
-            steps=tuple(state.steps),
-            history=state.history,
-        )
-
-    def _overflow_error(self, state: RunState, error: ContextWindowExceededError) -> ContextWindowExceededError:
-        task = len(conversation.as_text([Turn(state.inputs)]))
-        whole = len(conversation.as_text(state.history))
-        return ContextWindowExceededError(
-            f"The conversation of {len(state.history)} turns and {whole} characters (the task: {task}) does not fit the model, "
-            "even without all but the latest tool results. Use a model with a larger context window, or set max_output.",
-            model=error.model,
-            provider=error.provider,
-        )
 
     def _run_without_tools(self, state: RunState) -> Steps[Prediction]:
         prediction = yield from self._ask(state, {})
@@ -433,7 +411,7 @@ class ReAct(ResumableAgent, Generic[P, S]):
         return self._prediction(state, "no_calls", dict(prediction.__dict__))
 
     def _prediction(self, state: RunState, reason: TerminationReason, outputs: dict[str, object]) -> Prediction:
-        run = AgentRun(tuple(state.steps), state.history, reason, tuple(state.attempts))
+        run = state.run(reason)
         fields = dict(outputs)
         for name, value in self._run_fields(run).items():
             fields[f"run_{name}" if name in outputs else name] = value
@@ -458,19 +436,6 @@ _RUN_FIELDS: Mapping[str, Callable[[Any], object]] = {
     "history": History.from_json,
     "termination_reason": str,
 }
-
-
-def _has_layout(layout: Layout, text: str) -> bool:
-    """Return True if a text has outputs in an adapter's layout, anywhere in the text."""
-    marks = (layout.text_before(name).strip() for name in layout.codecs)
-    return layout.starts_outputs(text.lstrip()) or any(mark in text for mark in marks)
-
-
-def _parsed_fields(plan: Plan, choice: Choice) -> dict[str, object] | None:
-    try:
-        return plan.parse(choice).fields
-    except ModelError:
-        return None
 
 
 def _check_max_iters(given: object) -> int:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sigwire.adapters.field_events import FieldEvents
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.streaming.json_members import JsonMemberReader
 from sigwire.adapters.streaming.text_before_outputs import LeadingTextReader
@@ -29,11 +30,33 @@ from sigwire.core.events import (
     ToolCallStart,
 )
 from sigwire.core.record import FieldValues
+from sigwire.effects.emitting import Emit
+from sigwire.effects.steps import Steps
+from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.submit_block import SubmitBlockReader
-from sigwire.modules.program_stream import EventPath, EventReader
+from sigwire.modules.program_stream import EventPath, EventReader, event_path_of, set_submit_listener
 
-__all__ = ["SubmitStream"]
+__all__ = ["SubmitStream", "with_submitted_fields"]
+
+
+def with_submitted_fields(
+    turn: Steps[Termination | None], submit: Submit, predictor: object, model: str, plan: Plan
+) -> Steps[Termination | None]:
+    """Run a turn whose predictor streams; its outputs are events at the path of the predictor.
+
+    ``plan`` has the layout of outputs in plain text, and the form of calls that prompts teach.
+    """
+    submitted = SubmitStream(submit, plan.layout, plan.adapter.text_tools, event_path_of(predictor), model)
+    set_submit_listener(predictor, submitted.wrap)
+    try:
+        end = yield from turn
+    finally:
+        set_submit_listener(predictor, None)
+    outputs = end.outputs if end is not None else None
+    if rest := submitted.unparsed_text() if outputs is None else submitted.rest(outputs):
+        yield Emit(*rest)
+    return end
 
 
 class SubmitStream:

@@ -12,7 +12,6 @@ from sigwire.adapters.finish import with_calls
 from sigwire.adapters.streaming.text_fields import emit_value
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
-from sigwire.core.record import FieldValues
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Approve
@@ -25,8 +24,9 @@ from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
-from sigwire.modules.agents.run import EmittingRecorder, RunState, Termination, tool_done
-from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
+from sigwire.modules.agents.run import Termination
+from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
+from sigwire.modules.agents.toolbox import OnError, ToolRun, ToolsLike
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
@@ -113,7 +113,8 @@ class CodeAct(ReAct[P, S]):
         turns = list(state.history.messages)
         if turns and isinstance(turns[-1], Turn):
             turns[-1] = Turn({**self._listing, **turns[-1]})
-        return _CodeState(History(turns), state.inputs, self.toolbox, self.interpreter.session(limits))
+        state.history = History(turns)
+        return _CodeState(state, self.interpreter.session(limits))
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
@@ -196,8 +197,8 @@ _SUBMISSIONS = 10  # of one run of code, beside its tool calls
 class _CodeState(RunState):
     """A run in progress with the session of its code."""
 
-    def __init__(self, history: History, inputs: FieldValues, toolbox: Toolbox, session: CodeSession) -> None:
-        super().__init__(history, inputs, toolbox)
+    def __init__(self, state: RunState, session: CodeSession) -> None:
+        super().__init__(state.history, state.inputs, state.gate, state.large)
         self.session = session
 
 

@@ -16,7 +16,8 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, BudgetSpent, EmptyResponse, LMError, ModelError, OutputTruncated
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.interpreter import CodeSession, HostNames
-from sigwire.modules.agents.run import EmittingRecorder, ReActStep, tool_done
+from sigwire.modules.agents.run import ReActStep
+from sigwire.modules.agents.run_state import EmittingRecorder, tool_done
 from sigwire.modules.agents.toolbox import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.code.code_text import fenced_code

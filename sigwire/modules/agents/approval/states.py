@@ -6,7 +6,7 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 from uuid import uuid4
 
 from sigwire.core.json import JsonObject, Value, dumps, loads
@@ -22,13 +22,26 @@ from sigwire.lm.policy.money.opened import open_budgets
 from sigwire.modules.agents.approval.asking import checked_verdict
 from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.approval.limits import CallCounts
-from sigwire.modules.agents.run import ReActStep, RunState
+from sigwire.modules.agents.large_results.lookup import LargeResults
+from sigwire.modules.agents.run import ReActStep
+from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.tool_run import ToolRun
-from sigwire.modules.agents.toolbox import Toolbox
 from sigwire.signatures.signature import SignatureClass
 from sigwire.signatures.types.history import History, Turn
 
-__all__ = ["StateOwner", "check_state", "dump_run", "load_run", "own_decisions", "signature_digest", "signed"]
+if TYPE_CHECKING:
+    from sigwire.modules.agents.toolbox import Toolbox
+
+__all__ = [
+    "SecretBytes",
+    "StateOwner",
+    "check_state",
+    "dump_run",
+    "load_run",
+    "own_decisions",
+    "signature_digest",
+    "signed",
+]
 
 _FORMAT = 1
 _KEYS = {
@@ -38,10 +51,19 @@ _KEYS = {
 
 
 class StateOwner(Protocol):
-    """An agent, as its states need it."""
+    """An agent, as its states need it. ``resumes``: its runs continue from a state, without a journal."""
 
+    resumes: ClassVar[bool]
+    secret: bytes | None
     signature: SignatureClass
     toolbox: Toolbox
+
+
+class SecretBytes(bytes):
+    """A key whose repr is ``***``."""
+
+    def __repr__(self) -> str:
+        return "***"
 
 
 def signature_digest(agent: StateOwner) -> str:
@@ -153,7 +175,9 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
     """Return the run of a state."""
     try:
         inputs = agent.signature.spec.load(data["inputs"])
-        state = RunState(_with_inputs(History.from_json(data["history"]), inputs), inputs, agent.toolbox)
+        history = _with_inputs(History.from_json(data["history"]), inputs)
+        gate = CallGate(agent.toolbox.rules, CallCounts(data["limits"]))
+        state = RunState(history, inputs, gate, LargeResults(agent.toolbox))
         state.steps = [ReActStep.from_json(step) for step in data["steps"]]
         state.attempts = [Attempt.from_json(attempt) for attempt in data["attempts"]]
         state.choice = Choice.from_json(data["choice"])
@@ -161,7 +185,6 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
         state.tool_runs = [ToolRun.from_json(done) for done in data["results"]]
         state.large.restore(data["large"])
         state.turn = int(data["turn"])
-        state.gate = CallGate(agent.toolbox.rules, CallCounts(data["limits"]))
         state.gate.verdicts = {id: CallVerdict.from_json(each) for id, each in data["verdicts"].items()}
         state.gate.kept = {done.call.id: done for done in state.tool_runs}
     except (ValueError, TypeError, LookupError, AttributeError) as error:

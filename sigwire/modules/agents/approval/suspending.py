@@ -6,16 +6,15 @@ from sigwire.core.events import ApprovalAsked
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.journal.errors import ApprovalNeeded
-from sigwire.modules.agents.approval.resuming import ResumableAgent
-from sigwire.modules.agents.approval.states import dump_run, signed
-from sigwire.modules.agents.run import RunState
+from sigwire.modules.agents.approval.states import StateOwner, dump_run, signed
+from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.running_call import current_call
 from sigwire.modules.program_stream import event_path_of, is_streamed
 
 __all__ = ["suspend"]
 
 
-def suspend(agent: ResumableAgent, state: RunState, limit: int, error: ApprovalNeeded) -> Steps[None]:
+def suspend(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeeded) -> Steps[None]:
     """Set the state of the error, and emit an event for each pending call, if no outer agent does."""
     if agent.resumes and not error.run:
         try:

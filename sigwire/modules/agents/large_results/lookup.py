@@ -10,11 +10,15 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, ToolFailed
-from sigwire.modules.agents.toolbox import Toolbox, ToolRun
+from sigwire.modules.agents.tool_run import ToolRun
+
+if TYPE_CHECKING:
+    from sigwire.modules.agents.toolbox import Toolbox
 
 __all__ = ["LargeResults", "reader_name"]
 
@@ -70,6 +74,7 @@ class LargeResults:
 
     >>> from sigwire.core.tools.calls import ToolCall
     >>> from sigwire.effects.steps import run
+    >>> from sigwire.modules.agents.toolbox import Toolbox
     >>> box = Toolbox([Tool(lambda: "abc" * 100, name="find", description="", max_output=10)])
     >>> box.reader = "read_result"
     >>> large = LargeResults(box)

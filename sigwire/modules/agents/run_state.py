@@ -1,0 +1,226 @@
+"""``RunState``: a run of an agent in progress, from which approval makes its states, and ``EmittingRecorder``.
+
+A run always has a history from which another run can continue: every call in it has a result, also after an interrupt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from sigwire.adapters.finish import with_calls
+from sigwire.adapters.prompts.excerpts import excerpt
+from sigwire.core.events import ToolDone
+from sigwire.core.example import Prediction
+from sigwire.core.messages import Message
+from sigwire.core.record import FieldValues
+from sigwire.core.response import Attempt, Choice, Usage
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.effects.emitting import Emit
+from sigwire.errors import (
+    AgentStopped,
+    BudgetSpent,
+    ContextWindowExceededError,
+    EmptyResponse,
+    LMError,
+    MalformedToolCall,
+    ModelError,
+    OutputTruncated,
+)
+from sigwire.journal.errors import ApprovalNeeded
+from sigwire.modules.agents import conversation
+from sigwire.modules.agents.run import AgentRun, ReActStep, Termination, TerminationReason
+from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.modules.answer import meta_of
+from sigwire.modules.program_stream import EventPath
+from sigwire.signatures.types.history import AnyTurn, History, Turn
+
+if TYPE_CHECKING:
+    from sigwire.modules.agents.approval.gate import CallGate
+    from sigwire.modules.agents.large_results.lookup import LargeResults
+
+__all__ = ["EmittingRecorder", "RunState", "tool_done"]
+
+_MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
+
+
+class RunState:
+    """A run in progress: the conversation, the steps, and the calls without a result.
+
+    ``gate`` decides which calls run; ``large`` has the results that the model saw in part.
+    """
+
+    def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
+        self.history, self.inputs = history, inputs
+        self.gate, self.large, self.turn = gate, large, 0
+        self.steps: list[ReActStep] = []
+        self.attempts: list[Attempt] = []
+        self.prediction: Prediction | None = None
+        self.end: Termination | None = None
+        self.tool_runs: list[ToolRun] = []
+        self._unreadable = 0
+        self.choice = Choice()
+        self.open_calls: tuple[ToolCall, ...] = ()
+        self._counted_attempts = 0
+
+    def add_message(self, message: Message) -> None:
+        self.history = self.history.append(message)
+
+    def add_choice(self, choice: Choice, calls: tuple[ToolCall, ...]) -> None:
+        """Add a response of the model. ``calls``: its calls that are run."""
+        self._unreadable = 0
+        self.tool_runs, self.choice, self.open_calls = [], choice, calls
+        message = (choice if calls == choice.tool_calls else with_calls(choice, choice.text, calls)).message()
+        if message.parts:
+            self.add_message(message)
+
+    def add_results(self, results: Sequence[ToolResult]) -> None:
+        """Add the results of all open calls."""
+        self.add_message(Message.tool(*results))
+        self.open_calls = ()
+
+    def add_prediction(self, prediction: Prediction, purpose: Literal["ask", "extract"] = "ask") -> None:
+        """Add the answer of a predictor, with its attempts."""
+        attempts = meta_of(prediction).attempts
+        self.attempts.extend(attempts if purpose == "ask" else (replace(each, purpose=purpose) for each in attempts))
+        self.prediction = prediction
+
+    def add_outputs(self, outputs: FieldValues) -> None:
+        """Add extracted outputs as the message that ends the conversation."""
+        self.add_message(Message.assistant(conversation.answer_text(outputs)))
+
+    def end_turn(self, runs: Sequence[ToolRun], seconds: float) -> Termination | None:
+        """Add the calls of the turn as they ran; return the end of the run if a limit of calls is reached."""
+        self.history = conversation.with_calls_that_ran(self.history, runs)
+        self.add_results([run.shown for run in runs])
+        self.add_step(self.choice, seconds, runs)
+        reached = self.gate.counts.end
+        return None if reached is None else Termination(reached[0], why=reached[1])
+
+    def shorten(self) -> bool:
+        """Remove the older half of the large results from the conversation; return False if none is left to remove."""
+        shorter = conversation.shorten_history(self.history)
+        if shorter is not None:
+            self.history = shorter
+        return shorter is not None
+
+    def add_step(
+        self,
+        choice: Choice,
+        seconds: float,
+        runs: Sequence[ToolRun] = (),
+        error: str | None = None,
+    ) -> None:
+        """Add a turn to the log."""
+        thought = choice.text or choice.reasoning or ""
+        calls, results = tuple(run.call for run in runs), tuple(run.result for run in runs)
+        found = tuple(run.warning for run in runs if run.warning is not None)
+        self.steps.append(ReActStep(thought, calls, results, self._usage_of_step(), seconds, error, found))
+
+    def _usage_of_step(self) -> Usage:
+        new, self._counted_attempts = self.attempts[self._counted_attempts :], len(self.attempts)
+        return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
+
+    def add_unreadable(self, error: ModelError, seconds: float, advice: str = _ADVICE) -> Termination | None:
+        """Add a response that could not be parsed and a message with its problem. Ends the loop after several in a row."""
+        choice = error.choice or Choice()
+        if choice.text.strip():
+            self.add_message(Message.assistant(excerpt(choice.text)))
+        problem = _PROBLEMS.get(type(error), error.message.splitlines()[0])
+        self.add_message(Message.user(f"Your reply is invalid: {problem} {advice}"))
+        self.add_step(choice, seconds, error=f"{type(error).__name__}: {problem}")
+        self._unreadable += 1
+        if self._unreadable < _MAX_UNREADABLE:
+            return None
+        why = f"{self._unreadable} answers in a row could not be read ({problem})"
+        return Termination("parse_error", why=why, cause=error)
+
+    def turns_since_task(self) -> Sequence[AnyTurn]:
+        """Return the turns after the latest inputs."""
+        turns = self.history.messages
+        start = next((at for at in range(len(turns) - 1, -1, -1) if isinstance(turns[at], Turn)), -1)
+        return turns[start + 1 :]
+
+    def log(self) -> str:
+        """Return the turns since the task as text, for a prompt."""
+        return conversation.as_text(self.turns_since_task()) or "No tool was called."
+
+    def close(self) -> None:
+        """Add a result for every open call, so that another run can continue from the history."""
+        calls = self.open_calls
+        if not calls:
+            return
+        done = {run.call.id: run for run in self.tool_runs}
+        runs = [done.get(call.id) or _interrupted_run(call) for call in calls]
+        self.add_results([run.shown for run in runs])
+        self.add_step(self.choice, 0.0, runs, error="interrupted")
+
+    def attach_to(self, error: BaseException) -> None:
+        """Set the attributes of the run on the error that ended it."""
+        reason = "approval" if isinstance(error, ApprovalNeeded) else self.end and self.end.reason
+        # Those of a ModelError are in self.attempts.
+        failed = error.attempts if isinstance(error, LMError | BudgetSpent) else ()
+        attributes: dict[str, object] = {
+            "steps": tuple(self.steps),
+            "history": self.history,
+            "termination_reason": reason if isinstance(error, Exception) else "cancelled",
+            "attempts": (*self.attempts, *failed),
+        }
+        for name, value in attributes.items():
+            with suppress(Exception):  # a user's exception class may refuse attributes
+                setattr(error, name, value)
+
+    def stopped_error(self, outputs: Sequence[str], end: Termination, hint: str) -> AgentStopped:
+        """Return the error of a run that ended without its outputs."""
+        return AgentStopped(
+            f"The run ended without its outputs ({', '.join(outputs)}): {end.why}; {hint}. "
+            "error.steps has all turns; call again with history=error.history to continue.",
+            reason=end.reason,
+            steps=tuple(self.steps),
+            history=self.history,
+        )
+
+    def overflow_error(self, error: ContextWindowExceededError) -> ContextWindowExceededError:
+        """Return the error of a run whose conversation does not fit the model."""
+        task = len(conversation.as_text([Turn(self.inputs)]))
+        whole = len(conversation.as_text(self.history))
+        return ContextWindowExceededError(
+            f"The conversation of {len(self.history)} turns and {whole} characters (the task: {task}) does not fit the model, "
+            "even without all but the latest tool results. Use a model with a larger context window, or set max_output.",
+            model=error.model,
+            provider=error.provider,
+        )
+
+    def run(self, reason: TerminationReason | None) -> AgentRun:
+        """Return the log of the run so far."""
+        return AgentRun(tuple(self.steps), self.history, reason, tuple(self.attempts))
+
+
+def _interrupted_run(call: ToolCall) -> ToolRun:
+    result = conversation.interrupted_result(call)
+    return ToolRun(call, result, result)
+
+
+_PROBLEMS: Mapping[type[ModelError], str] = {
+    EmptyResponse: "it is empty.",
+    OutputTruncated: "it exceeds the token limit. Write a shorter reply.",
+    MalformedToolCall: "the tool call is malformed.",
+}
+
+
+class EmittingRecorder:
+    """A recorder of tool runs that also emits an event for each finished run."""
+
+    def __init__(self, runs: list[ToolRun], event_path: EventPath) -> None:
+        self._runs, self._event_path = runs, event_path
+
+    def append(self, done: ToolRun, /) -> None:
+        self._runs.append(done)
+        Emit(tool_done(done, self._event_path)).run()
+
+
+def tool_done(done: ToolRun, event_path: EventPath) -> ToolDone:
+    """Return the event of a finished tool run."""
+    return ToolDone(done.shown, path=event_path.path, turn=event_path.turn)
