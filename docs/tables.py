@@ -1,9 +1,11 @@
-"""The tables of the pages: providers from ``sigwire.lm.providers.registry``, public names from ``sigwire``, pages from the nav.
+"""All that is made from tables: stubs and advice from the names of ``sigwire``, and the tables of the pages.
 
-    python docs/tables.py            writes them into the pages
-    python docs/tables.py --check    prints the pages that are stale; the exit code is then 1
+    python docs/tables.py            writes the files
+    python docs/tables.py --check    prints the files that are stale; the exit code is then 1
 
-A table stands between ``<!-- name -->`` and ``<!-- end -->``; the text around it is written by hand.
+A table of a page stands between ``<!-- name -->`` and ``<!-- end -->``; the text around it is written by hand. Its rows come
+from ``sigwire.lm.providers.registry`` (providers), ``sigwire`` (names), the parser of the command line and the nav.
+``docs/stubs.py`` makes whole files; ``tests/release/snapshot.py`` makes the public interface as text.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from types import ModuleType
 from typing import cast
 
 from llms import nav, summary
+from stubs import FILES, GROUPS
 
 import sigwire
 import sigwire.dspy
@@ -34,7 +37,13 @@ from sigwire.lm.providers.row import ModelRule, Provider
 __all__ = ["PAGES", "TABLES", "main", "stale", "written"]
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # of a script, only its own folder is on the path
+INTERFACE = ROOT / "tests" / "release" / "api.txt"
+OLDEST = (3, 11)
+"""The Python of ``INTERFACE``: later versions write some parameters differently."""
 PAGES = (
+    *FILES,
+    *((INTERFACE,) if sys.version_info[:2] == OLDEST else ()),
     *(
         ROOT / name
         for name in (
@@ -76,12 +85,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def stale() -> list[Path]:
-    """Return the pages whose tables are not up to date."""
-    return [page for page in PAGES if written(page) != page.read_text(encoding="utf-8")]
+    """Return the files that are not up to date."""
+    return [page for page in PAGES if not page.exists() or written(page) != page.read_text(encoding="utf-8")]
 
 
 def written(page: Path) -> str:
-    """Return the text of a page with new tables."""
+    """Return the text of a file as it should be: a made file, or a page with new tables."""
+    if make := {**FILES, INTERFACE: interface}.get(page):
+        return make()
     text = page.read_text(encoding="utf-8")
     for name, make in TABLES.items():
         before, mark, rest = text.partition(f"<!-- {name} -->\n")
@@ -98,9 +109,15 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
+def interface() -> str:
+    """Return the public interface, a line for each name and each member."""
+    from tests.release.snapshot import lines
+
+    return "\n".join(lines()) + "\n"
+
+
 def situations() -> str:
     """Return the table of sigwire and its peers in the same situations."""
-    sys.path.insert(0, str(ROOT))  # of a script, only its own folder is on the path
     from benchmarks.beside.table import stored
     from benchmarks.beside.table import table as outcomes
 
@@ -147,17 +164,6 @@ def rules() -> str:
     return table(("prefix", "models", "differ in"), rows)
 
 
-GROUPS: Mapping[str, str] = {
-    "signatures": "Signatures",
-    "modules": "Programs",
-    "core.tools": "Tools",
-    "lm": "Models",
-    "adapters": "Adapters",
-    "core.events": "Events of a stream",
-    "errors": "Errors",
-    "": "Values and settings",
-}
-"""Headings of the public names, by the beginning of their modules; the first that fits counts."""
 NO_DOCSTRINGS: Mapping[str, str] = {
     "ProgramEvent": "The union of the events of a program's stream.",
     "__version__": "The version of the package.",
@@ -166,14 +172,9 @@ NO_DOCSTRINGS: Mapping[str, str] = {
 
 def names() -> str:
     """Return a table for each group of public names."""
-    groups: dict[str, list[list[str]]] = {title: [] for title in GROUPS.values()}
-    for name in sigwire.__all__:
-        module = str(getattr(getattr(sigwire, name), "__module__", ""))
-        title = next(
-            title for start, title in GROUPS.items() if f"{module}.".startswith(f"sigwire.{start}") or not start
-        )
-        groups[title].append([f"`{name}`", meaning_of(name)])
-    return "\n\n".join(f"## {title}\n\n{table(('name', 'meaning'), sorted(rows))}" for title, rows in groups.items())
+    listed = {group: sorted(" ".join(modules.values()).split()) for group, modules in GROUPS.items()}
+    rows = {group: [(f"`{name}`", meaning_of(name)) for name in found] for group, found in listed.items()}
+    return "\n\n".join(f"## {group}\n\n{table(('name', 'meaning'), found)}" for group, found in rows.items())
 
 
 def meaning_of(name: str) -> str:
@@ -201,14 +202,15 @@ API_ROOMS = tuple(
 def reference(room: str) -> str:
     """Return an entry for each public name that a room defines."""
     modules = cast(Mapping[str, str], vars(sigwire)["_MODULE_OF"])
-    rooms = {name: module.split(".")[1] for name, module in modules.items()}
+    rooms = {name: module.split(".")[1] for name, module in modules.items() if module != "sigwire"}
     return entries(f"{modules[name]}.{name}" for name in rooms if ROOMS.get(rooms[name], rooms[name]) == room)
 
 
 def reference_of(package: ModuleType) -> str:
     """Return an entry for each name that a package has and ``sigwire`` has not."""
+    core = {name: getattr(sigwire, name) for name in sigwire.__all__}
     values = [(name, getattr(package, name)) for name in package.__all__]
-    own = [(name, value) for name, value in values if value is not getattr(sigwire, name, None)]
+    own = [(name, value) for name, value in values if value is not core.get(name)]
     named = {name: getattr(value, "__module__", "") for name, value in own if not isinstance(value, ModuleType)}
     # An alias is described where it is defined.
     modules = cast(Mapping[str, str], vars(package).get("_MODULE_OF", {}))

@@ -53,7 +53,7 @@ def test_pages_are_plain_markdown() -> None:
 def test_every_public_name_has_one_entry_on_an_api_page() -> None:
     homes: dict[str, str] = vars(sigwire)["_MODULE_OF"]
     entries = api_entries()
-    wanted = [f"{home}.{name}" for name, home in homes.items()]
+    wanted = [f"{home}.{name}" for name, home in homes.items() if home != "sigwire"]
     assert [name for name in wanted if entries.count(name) != 1] == []
 
 

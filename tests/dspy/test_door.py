@@ -155,25 +155,6 @@ def test_a_name_that_is_missing_on_purpose_names_what_to_use_instead() -> None:
         _ = dspy.ColBERTv2  # type: ignore[attr-defined]
 
 
-def test_the_front_door_points_to_names_that_only_the_door_has() -> None:
-    only = set(dir(dspy)) - set(sigwire.__all__) - {"adapters", "evaluate", "signatures"}  # folders of sigwire
-    assert only == vars(sigwire)["_DSPY_ONLY"]
-    for name in only:
-        with pytest.raises(AttributeError, match=rf"no public name '{name}'; it is in sigwire\.dspy \(import"):
-            getattr(sigwire, name)
-
-
-def test_type_checkers_see_the_names_that_load() -> None:
-    tree = ast.parse((DOOR / "__init__.py").read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    visible = {
-        alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    modules: dict[str, str] = vars(dspy)["_MODULE_OF"]
-    core = {name: "sigwire" for name in sigwire.__all__ if name not in modules}
-    assert visible == {**core, **modules, **dict.fromkeys(vars(dspy)["_FOLDERS"], "sigwire.dspy")}
-
-
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_class_of_the_door_is_a_subclass_of_the_class_of_the_core(name: str) -> None:
     assert issubclass(getattr(dspy, name), getattr(sigwire, name))

@@ -1,39 +1,23 @@
 """The public interface as text: ``tests/release/api.txt``, a line for each name and each member with its parameters.
 
-    python -m tests.release.snapshot            writes it
-    python -m tests.release.snapshot --check    prints the lines that differ; the exit code is then 1
-
-A line that goes or changes needs a line in CHANGELOG.md. Annotations are left out: they differ between versions of Python.
+``python docs/tables.py`` writes it. A line that goes or changes needs a line in CHANGELOG.md. Annotations are left out: they
+differ between versions of Python.
 """
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import sigwire
 
-__all__ = ["PATH", "lines", "main"]
+__all__ = ["PATH", "lines"]
 
 PATH = Path(__file__).resolve().parent / "api.txt"
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write or check the file; return the exit code."""
-    text = "\n".join(lines()) + "\n"
-    if "--check" not in arguments:
-        PATH.write_text(text, encoding="utf-8")
-        return 0
-    before = PATH.read_text(encoding="utf-8").splitlines()
-    changed = list(difflib.unified_diff(before, text.splitlines(), "api.txt", "sigwire", lineterm="", n=0))
-    print(*changed, sep="\n")
-    return 1 if changed else 0
 
 
 def lines() -> Iterator[str]:
@@ -72,7 +56,3 @@ def _parameters(value: Any) -> str:
         return "(...)"
     bare = [each.replace(annotation=each.empty) for each in found.parameters.values()]
     return _ADDRESS.sub("", str(found.replace(parameters=bare, return_annotation=found.empty)))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

@@ -14,5 +14,5 @@ def test_public_interface_is_that_of_the_snapshot() -> None:
     recorded = snapshot.PATH.read_text(encoding="utf-8").splitlines()
     found = [*snapshot.lines()]
     changed = {"gone": [*set(recorded) - set(found)], "new": [*set(found) - set(recorded)]}
-    advice = "CHANGELOG.md has a line for each, and python -m tests.release.snapshot writes the file"
+    advice = "CHANGELOG.md has a line for each, and python docs/tables.py writes the file"
     assert changed == {"gone": [], "new": []}, advice

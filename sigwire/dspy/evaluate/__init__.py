@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from sigwire.dspy.evaluate import auto_evaluation, metrics
 from sigwire.evaluate.evaluation import Evaluate
-from sigwire.evaluate.metrics import (
-    EM,
-    CompleteAndGrounded,
-    SemanticF1,
-    answer_exact_match,
-    answer_passage_match,
-    normalize_text,
-)
+from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match
+from sigwire.evaluate.metrics.judges import CompleteAndGrounded, SemanticF1
+from sigwire.evaluate.metrics.text import EM, normalize_text
 from sigwire.evaluate.result import EvaluationResult
 
 __all__ = [

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sigwire.evaluate.metrics import CompleteAndGrounded, SemanticF1
+from sigwire.evaluate.metrics.judges import CompleteAndGrounded, SemanticF1
 
 __all__ = ["CompleteAndGrounded", "SemanticF1"]

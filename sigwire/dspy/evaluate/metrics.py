@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sigwire.evaluate.metrics import (
+from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match
+from sigwire.evaluate.metrics.text import (
     EM,
     F1,
     HotPotF1,
-    answer_exact_match,
-    answer_passage_match,
     em_score,
     f1_score,
     hotpot_f1_score,
