@@ -63,7 +63,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.lm.client": "LM",
         "sigwire.lm.fake": "FakeLM",
         "sigwire.lm.policy.failover.health": "Health",
-        "sigwire.lm.router.router": "Router",
+        "sigwire.lm.router": "Router",
     },
     "Policies": {
         "sigwire.lm.policy.cache.cache": "cache configure_cache",

@@ -47,7 +47,7 @@ from sigwire.lm.base import BaseLM, LanguageModel
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.health import Health
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 
 # Policies
 from sigwire.lm.policy.cache.cache import cache, configure_cache

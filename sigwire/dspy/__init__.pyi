@@ -41,7 +41,7 @@ from sigwire.dspy.lm import LM, BaseLM
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.health import Health
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 
 # Policies
 from sigwire.dspy.cache import cache, configure_cache

@@ -382,7 +382,7 @@ class BaseLM:
         """
         return {
             **storable_options(self.kwargs),
-            "class": _class_path(type(self)),
+            "class": _NAMES_IN_FILES.get(path := _class_path(type(self)), path),
             "model": self.model,
             "cache": self.cache,
             "num_retries": self.num_retries,
@@ -429,8 +429,14 @@ _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
 
 
-_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM", "sigwire.lm.router.router.Router"})
-_OTHER_NAMES = {"": "sigwire.lm.client.LM", "dspy.clients.lm.LM": "sigwire.dspy.lm.LM"}
+_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM", "sigwire.lm.router.Router"})
+# The name of a class in files, by its path if that is another: files are read by versions with and without the move.
+_NAMES_IN_FILES = {"sigwire.lm.router.Router": "sigwire.lm.router.router.Router"}
+_OTHER_NAMES = {
+    "": "sigwire.lm.client.LM",
+    "dspy.clients.lm.LM": "sigwire.dspy.lm.LM",
+    **{name: path for path, name in _NAMES_IN_FILES.items()},
+}
 
 
 def _class_path(cls: type) -> str:

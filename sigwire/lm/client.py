@@ -1,7 +1,8 @@
 """``LM("provider/model")``: the model object for the rows of the provider table.
 
 Decides which options a request has (the model's, then the request's) and which layers are around its exchanges. The row's
-backend answers. The settings for reaching it are a ``ConnectionOptions``: not sent, and secrets not shown or stored.
+backend answers, or a model of ``fallbacks``, which a model without them does not load. The settings for reaching the backend
+are a ``ConnectionOptions``: not sent, and secrets not shown or stored.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, check_prompt_cache
-from sigwire.core.response import Response
+from sigwire.core.response import LMWarning, Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
-from sigwire.lm.fallbacks import FailoverLM
+from sigwire.lm.base import BaseLM, LanguageModel
 from sigwire.lm.option_aliases import ALIASES, COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import (
     CHECKED_OPTIONS,
@@ -41,15 +42,17 @@ from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
 
 if TYPE_CHECKING:
-    from sigwire.lm.base import LanguageModel
     from sigwire.lm.http.messages import Transport
+    from sigwire.lm.policy.failover.fallbacks import Fallbacks
+    from sigwire.lm.policy.failover.records import HealthTable
+    from sigwire.lm.policy.failover.targets import RouteTarget
     from sigwire.lm.policy.money.prices import Price
     from sigwire.lm.preview.draft import Draft
 
 __all__ = ["LM"]
 
 
-class LM(FailoverLM):
+class LM(BaseLM):
     """A language model by its name: ``provider/model``.
 
     ``temperature``, ``max_tokens`` and further keyword arguments are options of every request, kept in ``kwargs``; options of
@@ -78,6 +81,8 @@ class LM(FailoverLM):
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("base_url", "capabilities", "timeout"), "pass it to the constructor, which the backend reads"
     )
+    _failover: Fallbacks | None = None
+    _dropped: tuple[str, ...] = ()  # options of another model, of which this one is a sibling
 
     def __init__(
         self,
@@ -144,7 +149,27 @@ class LM(FailoverLM):
             self._limiter = limiter_of(self._target, self._limit, start=start)
         self._load_fallbacks(self._total)
 
+    def _load_fallbacks(self, total: float | None) -> None:
+        """Make the targets behind the model. ``total``: seconds of a whole call."""
+        self._failover = None
+        if self._on_filter != "raise":
+            from sigwire.lm.policy.failover.routing import check_on_filter
+
+            check_on_filter(self._on_filter, "making an LM")
+        if self._fallbacks:
+            from sigwire.lm.policy.failover.fallbacks import Fallbacks
+
+            self._failover = Fallbacks(
+                self._fallbacks, lambda name: self.sibling(name)._own_target(), total, self._on_filter
+            )
+
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        if self._failover is None:
+            return self._own_steps(request, streamed)
+        return self._failover.steps(self._own_target(), request, streamed=streamed)
+
     def _own_steps(self, request: Request, streamed: bool, haste: Haste = NO_HASTE) -> Steps[Response]:
+        """Answer without fallbacks."""
         call, choice = self._call(request, streamed)
         if haste is not NO_HASTE:
             call.hurry(haste)
@@ -152,6 +177,7 @@ class LM(FailoverLM):
         return through(outer, call, partial(self._answer, call)) if outer else self._answer(call)
 
     def _holds(self, request: Request) -> bool:
+        """Return True if the cache has the answer."""
         call, choice = self._call(request, streamed=False)
         return cache_state(self._backend, call.request, choice or choice_of(self.cache)) == "hit"
 
@@ -236,6 +262,31 @@ class LM(FailoverLM):
             self._retry = replace(self._retry, retries=self.num_retries)
         return self._retry
 
+    def health(self) -> HealthTable:
+        """Return the health of the model and its fallbacks, in the order in which a call asks them.
+
+        The health of a model is kept while it has fallbacks or is a target of a router.
+        """
+        from sigwire.lm.policy.failover.routing import Routing
+
+        own = self._own_target()
+        return Routing().table([own]) if self._failover is None else self._failover.table(own)
+
+    def targets(self) -> Sequence[RouteTarget]:
+        """Return the models that a call may ask, in their order."""
+        if self._overrides:  # the override is around all of them
+            return super().targets()
+        return (self._own_target(), *(() if self._failover is None else self._failover.targets))
+
+    def _own_target(self) -> RouteTarget:
+        """Return the model without its fallbacks."""
+        from sigwire.lm.policy.failover.targets import RouteTarget
+
+        warnings = tuple(
+            LMWarning(name, f"{self.model} has no option {name}; it was left out.") for name in self._dropped
+        )
+        return RouteTarget(self, self._own_steps, self._holds, self._target, warnings)
+
     def close(self) -> None:
         """Close idle connections, also of models that share the transport. Optional: they expire, and new ones are opened."""
         self._backend.close()
@@ -266,7 +317,11 @@ class LM(FailoverLM):
         self._connect()
 
     def __repr__(self) -> str:
-        shown = self._connection.masked_arguments() if "_connection" in vars(self) else ()  # else its making failed
+        shown: list[str] = []
+        if "_connection" in vars(self):  # else its making failed
+            shown += [f"fallbacks={[*self._fallbacks]!r}"] if self._fallbacks else []
+            shown += [f"on_filter={self._on_filter!r}"] if self._on_filter != "raise" else []
+            shown += self._connection.masked_arguments()
         return f"{super().__repr__()[:-1]}{''.join(f', {setting}' for setting in shown)})"
 
     def copy(self, **updates: Any) -> Self:
@@ -286,6 +341,7 @@ class LM(FailoverLM):
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         limit = read_limit(updates.pop("limit", self._limit))
         price = updates.pop("price", self._price if updates.get("model", self.model) == self.model else None)
+        fallbacks, on_filter = updates.pop("fallbacks", self._fallbacks), updates.pop("on_filter", self._on_filter)
         check_choice(updates, "copying an LM")
         _check_arguments(retry, capabilities)
         check_price(price)
@@ -297,17 +353,33 @@ class LM(FailoverLM):
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
         new._given, new._limit, new._price = capabilities, limit, price
+        new._fallbacks, new._on_filter = fallbacks, on_filter
         new._connect()
         new._policy()
         new.check_options(new.kwargs, "copying an LM")
         check_prompt_cache(new.kwargs)
         return new
 
+    def sibling(self, model: str) -> Self:
+        """Return a model of another name with the options of this one that it knows; its answers warn of the others.
+
+        Capabilities, price and limits are of one model, and not inherited; key and base URL are if the provider is the same.
+        """
+        from sigwire.lm.policy.failover.targets import unknown_options
+
+        own = {"fallbacks": (), "on_filter": "raise", "capabilities": None, "limit": None, "price": None}
+        plain = self.copy(model=model, **own, **dict.fromkeys(self.kwargs))
+        unknown = unknown_options(plain, [name for name, value in self.kwargs.items() if value is not None])
+        new = self.copy(model=model, **own, **dict.fromkeys(unknown))
+        new._dropped = unknown
+        return new
+
     def __getstate__(self) -> dict[str, object]:
         state, kept = super().__getstate__(), self._connection.without_secrets()
         names = ("api_key", "base_url", "headers")
         removed = [name for name in names if getattr(kept, name) != getattr(self._connection, name)]
-        del state["_backend"], state["_cache_layers"], state["_target"], state["_limiter"]
+        for made in ("_backend", "_cache_layers", "_target", "_limiter", "_failover"):
+            del state[made]
         return {**state, "_connection": kept, "_removed": (*cast("tuple[str, ...]", state["_removed"]), *removed)}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -320,7 +392,24 @@ class LM(FailoverLM):
         timeout = connection.timeout.dump() if isinstance(connection.timeout, Timeout) else connection.timeout
         settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire, "limit": limit}
         given = {name: value for name, value in settings.items() if value is not None}
-        return {**super().dump_state(), **storable_options({**given, **connection.variables})}
+        return {**super().dump_state(), **self._dump_fallbacks(), **storable_options({**given, **connection.variables})}
+
+    def _dump_fallbacks(self) -> JsonObject:
+        if not self._fallbacks:
+            return {}
+        from sigwire.lm.policy.failover.fallbacks import dump_models
+
+        rest: JsonObject = {} if self._on_filter == "raise" else {"on_filter": self._on_filter}
+        return {"fallbacks": dump_models(self._fallbacks), **rest}
+
+    @classmethod
+    def _options_of(cls, state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
+        if "fallbacks" not in state:
+            return super()._options_of(state, trusted)
+        from sigwire.lm.policy.failover.fallbacks import load_models
+
+        models = load_models(state["fallbacks"], partial(BaseLM.load_state, allow_unsafe_lm_state=trusted))
+        return {**super()._options_of({**state, "fallbacks": []}, trusted), "fallbacks": models}
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})

@@ -51,7 +51,7 @@ from sigwire.lm.secrets import SecretUrl, redact, redact_url
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
     from sigwire.lm.http.messages import Transport
-    from sigwire.lm.windows.watch import PromptWatch
+    from sigwire.lm.prompt_watch import PromptWatch
 
 __all__ = ["ExchangeResult", "HttpBackend"]
 
@@ -292,7 +292,7 @@ class HttpBackend:
         if route is None:
             codec, profile = wire.load(foreign_host=foreign)
             if self._provider.key == "optional" or foreign:  # a server of the user may cut prompts
-                from sigwire.lm.windows.watch import PromptWatch
+                from sigwire.lm.prompt_watch import PromptWatch
 
                 self._watch = self._watch or PromptWatch()
             row, name = self._provider, self._name

@@ -24,7 +24,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.health import Health
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 from tests.lm.calls import HELLO
 from tests.lm.router.test_router import EVERY_DRIVER, answer
 

@@ -19,7 +19,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 from sigwire.testing import FakeProvider, Fault
 from tests.grids import grid
 from tests.lm.calls import HELLO, forget_keys

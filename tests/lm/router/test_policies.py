@@ -21,7 +21,7 @@ from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.deadlines import Timeout, deadline
 from sigwire.lm.policy.limits.registry import limits
 from sigwire.lm.policy.money.prices import Price
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 from sigwire.testing import Delivered, FakeProvider
 from tests.lm.calls import HELLO, forget_keys, patient
 from tests.lm.router.test_router import BUSY, DRIVERS, answer, log, model

@@ -41,7 +41,7 @@ from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.health import Health
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 from sigwire.testing import FakeProvider, Fault, Raw, Streamed
 from tests.grids import grid
 from tests.lm.calls import HELLO, KEY, TOOL, Clock, forget_keys, patient

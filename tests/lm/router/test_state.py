@@ -19,7 +19,7 @@ from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.health import Health
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 from tests.lm.calls import HELLO, KEY, forget_keys
 
 FIRST, SECOND = "openai/gpt-5-mini", "anthropic/claude-haiku-4-5"
@@ -89,6 +89,13 @@ def test_program_with_a_router_is_saved_and_loaded() -> None:
     loaded = sigwire.Predict("question -> answer")
     loaded.load_state(json.loads(json.dumps(program.dump_state())))
     assert isinstance(loaded.lm, Router)
+
+
+def test_files_name_a_router_as_before_it_moved() -> None:
+    state = Router([FIRST, SECOND]).dump_state()
+    assert state["class"] == "sigwire.lm.router.router.Router"
+    assert isinstance(LM.load_state({**state, "class": "sigwire.lm.router.Router"}), Router)
+    assert isinstance(LM.load_state(state), Router)
 
 
 @pytest.mark.parametrize("kind", [Router, LM])

@@ -8,7 +8,7 @@ from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.ollama.tables import OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
-from sigwire.lm.windows.watch import window_warnings
+from sigwire.lm.prompt_watch import window_warnings
 
 __all__ = ["context_warnings", "window_for"]
 

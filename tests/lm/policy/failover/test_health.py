@@ -20,7 +20,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError, LMRateLimitError, LMServerError, LMTimeoutError
 from sigwire.lm.policy.call import TargetKey
 from sigwire.lm.policy.failover.health import Admission, Circuit, Health, circuit_of, health_reset
-from sigwire.lm.router.router import Router
+from sigwire.lm.router import Router
 
 CALM = Health(jitter=0.0)
 KEY = TargetKey("acme", None, None, "acme/m")

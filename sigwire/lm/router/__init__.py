@@ -1,1 +1,0 @@
-"""The router: several models as one."""
