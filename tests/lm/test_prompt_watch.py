@@ -20,8 +20,8 @@ from sigwire.effects.steps import arun, run
 from sigwire.errors import ContextWindowExceededError, UnsupportedFeature
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
-from sigwire.lm.router import Router
 from sigwire.lm.prompt_watch import PromptWatch, size_of
+from sigwire.lm.router import Router
 from sigwire.modules.agents.react import ReAct
 from sigwire.testing import Answer, FakeProvider
 

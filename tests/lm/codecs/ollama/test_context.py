@@ -1,4 +1,4 @@
-"""Ollama's context window: requested for long prompts. ``tests/lm/test_prompt_watch.py`` has the prompts that a server truncates."""
+"""Ollama's context window: requested for long prompts. ``tests/lm/test_prompt_watch.py`` has prompts that a server cuts."""
 
 from __future__ import annotations
 
