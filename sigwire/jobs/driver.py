@@ -54,15 +54,19 @@ class RecordSink(Protocol):
         ...
 
 
-def chunks_of(job_text: str, rows: Iterable[JsonObject], size: int) -> Iterator[Chunk]:
-    """Yield chunks of rows, which are drawn as chunks are asked for."""
-    part: list[JsonObject] = []
-    for row in rows:
+def chunks_of(rows: Iterable[tuple[str, JsonObject]], size: int) -> Iterator[Chunk]:
+    """Yield chunks of rows of one job, which are drawn as chunks are asked for. ``rows``: the text of its job, and the row.
+
+    >>> [len(chunk.rows) for chunk in chunks_of([("job", {"id": "1"}), ("other", {"id": "2"}), ("job", {"id": "3"})], 2)]
+    [2, 1]
+    """
+    parts: dict[str, list[JsonObject]] = {}
+    for job_text, row in rows:
+        part = parts.setdefault(job_text, [])
         part.append(row)
         if len(part) == size:
-            yield Chunk(job_text, _new_block(), tuple(part))
-            part = []
-    if part:
+            yield Chunk(job_text, _new_block(), tuple(parts.pop(job_text)))
+    for job_text, part in parts.items():
         yield Chunk(job_text, _new_block(), tuple(part))
 
 
@@ -80,23 +84,16 @@ def _new_block() -> str:
 
 
 class Driver:
-    """One run of chunks. ``journal``: the folder of its blocks; ``known``: the rows that have records already.
+    """One run of chunks. ``journal``: the folder of its blocks.
 
     ``lost``: chunks whose worker was lost. ``duplicates``: records of rows that had one; the first counts. ``detail``: why the
     run ended, if it is not complete.
     """
 
-    def __init__(
-        self,
-        chunks: Iterable[Chunk],
-        submissions: Submissions,
-        sink: RecordSink,
-        journal: Path,
-        known: Iterable[RowKey] = (),
-    ) -> None:
+    def __init__(self, chunks: Iterable[Chunk], submissions: Submissions, sink: RecordSink, journal: Path) -> None:
         self._fresh, self._submissions, self._sink, self._journal = iter(chunks), submissions, sink, journal
         self._waiting = (deque[Chunk](), deque[Chunk](), deque[Chunk]())  # by level
-        self._done: set[RowKey] = {*known}
+        self._done = set[RowKey]()
         self._open: dict[str, int] = {}  # rows without a record, by block
         self._finished: list[str] = []
         self._idle, self._has_worked, self._written = 0, False, 0
@@ -123,7 +120,7 @@ class Driver:
             if self.status != "stopped":  # then no more records are wanted
                 yield from self._salvage()
         finally:
-            submissions.close()
+            submissions.cancel_waiting()
             self._close_blocks()
         if self.status == "refused":
             raise JobRefused(self.detail)

@@ -50,15 +50,15 @@ class EndedChunk(NamedTuple):
 
 
 class Submissions:
-    """Sends chunks, and returns those that end. Used from one thread at a time. ``keeps``: ``close`` keeps the executor."""
+    """Sends chunks, and returns those that end. Used from one thread at a time."""
 
-    def __init__(self, executor: ExecutorLike, in_flight: int | None, stall: float, *, keeps: bool = False) -> None:
+    def __init__(self, executor: ExecutorLike, in_flight: int | None, stall: float) -> None:
         if not isinstance(executor, Executor) and not callable(executor):
             raise _no_executor(executor)
         self._make: Callable[[], Executor] | None = None if isinstance(executor, Executor) else executor
         self._executor: Executor | None = executor if isinstance(executor, Executor) else None
         self._ended: queue.SimpleQueue[Future[str] | None] = queue.SimpleQueue()
-        self._stall, self._keeps = stall, keeps
+        self._stall = stall
         self._is_broken = False
         self.out: dict[Future[str], Chunk] = {}
         self.in_flight = in_flight or self._usual()
@@ -112,13 +112,8 @@ class Submissions:
             future.cancel()
 
     def close(self) -> None:
-        """Cancel what waits, and close the executor."""
+        """Cancel what waits. End the processes of an executor that was made here, without waiting for rows under way."""
         self.cancel_waiting()
-        if not self._keeps:
-            self.close_executor()
-
-    def close_executor(self) -> None:
-        """End the processes of an executor that was made here, without waiting for rows under way."""
         if self._make is not None and self._executor is not None:
             self._executor.shutdown(wait=not self.out, cancel_futures=True)
 

@@ -16,7 +16,8 @@ from sigwire.observe.place import enter
 from sigwire.settings import current
 
 __all__ = [
-    "BatchExamples", "BatchFailures", "BatchResults", "BatchRun", "FailedExample", "batch_steps", "split_failures",
+    "BatchExamples", "BatchFailures", "BatchResults", "BatchRun", "FailedExample", "batch_steps", "in_run",
+    "split_failures",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -61,6 +62,13 @@ class BatchRun:
         raise InputError(f"This {type(error).__name__} does not come from a batch.")
 
 
+def in_run(run: Run, program: object = None, name: int | str | None = None) -> None:
+    """Set the run of this context, a copy in which ``Gather`` runs steps. ``name``: the example in the place of errors."""
+    current_run.set(run)
+    if name is not None:
+        enter(program, name)
+
+
 def batch_steps(
     call: Callable[..., Steps[T]],
     examples: BatchExamples,
@@ -84,8 +92,7 @@ def batch_steps(
     run = Run()
 
     def one_call(index: int) -> Steps[T | Exception]:
-        current_run.set(run)  # in the copy of the context in which ``Gather`` runs the call
-        enter(getattr(call, "__self__", None), index)
+        in_run(run, getattr(call, "__self__", None), index)
         try:
             done[index] = value = yield from call(**inputs[index])
         except Exception as error:

@@ -50,7 +50,7 @@ class Hands(Executor):
         self.journal, self.sink = folder / "journal", Sink()
         given: list[JsonObject] = [{"id": name, "repeat": 1} for name in rows]
         self._submissions = Submissions(self, in_flight, 0.01)
-        self.driver = Driver(chunks_of("", given, size), self._submissions, self.sink, self.journal)
+        self.driver = Driver(chunks_of([("", row) for row in given], size), self._submissions, self.sink, self.journal)
         self._steps = self.driver.steps()
         next(self._steps)
 
@@ -216,7 +216,7 @@ class Pool(Executor):
 def test_broken_pool_is_replaced_when_nothing_of_it_is_out() -> None:
     pools = [Pool(), Pool()]
     submissions = Submissions(iter(pools).__next__, 3, 1.0)
-    one, two = chunks_of("", [{"id": name, "repeat": 1} for name in "ab"], 1)
+    one, two = chunks_of([("", {"id": name, "repeat": 1}) for name in "ab"], 1)
     assert submissions.submit(one)
     assert submissions.submit(two)
     for future, has_room in zip(pools[0].futures, (False, True), strict=True):
@@ -230,20 +230,19 @@ def test_broken_pool_is_replaced_when_nothing_of_it_is_out() -> None:
 def test_pool_is_closed_without_a_wait_for_chunks_that_are_out() -> None:
     pool = Pool()
     submissions = Submissions(lambda: pool, 2, 1.0)
-    (chunk,) = chunks_of("", [{"id": "a", "repeat": 1}], 1)
+    (chunk,) = chunks_of([("", {"id": "a", "repeat": 1})], 1)
     submissions.submit(chunk)
     submissions.close()
     assert (pool.waits, pool.futures[0].cancelled()) == ([False], True)
 
 
-def test_kept_pool_is_closed_by_its_owner() -> None:
+def test_pool_without_chunks_that_are_out_is_waited_for() -> None:
     pool = Pool()
-    submissions = Submissions(lambda: pool, 2, 1.0, keeps=True)
-    (chunk,) = chunks_of("", [{"id": "a", "repeat": 1}], 1)
+    submissions = Submissions(lambda: pool, 2, 1.0)
+    (chunk,) = chunks_of([("", {"id": "a", "repeat": 1})], 1)
     submissions.submit(chunk)
     pool.futures[0].set_result("{}")
     submissions.next_ended()
-    submissions.close()
     assert pool.waits == []
-    submissions.close_executor()
+    submissions.close()
     assert pool.waits == [True]

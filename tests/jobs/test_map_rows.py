@@ -204,7 +204,7 @@ def test_rows_that_are_no_ids_are_refused(out: Path, rows: Any, text: str) -> No
 def test_run_chunk_called_again_makes_no_second_call(provider: FakeProvider, tmp_path: Path) -> None:
     rows = [row_of(example, str(n), n, 1) for n, example in enumerate(questions(3))]
     text = job_of(provider).text(journal=tmp_path)
-    (chunk,) = chunks_of(text, rows, 10)
+    (chunk,) = chunks_of([(text, row) for row in rows], 10)
     first, again = (json.loads(run_chunk(text, chunk.text())) for _ in range(2))
     assert sorted(map(str, first["records"])) == sorted(map(str, again["records"]))
     assert len(provider.requests) == 3
@@ -258,7 +258,7 @@ def test_engine_that_runs_equal_calls_once_runs_a_lost_chunk_again(out: Path) ->
     executor.futures = {}
     job = Job(program="tests.jobs.app:shout")
     assert map_rows(job, [{"question": "a"}], out, executor=executor).rows == 1
-    texts = [chunk.text() for chunk in [*chunks_of("", [{"id": "1"}], 1)] * 2]
+    texts = [chunk.text() for chunk in [*chunks_of([("", {"id": "1"})], 1)] * 2]
     assert texts[0] != texts[1]
 
 

@@ -1,5 +1,5 @@
 """Rows of examples, run in this process or on the processes of an executor.
 
-rows    rows as JSON, and what their records show        worker  RowRunner: the steps of a row in a worker
-map_rows  map_rows, for rows that are drawn lazily
+rows    rows as JSON, and what their records show        run     RowRun: runs rows for a caller
+worker  RowRunner: the steps of a row in a worker        map_rows  map_rows, for rows that are drawn lazily
 """

@@ -22,12 +22,12 @@ from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
 from sigwire.evaluate.rows.rows import as_example, record_of, row_of
+from sigwire.evaluate.rows.run import coordinated
 from sigwire.jobs.driver import Driver, DriverStatus, chunks_of
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job
 from sigwire.jobs.journal import key_of, read_blocks, remove_block
 from sigwire.jobs.submissions import ExecutorLike, Submissions
-from sigwire.lm.policy.money.opened import open_budgets
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
@@ -154,14 +154,18 @@ def _steps(
         from sigwire.lm.batch.executor import BatchExecutor  # needed for batches only
 
         executor, stall = BatchExecutor.for_file(out, job.lm), max(stall, _TWO_DAYS)
+    rate, calls, budget, coordinator = limits
+    if coordinator is not None and not rate is calls is budget is None:
+        raise ConfigurationError("coordinator has its own limits (starting map_rows). Give it rate, calls and budget.")
     started = time.monotonic()
     journal = out.with_name(f"{out.name}.journal")
     with coordinated(*limits) as coordinator, _open(job, out, repeat) as sink:
         sink.recover(journal)
         known = sink.known
         pending = (row for row in _drawn(rows, repeat, job.rows is not None) if key_of(row) not in known)
-        chunks = chunks_of(job.text(journal=journal, coordinator=coordinator), pending, chunk)
-        driver = Driver(chunks, Submissions(executor, in_flight, stall), sink, journal, known)
+        text = job.text(journal=journal, coordinator=coordinator)
+        submissions = Submissions(executor, in_flight, stall)
+        driver = Driver(chunks_of(((text, row) for row in pending), chunk), submissions, sink, journal)
         result = sink.result
         try:
             yield from driver.steps()
@@ -169,6 +173,7 @@ def _steps(
             refused.result = result
             raise
         finally:
+            submissions.close()
             result.status, result.detail = driver.status, driver.detail
             result.lost, result.duplicates = driver.lost, driver.duplicates
             result.seconds = time.monotonic() - started
@@ -276,19 +281,3 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
         file.append({"type": "end", "status": result.status, "records": result.rows, "seconds": result.seconds})
     finally:
         file.close()
-
-
-@contextmanager
-def coordinated(
-    rate: float | None, calls: int | None, budget: Budget | None, coordinator: str | None = None
-) -> Generator[str | None]:
-    """Yield the URL of a coordinator with these limits and the open budgets, or the given one; ``None`` without limits."""
-    if rate is None and calls is None and budget is None and (coordinator is not None or not open_budgets()):
-        yield coordinator
-        return
-    if coordinator is not None:
-        raise ConfigurationError("coordinator has its own limits (starting map_rows). Give it rate, calls and budget.")
-    from sigwire.jobs.coordinator import Coordinator  # needed for limits only
-
-    with Coordinator(rate=rate, calls=calls, budget=budget) as made:
-        yield made.url

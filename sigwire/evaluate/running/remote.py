@@ -13,8 +13,9 @@ from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.effects.steps import Steps
 from sigwire.evaluate.records import ExampleRecord, RecordFile
-from sigwire.evaluate.rows.map_rows import coordinated, lost_record
+from sigwire.evaluate.rows.map_rows import lost_record
 from sigwire.evaluate.rows.rows import row_of
+from sigwire.evaluate.rows.run import coordinated
 from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.jobs.driver import Driver, chunk_size, chunks_of
 from sigwire.jobs.job import Job
@@ -70,8 +71,11 @@ class RemoteRuns:
             submissions = Submissions(options.executor, None, _STALL)
             size = chunk_size(len(pending), submissions.in_flight, self._job.concurrency)
             text = self._job.text(journal=journal, coordinator=coordinator)
-            driver = Driver(chunks_of(text, pending.values(), size), submissions, sink, journal)
-            yield from driver.steps()
+            driver = Driver(chunks_of(((text, row) for row in pending.values()), size), submissions, sink, journal)
+            try:
+                yield from driver.steps()
+            finally:
+                submissions.close()
             return driver.status, driver.detail
 
 

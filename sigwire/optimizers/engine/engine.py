@@ -1,6 +1,6 @@
 """The engine: performs the effects of a rule. Runs are made at once, journaled as they end, and answered in the asked order.
 
-    rule ──Measure, Write, Report──▶ engine ──Gather──▶ cells of ``evaluate``
+    rule ──Measure, Write, Report──▶ engine ──RowRun──▶ cells of ``evaluate``
          ◀──cells, answers─────────         ──▶ store (journal), spending, events
 
 A rule sees values only between its effects, so its path does not depend on which run ended first. The engine is itself steps:
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
@@ -27,9 +27,10 @@ from sigwire.core.response import Usage
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
-from sigwire.evaluate.cell import Cell, CellOptions, cell_steps, counted
+from sigwire.evaluate.cell import Cell, CellOptions, counted
 from sigwire.evaluate.metric_plan import MetricPlan
-from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.evaluate.rows.run import FinishedRow, RowExecutor, RowRun, RowsCaller, RowToRun
+from sigwire.modules.batch import in_run
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
@@ -43,9 +44,6 @@ from sigwire.optimizers.judge import ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.settings import context
 from sigwire.signatures.signature import SignatureMeta
-
-if TYPE_CHECKING:
-    from sigwire.optimizers.engine.remote import RemoteCells, RemoteRun
 
 __all__ = ["Engine", "EngineSetup"]
 
@@ -95,14 +93,14 @@ class Engine:
     ) -> None:
         self._setup, self._store, self._table, self._spending, self._listen = setup, store, table, spending, listen
         self._programs: OrderedDict[tuple[str, str], Module] = OrderedDict()
-        self._run = Run()
+        executor = None if setup.executor is None else RowExecutor(setup.executor)
+        self._rows = RowRun(setup.metric, setup.plan, setup.limit, executor)
         self.candidates: dict[str, Candidate] = {}
         self.costs: dict[str, Spent] = {}  # of all runs, by candidate
         self.is_spent = False
         self._failed: Counter[str] = Counter()  # runs of candidates, by the class of the error
         self._unusable: Counter[str] = Counter()  # answers of the writing model, likewise
         self._answers = 0
-        self._remote: tuple[RemoteCells, type[RemoteRun]] | None = None
 
     def steps(self, rule: Rule) -> Steps[Candidate]:
         """Run a rule to its end; return its candidate."""
@@ -170,14 +168,15 @@ class Engine:
         failures: list[str],
     ) -> Steps[None]:
         """Make runs and count those that ended, in the asked order, also after an interrupt."""
-        done: dict[RunKey, Cell] = {}
+        part = _Part(self._store, self._spending, effect, self._setup.failure_score, [(run, keys[run]) for run in runs])
         try:
-            yield from self._run_all(runs, keys, effect, done, failures)
+            yield from self._run_all(part)
         finally:
-            for run in runs:
-                if (cell := done.get(run)) is not None:
-                    self._count(keys[run], run, effect, cell)
-            cells |= done
+            for run, key in part.runs:
+                if (cell := part.done.get(run)) is not None:
+                    self._count(key, run, effect, cell)
+            cells |= part.done
+            failures += part.failures
 
     def _recall(self, keys: Mapping[RunKey, bytes], effect: Measure, cells: dict[RunKey, Cell]) -> None:
         """Add the runs that are finished."""
@@ -195,77 +194,27 @@ class Engine:
                 self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
                 self._failed.update([] if cell.failure is None else [cell.failure.type])
 
-    def _run_all(
-        self,
-        runs: Sequence[RunKey],
-        keys: Mapping[RunKey, bytes],
-        effect: Measure,
-        done: dict[RunKey, Cell],
-        failures: list[str],
-    ) -> Steps[None]:
-        """Make runs at once; each is stored as it ends, and added to ``done``."""
-        if self._setup.executor is not None:
-            yield from self._run_remotely(runs, keys, effect, done, failures)
-            return
-        spent: list[BudgetSpent] = []
-
-        def one(run: RunKey) -> Steps[None]:
-            if spent:
-                return
-            current_run.set(self._run)  # in the copy of the context in which ``Gather`` runs it
-            try:
-                self._spending.check_time()
-                cell = yield from self._cell(run, effect)
-            except BudgetSpent as error:
-                spent.append(error)
-                return
-            self._end_run(run, keys[run], cell, effect, done, failures)
-
-        with self._spending.rest():
-            yield Gather([one(run) for run in runs], limit=self._setup.limit)
-        if spent:
-            raise spent[0]
-
-    def _run_remotely(
-        self,
-        runs: Sequence[RunKey],
-        keys: Mapping[RunKey, bytes],
-        effect: Measure,
-        done: dict[RunKey, Cell],
-        failures: list[str],
-    ) -> Steps[None]:
-        """``_run_all`` on the executor."""
-        setup = self._setup
-        if self._remote is None:
-            from sigwire.optimizers.engine.remote import RemoteCells, RemoteRun  # other searches need no jobs
-
-            self._remote = RemoteCells(setup.executor, setup.metric, setup.limit), RemoteRun
-        remote, make = self._remote
-
-        def keep(index: int, cell: Cell) -> None:
-            if cell.failure is not None and cell.failure.kind == "worker":
-                cell = replace(cell, score=setup.failure_score)
-            self._end_run(runs[index], keys[runs[index]], cell, effect, done, failures)
-
-        self._spending.check_time()
+    def _run_all(self, part: _Part) -> Steps[None]:
+        """Make runs at once; each is stored as it ends."""
+        effect, examples = part.effect, self._setup.examples
+        rows = [
+            RowToRun(
+                partial(self._program_of, run, effect), examples[run.row], str(at), at, run.repeat, run.repeat or None
+            )
+            for at, (run, _) in enumerate(part.runs)
+        ]
         with self._settings_of(effect):
-            made = [make(self._program_of(run, effect), setup.examples[run.row], run.repeat) for run in runs]
-            yield from remote.steps(made, self._cell_options(effect), self._spending.rest(), keep)
-
-    def _end_run(
-        self, run: RunKey, key: bytes, cell: Cell, effect: Measure, done: dict[RunKey, Cell], failures: list[str]
-    ) -> None:
-        """Store a run that ended, unless the provider failed: then it is made again."""
-        if cell.failure is not None and cell.failure.kind == "provider":
-            failures.append(f"{cell.failure.type}: {cell.failure.message}")
-            return
-        self._store.put_cell(key, run, cell if effect.traced else replace(cell, outputs=None))
-        done[run] = cell
+            end = yield from self._rows.steps(rows, self._cell_options(effect), part, budget=self._spending.rest())
+        if part.spent is not None:
+            raise part.spent
+        if end.status == "budget":
+            raise BudgetSpent(end.detail)
+        if end.status != "complete":
+            raise SearchPaused.after([end.detail])
 
     def close(self) -> None:
         """End the processes of an executor that was made here."""
-        if self._remote is not None:
-            self._remote[0].close()
+        self._rows.close()
 
     def _settings_of(self, effect: Measure) -> AbstractContextManager[None]:
         settings = self._setup.teacher_settings if effect.by == "teacher" else None
@@ -284,13 +233,6 @@ class Engine:
             "raises": sorted(setup.raises),
             "explained": effect.traced and setup.explains,
         }
-
-    def _cell(self, run: RunKey, effect: Measure) -> Steps[Cell]:
-        setup = self._setup
-        program, example = self._program_of(run, effect), setup.examples[run.row]
-        options, sample = self._cell_options(effect), run.repeat or None
-        with self._settings_of(effect):
-            return (yield from cell_steps(program, example, setup.plan, rollout_id=sample, **options))
 
     def _program(self, by: str, candidate: Candidate) -> Module:
         """Return the program with a candidate applied; the latest ones are kept. Threads may make the same one twice."""
@@ -320,7 +262,7 @@ class Engine:
         rounds, failures = 0, list[str]()
         while missing := [key for key in keys if not self._store.has(key)]:
             self._spending.fitting(1)
-            with self._spending.rest():
+            with self._spending.rest() or nullcontext():
                 yield Gather(
                     [self._answer(effect, key, keys[key], failures) for key in missing], limit=self._setup.limit
                 )
@@ -331,7 +273,7 @@ class Engine:
 
     def _answer(self, effect: Write, key: bytes, index: int, failures: list[str]) -> Steps[None]:
         """Ask the writing model once; an answer that cannot be used is recorded too."""
-        current_run.set(self._run)
+        in_run(self._rows.run)
         record: JsonObject = {"outputs": None}
         with track_usage() as tracker, context(rollout_id=index or None, trace=None):
             try:
@@ -367,6 +309,53 @@ class Engine:
             if "error" in record:
                 self._unusable[str(record["error"]).partition(":")[0]] += 1
         return cast("Mapping[str, Any] | None", record["outputs"])
+
+
+class _Part(RowsCaller):
+    """Some runs of a ``Measure``, with their keys. Each is stored as it ends.
+
+    ``done``: the cells of runs that ended; ``failures``: of the provider, whose runs are made again; ``spent``: the error of a
+    spent budget.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        spending: Spending,
+        effect: Measure,
+        failure_score: float,
+        runs: Sequence[tuple[RunKey, bytes]],
+    ) -> None:
+        self._store, self._spending, self._failure_score = store, spending, failure_score
+        self.effect, self.runs = effect, runs
+        self.done: dict[RunKey, Cell] = {}
+        self.failures: list[str] = []
+        self.spent: BudgetSpent | None = None
+
+    def around(self, row: RowToRun, steps: Steps[Cell]) -> Steps[Cell]:
+        self._spending.check_time()
+        return steps
+
+    def fail(self, row: RowToRun, error: Exception) -> None:
+        if not isinstance(error, BudgetSpent):
+            raise error
+        self.spent = self.spent or error
+
+    def is_over(self) -> bool:
+        return self.spent is not None
+
+    def keep(self, done: FinishedRow) -> Steps[None]:
+        """Store a run that ended, unless the provider failed: then it is made again."""
+        cell, failure = done.cell, done.cell.failure
+        if failure is not None and failure.kind == "provider":
+            self.failures.append(f"{failure.type}: {failure.message}")
+            return
+        if failure is not None and failure.kind == "worker":
+            cell = replace(cell, score=self._failure_score)
+        run, key = self.runs[done.row.index]
+        self._store.put_cell(key, run, cell if self.effect.traced else replace(cell, outputs=None))
+        self.done[run] = cell
+        yield from ()
 
 
 def _cost_of(cell: Cell) -> Spent:

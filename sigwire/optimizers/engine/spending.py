@@ -75,9 +75,11 @@ class Spending:
         if self._seconds is not None and (passed := self._clock() - self._began) >= self._seconds:
             self._refuse("seconds", passed, self._seconds, 0)
 
-    def rest(self) -> Budget:
-        """Return a budget of what is left, which holds the calls of a block of runs to the limits."""
+    def rest(self) -> Budget | None:
+        """Return a budget of what is left, which holds the calls of a block of runs to the limits; ``None`` without limits."""
         left = {part: max(0, limit - spent) for part, limit, spent, _ in self._parts() if limit is not None}
+        if not left:
+            return None
         calls, tokens, money = left.get("calls"), left.get("tokens"), left.get("money")
         return Budget(
             calls=None if calls is None else int(calls), tokens=None if tokens is None else int(tokens), money=money
