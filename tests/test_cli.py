@@ -32,12 +32,12 @@ def test_fake_provider_answers_until_interrupted() -> None:
         lines = [process.stdout.readline().split() for _ in range(11)]
         urls = {line[0]: line[1] for line in lines}
         body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
-        with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=10) as answer:
+        with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=60) as answer:
             assert json.loads(answer.read())["message"]["content"] == "Hello"
-        with urlopen(Request(urls["ollama"] + "/api/chat", body.replace(b"false", b"true")), timeout=10) as answer:
+        with urlopen(Request(urls["ollama"] + "/api/chat", body.replace(b"false", b"true")), timeout=60) as answer:
             assert [json.loads(line)["done"] for line in answer] == [False, True]
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert process.stdout.read() == "2 requests\n"
     assert sorted(urls) == [
         *(

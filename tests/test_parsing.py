@@ -43,7 +43,7 @@ def give_way(phase, info):
     if threading.current_thread() is threading.main_thread() and not asked.is_set():
         done.clear()
         asked.set()
-        done.wait(10)
+        done.wait(60)
 
 
 threading.Thread(target=print_tracebacks, daemon=True).start()

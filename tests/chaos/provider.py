@@ -33,7 +33,7 @@ class ChaosProvider:
 
     def finish(self) -> tuple[Mapping[int, int], int]:
         """Stop; return the exchanges by call, and the number of requests without an end."""
-        printed, _ = self._process.communicate("stop\n", timeout=30)
+        printed, _ = self._process.communicate("stop\n", timeout=60)
         assert self._process.returncode == 0
         counts, running = json.loads(printed)
         return {int(number): count for number, count in counts.items()}, running

@@ -18,6 +18,7 @@ from sigwire.errors import LMError
 from sigwire.lm.client import LM
 from sigwire.lm.policy.retry import RetryPolicy
 from tests.chaos.plan import WIRES, Plan, mode_of, prompt, text_of, wire_of
+from tests.patience import PATIENCE
 
 __all__ = ["RETRIES", "Run", "make_models"]
 
@@ -173,7 +174,7 @@ def _joined(events: Sequence[StreamEvent]) -> str:
     return "".join(event.text for event in events if event.kind == "text_delta")
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
     """Return True as soon as the condition holds, False if it does not within ``seconds``."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:

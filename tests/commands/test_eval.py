@@ -244,7 +244,7 @@ def test_interrupted_evaluation_is_status_130_and_resumable(folder: Path) -> Non
         assert process.stdout.readline() == "ran\n"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=20)
+        out, error = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 130

@@ -208,7 +208,7 @@ def test_factory_makes_one_interpreter_for_each_call(mode: str, made: list[Plain
     assert (called(mode, think, n=21).answer, called(mode, think, n=3).answer) == (42, 3)
     assert len(made) == 2
     for thread in [each for each in threading.enumerate() if each.name == "sigwire-interpreter"]:
-        thread.join(5)
+        thread.join(60)
     assert [(each.is_open, len(each.threads)) for each in made] == [(False, 1)] * 2
 
 
@@ -326,7 +326,7 @@ async def test_event_loop_goes_on_while_an_interpreter_shuts_down() -> None:
 
     class Slow(Plain):
         def shutdown(self) -> None:
-            assert leave.wait(20)
+            assert leave.wait(60)
             super().shutdown()
             left.set()
 

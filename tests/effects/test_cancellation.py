@@ -188,7 +188,7 @@ def _wait_until_woken(started: Callable[[], object]) -> None:
     woken = threading.Event()
     with on_cancel(woken.set):
         started()
-        assert woken.wait(5)
+        assert woken.wait(60)
     cancelled = StreamCancelled()
     cancelled.partial = "par"  # type: ignore[attr-defined]
     raise cancelled
@@ -209,7 +209,7 @@ async def test_cancelled_to_thread_does_not_wait_for_a_thread_without_callbacks(
 
     def work() -> None:
         loop.call_soon_threadsafe(running.set)
-        go_on.wait(5)
+        go_on.wait(60)
         ended.set()
 
     task = asyncio.ensure_future(to_thread(work))
@@ -219,7 +219,7 @@ async def test_cancelled_to_thread_does_not_wait_for_a_thread_without_callbacks(
         await task
     assert not ended.is_set()
     go_on.set()
-    assert await asyncio.to_thread(ended.wait, 5)
+    assert await asyncio.to_thread(ended.wait, 60)
 
 
 async def test_cancelled_gather_merges_the_partial_of_its_steps() -> None:

@@ -14,25 +14,25 @@ from sigwire.effects.daemon_pool import DaemonPool
 
 def test_pool_reuses_an_idle_thread() -> None:
     pool = DaemonPool()
-    first = pool.submit(threading.current_thread).result(5)
+    first = pool.submit(threading.current_thread).result(60)
     while not pool._idle._value:  # the thread becomes idle after its future is done
         time.sleep(0.001)
-    assert pool.submit(threading.current_thread).result(5) is first
+    assert pool.submit(threading.current_thread).result(60) is first
 
 
 def test_pool_starts_a_daemon_thread_when_all_are_busy() -> None:
     pool, meet = DaemonPool(), threading.Barrier(3)
 
     def work() -> bool:
-        meet.wait(5)
+        meet.wait(60)
         return threading.current_thread().daemon
 
-    assert all(future.result(5) for future in [pool.submit(work) for _ in range(3)])
+    assert all(future.result(60) for future in [pool.submit(work) for _ in range(3)])
 
 
 def test_pool_raises_the_error_of_a_call() -> None:
     with pytest.raises(ZeroDivisionError):
-        DaemonPool().submit(lambda: 1 // 0).result(5)
+        DaemonPool().submit(lambda: 1 // 0).result(60)
 
 
 # Each line leaves work behind that never ends. The last line is printed; then the interpreter exits.

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import inspect
 import threading
-import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -312,7 +311,7 @@ def test_nested_steps_of_a_closed_stream_stop_at_their_next_event() -> None:
     events = stream(program())
     assert next(events) == "event"
     events.close()
-    assert stopped.wait(5)
+    assert stopped.wait(60)
 
 
 class Waits(Value):
@@ -324,7 +323,7 @@ class Waits(Value):
     def run(self) -> None:
         with on_cancel(self.woken.set):
             self.waiting.set()
-            self.woken.wait(5)
+            self.woken.wait(60)
         raise StreamCancelled
 
     async def arun(self) -> None:
@@ -345,12 +344,12 @@ async def test_closed_stream_wakes_waits_of_nested_steps(awaited: bool) -> None:
     if awaited:
         aevents = astream(both())
         assert await anext(aevents) == "event"
-        assert await asyncio.to_thread(effect.waiting.wait, 5)
+        assert await asyncio.to_thread(effect.waiting.wait, 60)
         await aevents.aclose()
     else:
         events = stream(both())
         assert next(events) == "event"
-        assert effect.waiting.wait(5)
+        assert effect.waiting.wait(60)
         events.close()
     assert effect.woken.is_set()
 
@@ -363,7 +362,8 @@ class Lasts(Value):
 
     async def arun(self) -> None:
         self.waiting.set()
-        await asyncio.sleep(30)
+        await asyncio.sleep(60)
+        self.log.append("ended")
 
     def program(self) -> Steps[None]:
         try:
@@ -404,20 +404,18 @@ async def test_closed_stream_cancels_a_loop_that_nested_code_runs(reading: Any, 
     def both() -> Steps[Any]:
         return (yield Gather([waits(), inner()]))
 
-    before = time.monotonic()
     if awaited:
         aevents = astream(both(), on_cancelled=cancelled.append)
         assert await anext(aevents) == "event"
-        assert await asyncio.to_thread(effect.waiting.wait, 5)
+        assert await asyncio.to_thread(effect.waiting.wait, 60)
         await aevents.aclose()
     else:
         events = stream(both(), on_cancelled=cancelled.append)
         assert next(events) == "event"
-        assert effect.waiting.wait(5)
+        assert effect.waiting.wait(60)
         events.close()
     assert effect.log == ["released"]
     assert vars(cancelled[0]) == {"partial": "par"}
-    assert time.monotonic() - before < 10
 
 
 def counting(log: list[str]) -> Steps[None]:
@@ -431,7 +429,7 @@ def test_closed_stream_ignores_a_loop_that_closed_before_its_callback() -> None:
 
     class Emits:
         async def arun(self) -> None:
-            with on_cancel(lambda: closed.wait(5)):  # callbacks run in this order: loop, this one, emitter
+            with on_cancel(lambda: closed.wait(60)):  # callbacks run in this order: loop, this one, emitter
                 await Emit("events").arun()
 
         def run(self) -> None:
@@ -567,7 +565,7 @@ def test_closed_stream_cancels_a_stream_nested_inside() -> None:
 
     events = stream(both())
     assert next(events) == "event"
-    assert effect.waiting.wait(5)
+    assert effect.waiting.wait(60)
     events.close()
     assert effect.woken.is_set()
 

@@ -66,7 +66,7 @@ async def test_gather_runs_at_most_limit_steps_at_once(drive: Driver, limit: int
 
 @drivers
 async def test_gather_runs_steps_at_the_same_time(drive: Driver) -> None:
-    meet = threading.Barrier(2, timeout=5)
+    meet = threading.Barrier(2, timeout=60)
 
     def program() -> Steps[int]:
         return (yield Call(meet.wait))
@@ -180,7 +180,7 @@ def test_interrupt_of_a_blocking_gather_does_not_wait_for_threads() -> None:
         ran.append(n)
         if n == 1:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        yield Call(lambda: released.wait(5))
+        yield Call(lambda: released.wait(60))
 
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -192,14 +192,14 @@ def test_interrupt_of_a_blocking_gather_does_not_wait_for_threads() -> None:
     finally:
         released.set()
     for worker in workers:
-        worker.join(5)
+        worker.join(60)
     assert ran == [0, 1]
 
 
 @drivers
 async def test_gather_starts_no_more_steps_after_an_error(drive: Driver) -> None:
     started: list[int] = []
-    both = threading.Barrier(2, timeout=5)
+    both = threading.Barrier(2, timeout=60)
 
     def program(n: int) -> Steps[None]:
         started.append(n)

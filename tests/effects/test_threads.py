@@ -36,7 +36,7 @@ def test_items_that_wait_for_each_other_get_all_threads(number: int) -> None:
 
     def work() -> None:
         while items.take():
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=60)
 
     run_in_threads(work, LIMIT, items.waiting)
     assert len(items.takers) == number

@@ -33,12 +33,10 @@ from sigwire.lm.http.transport import HttpTransport
 from sigwire.testing import FakeProvider
 from sigwire.testing.fake_provider import PLACES
 from tests.lm.test_streaming import CALL, MODELS, TOOLS, WIRES
+from tests.patience import PATIENCE
 
 ANSWER = Choice("Let me add: 1 and 2. Ä🙂\n\n", (CALL,), finish_reason="tool_calls")
-DEADLINE, PATIENCE = (
-    0.3,
-    8.0,
-)  # seconds: of calls whose server keeps the connection open; until a call counts as hanging
+DEADLINE = 0.3  # seconds, of calls whose server keeps the connection open
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\n"
 
 
@@ -290,7 +288,7 @@ async def check(server: Server, transport: HttpTransport, wire: str, how: str, s
     make = random.choice(FAULTS)
     fault = make(random, good_body(wire, "stream" in how))
     server.faults[name] = random, fault
-    limit = DEADLINE if fault.end in ("stay", "drip") else 10 * PATIENCE
+    limit = DEADLINE if fault.end in ("stay", "drip") else 2 * PATIENCE
     about = f"{name}: {make.__name__}, then {fault.end}: {fault.data!r}"
     call = asyncio.ensure_future(perform(model(wire, server.url(wire, name), transport, limit), how))
     start = time.monotonic()

@@ -212,7 +212,7 @@ async def blocking(provider: FakeProvider) -> None:
 
 def post(url: str, body: bytes, path: str | None = None) -> tuple[int, bytes]:
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     try:
         connection.request("POST", path or parts.path, body)
         reply = connection.getresponse()
@@ -367,7 +367,7 @@ def start() -> Iterator[object]:
     yield start_worker
     for process in running:
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 @pytest.mark.long
@@ -380,14 +380,14 @@ def test_budget_is_exact_with_killed_workers_then_raised_and_resumed(start) -> N
         workers = [start(coordinator.url, 100) for _ in range(2)]
         killed.send_signal(signal.SIGKILL)
         stuck.send_signal(signal.SIGKILL)
-        lines += killed.communicate(timeout=30)[0].splitlines(keepends=True)
-        lines += [line for worker in workers for line in worker.communicate(timeout=30)[0].splitlines(keepends=True)]
+        lines += killed.communicate(timeout=60)[0].splitlines(keepends=True)
+        lines += [line for worker in workers for line in worker.communicate(timeout=60)[0].splitlines(keepends=True)]
         made = 1 + lines.count("call\n")
         # The calls of killed workers stay spent, made or not: at most one call of each was granted and not made.
         assert (coordinator.spent.calls, lines.count("spent\n")) == (60, 2)
         assert 58 <= made <= 60
     with Coordinator(calls=70 - coordinator.spent.calls) as raised:
-        output = start(raised.url, 100).communicate(timeout=30)[0]
+        output = start(raised.url, 100).communicate(timeout=60)[0]
         assert (output.count("call\n"), output.count("spent\n"), raised.spent.calls) == (10, 1, 10)
 
 
@@ -396,7 +396,7 @@ def test_workers_stop_when_the_driver_ends(start) -> None:  # type: ignore[no-un
     with Coordinator() as coordinator:
         worker = start(coordinator.url, 10_000, 0.001)
         assert worker.stdout.readline() == "call\n"
-    output = worker.communicate(timeout=30)[0].splitlines()
+    output = worker.communicate(timeout=60)[0].splitlines()
     assert output[-2:] == ["CoordinatorLost", "end"]
 
 

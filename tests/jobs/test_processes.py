@@ -6,9 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.testing import Delivered, FakeProvider
 from tests.jobs import app
 from tests.jobs.engines import answer_text, job_of, pool, questions
+from tests.patience import wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")]
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,13 +93,6 @@ if __name__ == "__main__":
 """
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < ends, "the process did not get there"
-        time.sleep(0.005)
-
-
 def has_processes(group: int) -> bool:
     with suppress(ProcessLookupError):
         os.killpg(group, 0)
@@ -116,10 +109,10 @@ def test_killed_driver_ends_its_workers_and_goes_on_when_it_is_started_again(
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     killed = subprocess.Popen(command, env=environment, start_new_session=True)
     try:
-        wait_for(lambda: len(provider.requests) > 40)
+        wait_until(lambda: len(provider.requests) > 40)
         killed.kill()
         killed.wait()
-        wait_for(lambda: not has_processes(killed.pid))
+        wait_until(lambda: not has_processes(killed.pid))
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     finally:
         with suppress(ProcessLookupError):

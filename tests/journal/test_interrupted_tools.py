@@ -57,7 +57,7 @@ class Payments:
         self.keys.append(current_call().idempotency_key)
         if self.kills:
             self.kills -= 1
-            self.in_flight.wait(timeout=30)
+            self.in_flight.wait(timeout=60)
             raise Killed
         self.paid.append(cents)
         return f"paid {cents}"

@@ -279,12 +279,12 @@ def test_live_run_has_one_owner(journal: Journal) -> None:
     class Slow(Module):
         def forward(self) -> str:
             entered.set()
-            leave.wait(10)
+            leave.wait(60)
             return "done"
 
     thread = threading.Thread(target=journal.run, args=(Slow(), "one"))
     thread.start()
-    entered.wait(10)
+    entered.wait(60)
     with pytest.raises(RunIsLive) as caught:
         journal.run(Slow(), "one")
     assert caught.value.pid == os.getpid()

@@ -7,7 +7,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -369,17 +368,27 @@ async def test_timeout_covers_the_whole_request(how: str, serve: Callable[..., H
 
 @HOWS
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("reply", [Reply(CHAT, delay=0.6), BUSY])
-async def test_timeout_covers_the_call_with_its_retries(
-    reply: Reply, streamed: bool, how: str, serve: Callable[..., Host]
+async def test_timeout_of_a_request_leaves_no_time_for_a_retry(
+    streamed: bool, how: str, serve: Callable[..., Host]
 ) -> None:
-    host, start = serve(reply), time.monotonic()
-    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, timeout=0.25, retry=RetryPolicy(9, first_wait=0.03))
-    with pytest.raises((LMTimeoutError, LMServerError)) as caught:
+    host = serve(Reply(CHAT, delay=0.6))
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, timeout=0.25, retry=patient(retries=9))
+    with pytest.raises(LMTimeoutError) as caught:
         await (stream(how, lm) if streamed else ask(how, lm))
-    assert 0.03 < time.monotonic() - start < 4  # ten requests take six seconds or more
-    assert len(host.seen) == len(caught.value.attempts)
-    assert (len(host.seen) > 1) == (reply is BUSY)
+    assert [attempt.why for attempt in caught.value.attempts] == ["no time left"]
+    assert len(host.seen) <= 1
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_timeout_covers_the_call_with_its_retries(streamed: bool, how: str, serve: Callable[..., Host]) -> None:
+    host, clock = serve(BUSY), Clock()
+    retry = RetryPolicy(9, 15.0, longest_backoff=999.0, clock=clock, random=lambda: 0.0)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, timeout=100, retry=retry)
+    with pytest.raises(LMServerError, match="no time left") as caught:
+        await (stream(how, lm) if streamed else ask(how, lm))
+    assert clock.slept == [15.0, 30.0, 60.0]  # the next wait is 120 s
+    assert len(host.seen) == len(caught.value.attempts) == 4
 
 
 @HOWS

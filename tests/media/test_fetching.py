@@ -293,7 +293,7 @@ async def test_slow_answer_ends_with_the_seconds_of_the_policy(serve: Serve, nam
     waiting = threading.Event()
 
     def slow() -> Route:
-        waiting.wait(5)
+        waiting.wait(60)
         return 200, {}, GIF
 
     site = serve({"/a": slow})
@@ -306,7 +306,7 @@ async def test_slow_answer_ends_with_the_seconds_of_the_policy(serve: Serve, nam
 
 async def test_cancelled_fetch_raises_the_cancellation(serve: Serve, names: list[str]) -> None:
     waiting = threading.Event()
-    site = serve({"/a": lambda: (200 + 0 * waiting.wait(5), {}, GIF)})
+    site = serve({"/a": lambda: (200 + 0 * waiting.wait(60), {}, GIF)})
     task = asyncio.create_task(fetch(f"http://site.example:{site.port}/a", OPEN))
     while not site.seen:
         await asyncio.sleep(0.005)

@@ -58,7 +58,7 @@ def test_batch_names_every_example_that_failed_in_order(limit: int) -> None:
 
     class Fails(Module):
         def forward(self, n: int) -> None:
-            both.wait(5)
+            both.wait(60)
             raise LookupError(n)
 
     with pytest.raises(LookupError) as caught:
@@ -161,7 +161,7 @@ def test_interrupted_batch_has_its_finished_results_and_the_process_ends() -> No
         for how in ("blocking", "awaited")
     ]
     try:
-        assert [run.communicate(timeout=30)[0] for run in runs] == ["{0: 0, 1: 1}\n"] * 2
+        assert [run.communicate(timeout=60)[0] for run in runs] == ["{0: 0, 1: 1}\n"] * 2
         assert [run.returncode for run in runs] == [0, 0]
     finally:
         for run in runs:

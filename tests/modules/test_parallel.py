@@ -61,7 +61,7 @@ def test_example_is_passed_whole_without_access_to_its_inputs() -> None:
 
 
 def test_calls_run_at_once_and_inherit_settings() -> None:
-    meet = threading.Barrier(2, timeout=5)
+    meet = threading.Barrier(2, timeout=60)
 
     def meeting() -> object:
         meet.wait()

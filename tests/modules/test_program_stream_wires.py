@@ -92,7 +92,7 @@ def test_agent_closed_after_any_event_continues_from_its_history(wire: str, plac
             agent.set_lm(model(provider, wire))
             with program.stream(question="?") as events:
                 read = sum(1 for _ in zip(range(count), events, strict=False))
-            ended = [sent.stream.wait(5) for sent in provider.requests if sent.stream is not None]
+            ended = [sent.stream.wait(60) for sent in provider.requests if sent.stream is not None]
             return (events.error if read == count else None), ended
 
     count = 1

@@ -82,10 +82,10 @@ def test_gate_releases_events_and_calls_check_while_waiting() -> None:
     assert not looked.is_set()
     waiting = threading.Thread(target=enter, args=(1,))
     waiting.start()
-    assert looked.wait(5)
+    assert looked.wait(60)
     assert through == [0]
     gate.release()
-    waiting.join(5)
+    waiting.join(60)
     assert through == [0, 1]
     assert gate.waits()
     gate.open()

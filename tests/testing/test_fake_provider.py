@@ -28,7 +28,7 @@ def post(
     url: str, body: Any = HI, headers: Mapping[str, str] = KEY, path: str = "/chat/completions"
 ) -> tuple[int, Any, Mapping[str, str]]:
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
     try:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", place.path + path, data, dict(headers))
@@ -188,7 +188,7 @@ def test_every_request_is_recorded_with_its_key_masked() -> None:
 def test_a_connection_is_kept_for_the_next_request() -> None:
     with FakeProvider(["one", Fault("server"), "two"]) as provider:
         place = urlsplit(provider.url("openai"))
-        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)
+        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
         sockets: list[object] = []
         for _ in range(3):
             connection.request("POST", "/v1/chat/completions", json.dumps(HI), KEY)
@@ -223,7 +223,7 @@ def test_closing_ends_open_connections_and_all_threads() -> None:
     before = threading.active_count()
     with FakeProvider(["one"]) as provider:
         place = urlsplit(provider.url("openai"))
-        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)
+        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
         connection.request("POST", "/v1/chat/completions", json.dumps(HI), KEY)
         connection.getresponse().read()
     assert connection.sock is not None
@@ -235,7 +235,7 @@ def test_closing_ends_open_connections_and_all_threads() -> None:
 def test_a_body_in_chunks_is_read() -> None:
     with FakeProvider(["ok"]) as provider:
         place = urlsplit(provider.url("openai"))
-        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)
+        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
         data = json.dumps(HI).encode()
         connection.request("POST", "/v1/chat/completions", iter([data[:9], data[9:]]), KEY, encode_chunked=True)
         assert connection.getresponse().status == 200

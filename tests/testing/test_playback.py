@@ -145,7 +145,7 @@ def test_disconnected_client_ends_the_stream() -> None:
 
 def connect(provider: FakeProvider, body: Any = HI) -> http.client.HTTPConnection:
     place = urlsplit(provider.url("openai"))
-    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=10)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
     connection.request("POST", "/v1/chat/completions", json.dumps(body), KEY)
     return connection
 

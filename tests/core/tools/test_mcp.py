@@ -112,12 +112,12 @@ def shop_on_another_loop() -> Iterator[tuple[Toolbox, asyncio.AbstractEventLoop,
             await done.wait()
 
     living = asyncio.run_coroutine_threadsafe(live(), loop)
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield Toolbox(opened[0]), loop, opened[0]
     finally:
         loop.call_soon_threadsafe(done.set)
-        living.result(10)
+        living.result(60)
         loop.call_soon_threadsafe(loop.stop)
         worker.join()
         loop.close()
@@ -389,12 +389,12 @@ def test_tool_made_without_a_running_loop_needs_the_loop() -> None:
                 await opened["close"].wait()
 
         living = asyncio.run_coroutine_threadsafe(live(), loop)
-        assert ready.wait(10)
+        assert ready.wait(60)
         with pytest.raises(EventLoopError, match="the event loop of its session is unknown"):
             Tool.from_mcp_tool(opened["client"], opened["tool"])(item="bolt")
         assert Tool.from_mcp_tool(opened["client"], opened["tool"], loop=loop)(item="bolt") == {"result": 40}
         loop.call_soon_threadsafe(opened["close"].set)
-        living.result(10)
+        living.result(60)
 
 
 def test_session_without_a_loop_is_called_on_any_loop() -> None:

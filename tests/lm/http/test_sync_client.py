@@ -51,7 +51,7 @@ def test_sync_connection_sends_a_whole_body_over_partial_writes(ends: tuple[_Syn
         taken = bytearray()
         while len(taken) < len(body) + 5:
             taken += theirs.recv(100_000)
-        assert sent.result(10) is None
+        assert sent.result(60) is None
     assert bytes(taken) == b"head " + body
 
 
@@ -102,6 +102,6 @@ def test_connection_is_released_while_its_thread_holds_the_lock_of_the_pool(
 
     thread = threading.Thread(target=collect, daemon=True)
     thread.start()
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     assert pool._acquire(("http", "host", 80)) is ends[0]

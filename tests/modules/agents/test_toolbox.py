@@ -480,7 +480,7 @@ async def test_blocking_tools_do_not_block_the_event_loop() -> None:
 
     def block() -> str:
         begun.set()
-        assert released.wait(5), "the event loop stood still"
+        assert released.wait(60), "the event loop stood still"
         return threading.current_thread().name
 
     async def release() -> None:
@@ -496,7 +496,7 @@ async def test_blocking_tools_do_not_block_the_event_loop() -> None:
 
 def meeting(count: int) -> Callable[..., str]:
     """A tool that returns only if ``count`` calls run at once."""
-    barrier = threading.Barrier(count, timeout=5)
+    barrier = threading.Barrier(count, timeout=60)
 
     def meet(n: int) -> str:
         barrier.wait()
@@ -600,12 +600,13 @@ async def test_async_tool_that_catches_its_cancellation_is_timed_out_at_its_limi
             await asyncio.sleep(10)
         except asyncio.CancelledError:
             await asyncio.sleep({"late": 0.5, "never": 60, "at once": 0}[ends])
+        finished.append(ends)
         return "finished after all"
 
-    started = time.perf_counter()
+    finished: list[str] = []
     (result,) = await both(Toolbox([Tool(stubborn, timeout=0.03)]), call("stubborn"))
     assert (result.is_error, result.text) == (True, "The tool did not finish within 0.03 seconds.")
-    assert time.perf_counter() - started < 5
+    assert "never" not in finished
 
 
 async def test_cleanup_of_timed_out_async_tool_ends_before_the_run_goes_on() -> None:

@@ -129,12 +129,12 @@ def test_forked_child_reads_and_writes(folder: Path) -> None:
         def hold() -> None:  # another thread has every lock while the process forks
             with disk._lock, cache.flights._guard._lock:
                 held.set()
-                release.wait(20)
+                release.wait(60)
 
         cache.flights._flights[b"k"] = object()  # type: ignore[assignment]
         thread = threading.Thread(target=hold)
         thread.start()
-        held.wait(20)
+        held.wait(60)
 
         def child() -> bool:
             cache.store(b"c" * 32, lm.history[-1]["response"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +24,7 @@ from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.retry import RetryPolicy, Sleep
 from sigwire.testing import FakeProvider, Fault
 from tests.lm.calls import HELLO
+from tests.patience import wait_until
 
 
 class Gate:
@@ -41,23 +41,16 @@ class Gate:
         with self._lock:
             self.asked += 1
             answer = self._answers.pop(0) if self._answers else f"answer {self.asked}"
-        self._open.wait(20)
+        self._open.wait(60)
         return answer
 
     def wait_for(self, exchanges: int) -> None:
-        _until(lambda: self.asked >= exchanges)
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.001)
+        wait_until(lambda: self.asked >= exchanges)
 
 
 def followers(number: int) -> None:
     """Wait until as many calls wait for others."""
-    _until(lambda: sum(len(flight.followers) for flight in cache.flights._flights.values()) >= number)
+    wait_until(lambda: sum(len(flight.followers) for flight in cache.flights._flights.values()) >= number)
 
 
 @contextmanager
@@ -85,7 +78,7 @@ def test_100_equal_calls_of_threads_make_one_exchange() -> None:
         calls = [pool.submit(lm.respond, HELLO) for _ in range(100)]
         followers(99)
         gate.open()
-        found = [call.result(20) for call in calls]
+        found = [call.result(60) for call in calls]
     assert gate.asked == 1
     assert {text(response) for response in found} == {"answer 1"}
     (leader,) = [response for response in found if response.cache == "miss"]
@@ -141,7 +134,7 @@ def test_other_requests_and_fresh_ones_do_not_wait() -> None:
         ]
         gate.wait_for(4)
         gate.open()
-        assert len({call.result(20)[0] for call in calls}) == 4
+        assert len({call.result(60)[0] for call in calls}) == 4
 
 
 # --- the leader fails --------------------------------------------------------------------------------
@@ -152,7 +145,7 @@ def test_error_of_the_leader_is_that_of_all() -> None:
         calls = [pool.submit(lm.respond, HELLO) for _ in range(10)]
         followers(9)
         gate.open()
-        errors = [call.exception(20) for call in calls]
+        errors = [call.exception(60) for call in calls]
         assert gate.asked == 2
     assert {type(error) for error in errors} == {LMServerError}
     assert len({id(error) for error in errors}) == 10
@@ -213,22 +206,21 @@ def test_follower_leads_after_a_leader_whose_deadline_passed() -> None:
         gate.wait_for(1)
         patient = pool.submit(lm.respond, HELLO)
         followers(1)
-        assert isinstance(hasty.exception(20), LMTimeoutError)
+        assert isinstance(hasty.exception(60), LMTimeoutError)
         gate.wait_for(2)
         gate.open()
-        assert text(patient.result(20)) == "answer 2"
+        assert text(patient.result(60)) == "answer 2"
 
 
 def test_follower_has_a_deadline_of_its_own() -> None:
     with gated() as (lm, gate), ThreadPoolExecutor(2) as pool:
         leader = pool.submit(lm.respond, HELLO)
         gate.wait_for(1)
-        began = time.monotonic()
         with pytest.raises(LMTimeoutError):
             lm.copy(timeout=0.1).respond(HELLO)
-        assert time.monotonic() - began < 1
+        assert not leader.done()
         gate.open()
-        assert text(leader.result(20)) == "answer 1"
+        assert text(leader.result(60)) == "answer 1"
 
 
 async def test_follower_leads_after_a_stream_that_was_left() -> None:
@@ -288,7 +280,7 @@ def test_follower_of_a_stream_that_is_not_read_asks_alone(monkeypatch: pytest.Mo
         events = lm.stream(HELLO)
         while not isinstance(next(events), TextDelta):
             pass
-        assert text(pool.submit(lm.respond, HELLO).result(20)) == "answer 2"
+        assert text(pool.submit(lm.respond, HELLO).result(60)) == "answer 2"
         events.close()
         assert cache.flights._flights == {}
 

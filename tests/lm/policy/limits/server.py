@@ -44,7 +44,7 @@ class RateLimitedServer:
 
         self._thread = threading.Thread(target=serve, daemon=True)
         self._thread.start()
-        assert started.wait(10)
+        assert started.wait(60)
         self.started = time.monotonic()
         return self
 
@@ -56,9 +56,9 @@ class RateLimitedServer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-        asyncio.run_coroutine_threadsafe(stop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(stop(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     @property

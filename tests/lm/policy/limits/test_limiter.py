@@ -31,6 +31,7 @@ from sigwire.lm.policy.limits.registry import limiter_of, limits
 from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.policy.waiting import Wait
+from tests.patience import wait_until
 
 TARGET = TargetKey("acme", None, None, "acme/m")
 
@@ -89,13 +90,6 @@ def ask(limiter: Limiter, inner: Callable[[], Steps[Any]] = exchange, **options:
 def state(limiter: Limiter) -> tuple[int, int]:
     found = limiter.state("acme", "m")
     return found.in_flight, found.queued
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 5
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.001)
-    assert condition()
 
 
 def one_slot(**options: Any) -> Limiter:
@@ -227,13 +221,11 @@ def test_call_raises_a_timeout_error_when_its_deadline_passes_in_the_queue() -> 
     holder = threading.Thread(target=lambda: run(ask(limiter, held(gate))), daemon=True)
     holder.start()
     wait_until(lambda: state(limiter) == (1, 0))
-    begin = time.monotonic()
     with pytest.raises(LMTimeoutError, match="waiting to send"):
         run(ask(limiter, seconds=0.05))
-    assert time.monotonic() - begin < 1
     assert state(limiter) == (1, 0)
     gate.set_result("held")
-    holder.join(5)
+    holder.join(60)
 
 
 # --- pace
@@ -280,13 +272,12 @@ def test_limiter_that_does_not_adapt_keeps_to_the_stated_limit() -> None:
 
 
 async def test_call_fails_at_once_when_its_turn_is_past_its_deadline() -> None:
-    clock = Clock(time.monotonic())
+    clock, call = Clock(time.monotonic()), new_call(seconds=5.0)
     limiter = Limiter(Limit(requests=20, per=1.0), clock=clock, wake_at=clock.wake_at)
     for _ in range(20):
         await arun(ask(limiter))
     waiting = [asyncio.ensure_future(arun(ask(limiter))) for _ in range(142)]
     await asyncio.sleep(0)
-    call = new_call(seconds=5.0)
     with pytest.raises(LMTimeoutError, match=r"142 before it at 20/s") as caught:
         await arun(RetryPolicy().around(call, lambda: limiter.around(call, exchange)))
     assert not caught.value.retryable
@@ -411,7 +402,7 @@ async def test_call_of_the_background_loop_goes_over_the_limit_when_the_blocked_
     limiter, gate = one_slot(), Future[str]()
     holder = asyncio.ensure_future(arun(ask(limiter, held(gate))))
     await asyncio.sleep(0)
-    assert block_on(arun(ask(limiter)), timeout=5) == "done"
+    assert block_on(arun(ask(limiter)), timeout=60) == "done"
     gate.set_result("held")
     await holder
 
@@ -449,7 +440,7 @@ def test_slot_of_an_abandoned_stream_is_lent() -> None:
     events = stream(ask(limiter, two_events, streamed=True))
     assert next(events) == "first"
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: run(ask(limiter))).result(5) == "done"
+        assert pool.submit(lambda: run(ask(limiter))).result(60) == "done"
     assert list(events) == ["second"]
     assert state(limiter) == (0, 0)
     assert limiter._in_flight == 0
@@ -606,7 +597,7 @@ def test_forked_child_begins_with_an_empty_limiter() -> None:
             os._exit(0 if run(ask(limiter)) == "done" else 1)
     assert os.waitpid(child, 0)[1] == 0
     gate.set_result("held")
-    holder.join(5)
+    holder.join(60)
     assert state(limiter) == (0, 0)
 
 

@@ -67,7 +67,7 @@ def shares(mode: str, servers: list[RateLimitedServer], calls: int) -> dict[str,
 def test_calls_are_answered_once_when_the_provider_refuses_most(mode: str) -> None:
     # A share of the rate is measured by the long test: in a second, connecting and the first refusals are most of it.
     found = shares(mode, [RateLimitedServer(40, 10, hint=hint) for hint in HINTS[::3]], 50)
-    assert min(found.values()) > 0.05, found
+    assert min(found.values()) > 0.01, found
 
 
 @pytest.mark.long

@@ -6,7 +6,6 @@ import asyncio
 import copy
 import pickle
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,6 +20,7 @@ from sigwire.lm.policy.money.queue import Held, is_awaited, reserve
 from sigwire.lm.policy.money.sums import Sums
 from sigwire.settings import bind
 from sigwire.testing import FakeProvider, Fault
+from tests.patience import wait_until
 
 PRICE = Price(input=1.0, output=10.0)
 ASK = Request((Message.user("Hi"),))
@@ -253,7 +253,7 @@ def test_64_threads_get_exactly_the_calls_of_the_budget(provider: FakeProvider, 
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
     assert _count(outcomes) == (10, 310)
     assert len(provider.requests) == budget.spent.calls == 10
     assert budget.reserved.calls == 0
@@ -309,7 +309,7 @@ class Gate:
 
     def answer(self, request: Request) -> str:
         self.asked.set()
-        assert self.open.wait(10)
+        assert self.open.wait(60)
         return "Hello"
 
 
@@ -317,10 +317,7 @@ def waiting_for(budget: Budget, work: Callable[[], object]) -> threading.Thread:
     """Start a thread whose call waits in the queue of the budget."""
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 5
-    while not is_awaited((budget.account,)) and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert is_awaited((budget.account,))
+    wait_until(lambda: is_awaited((budget.account,)))
     return thread
 
 
@@ -330,11 +327,11 @@ def test_call_waits_for_the_reservation_of_another_and_gets_the_rest() -> None:
         ask = bind(lambda: texts.append(gate.lm("Hi")))
         first = threading.Thread(target=ask)
         first.start()
-        assert gate.asked.wait(5)
+        assert gate.asked.wait(60)
         second = waiting_for(budget, ask)
         gate.open.set()
-        first.join(5)
-        second.join(5)
+        first.join(60)
+        second.join(60)
     assert texts == [["Hello"], ["Hello"]]
     assert budget.spent.tokens == 30
 
@@ -406,7 +403,7 @@ async def test_call_waits_for_another_process_and_a_blocking_call_on_the_loop_do
         await asyncio.sleep(0.1)
         assert not task.done()
         held.settle(Sums())
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 60)
     assert (budget.spent.calls, elsewhere.spent.calls) == (1, 1)
 
 
@@ -443,7 +440,7 @@ def test_request_without_an_answer_costs_its_input_and_is_marked() -> None:
     release = threading.Event()
 
     def answer(request: Request) -> str:
-        release.wait(5)
+        release.wait(60)
         return "late"
 
     with FakeProvider(answer) as provider, Budget(calls=1, money=1.0) as budget:

@@ -234,7 +234,7 @@ def test_threads_never_exceed_a_limit() -> None:
                 counts.append("refused")
                 continue
             try:
-                held = outcome if isinstance(outcome, Held) else outcome.result(10)
+                held = outcome if isinstance(outcome, Held) else outcome.result(60)
             except BudgetSpent:
                 counts.append("refused")
             else:

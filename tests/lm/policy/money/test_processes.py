@@ -62,7 +62,7 @@ def test_reservation_of_a_killed_process_counts_at_its_upper_bound(tmp_path: Pat
     budget = Budget(calls=2, path=path)
     assert (budget.spent.calls, budget.reserved.calls) == (0, 1)
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)
     process.stdout.close()
     lm = sigwire.FakeLM(lambda request: "Hello", usage=sigwire.Usage(input_tokens=10, output_tokens=5))
     with budget:
