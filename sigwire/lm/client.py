@@ -81,6 +81,8 @@ class LM(BaseLM):
     _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("base_url", "capabilities", "timeout"), "pass it to the constructor, which the backend reads"
     )
+    _fallbacks: Sequence[str | LanguageModel]
+    _on_filter: Literal["raise", "next"]
     _failover: Fallbacks | None = None
     _dropped: tuple[str, ...] = ()  # options of another model, of which this one is a sibling
 

@@ -10,8 +10,7 @@ from sigwire.adapters.text_tools.grammar import Grammar, ToolCatalog
 from sigwire.adapters.text_tools.registry import current_scanner
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone, TextEvent
-from sigwire.adapters.text_tools.scan.quotation import ThinkingState
-from sigwire.adapters.text_tools.scan.scanner import CallScanner
+from sigwire.adapters.text_tools.scan.scanner import CallScanner, ThinkingState
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 from sigwire.core.tools.calls import CallIds, ToolCall, with_call_id
 

@@ -1,7 +1,7 @@
 """One scan of a text for calls: ``scanner`` decides, on a ``compiled`` table of grammars.
 
-scanner        CallScanner: markers, line starts, forms without a marker, thinking blocks
-quotation      QuoteFilter, its base: inline code, fences, and how far the text is emitted
-output_buffer  events in order, and what waits
-brackets       where a bracketed value ends
+scanner        CallScanner: markers, line starts, code and fences, forms without a marker, thinking blocks
+compiled       grammars by opener and first character         marks     the marks of thinking blocks
+quotation      marks of quotation, and the quoted words of a line
+output_buffer  events in order, and what waits                brackets  where a bracketed value ends
 """

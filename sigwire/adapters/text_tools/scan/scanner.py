@@ -11,28 +11,36 @@ The scan owns position, quotation (``quotation``) and reasoning; a ``Grammar`` o
     output      text is emitted once it cannot be part of markup or of a call. Calls are emitted whole, and wait while they
                 may turn out to be part of a thought
 
-Linear in the text: no failed search is repeated, and no weak form is tried inside a failed one.
+Linear in the text: no failed search is repeated, and no weak form is tried inside a failed one. ``emitted`` is the end of the
+text that was emitted or dropped. ``_compact`` may forget the text before it, so no method keeps a position across a wait there.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait, run_complete
 from sigwire.adapters.text_tools.grammar import END_TOKENS, UNCLEAR, CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.scan.brackets import JSON, skip_value
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.marks import CLOSERS, THOUGHTS
-from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone, PendingCalls
-from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, MARKS, QuoteFilter, ThinkingState
+from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone, OutputBuffer, PendingCalls
+from sigwire.adapters.text_tools.scan.quotation import MARKS, NO_TICKS, TICKS, LineQuotes, is_closing
+from sigwire.core.events import TextDelta
 
-__all__ = ["CallScanner"]
+__all__ = ["CallScanner", "ThinkingState"]
+
+ThinkingState: TypeAlias = Literal["unknown", "open", "over"]
 
 _WRAPPERS = frozenset({"", "json", "xml", "text", "tool_call", "tool_code", "python"})
 _AFTER_CALLS = re.compile(r"[\s;]*")
+_END_LITERALS = tuple(END_TOKENS)
 _END_FIRSTS = frozenset(token[0] for token in END_TOKENS)
 _SECTION: tuple[str, ...] = ()  # a section has no closing mark; the next header ends it
+_FENCE_CHARACTERS = re.compile(r"[ \t\r`~]*")
+_KEPT = 4096
 _RESULT_LABELS = ("tool_output", "tool_result")
 
 
@@ -42,7 +50,7 @@ class _Trial:
     notes: tuple[str, ...] = ()
 
 
-class CallScanner(QuoteFilter):
+class CallScanner:
     """One scan of one text. ``steps`` yields ``None`` when it needs more text; the events are in ``output``."""
 
     def __init__(
@@ -53,7 +61,17 @@ class CallScanner(QuoteFilter):
         thinking: ThinkingState = "unknown",
         whole_message: CallsAlone = False,
     ) -> None:
-        super().__init__(grammars, catalog, thinking, whole_message)
+        self.grammars, self.catalog = grammars, catalog
+        self.pattern = grammars.pattern(catalog)
+        self.cursor = Cursor()
+        self.output = OutputBuffer(whole_message)
+        self.thinking: ThinkingState = thinking
+        self.emitted = 0
+        self.after_call = False  # only space followed the last call
+        self.weak_from = 0  # no weak form is tried before this position
+        self._quotes = LineQuotes()  # of the emitted text
+        self._unclosed_fences: dict[str, int] = {}  # mark -> length of the shortest fence that never closes
+        self._ends: tuple[str, ...] | None = None  # the marks that end the result or output that is being passed
         self._closers: frozenset[str] = CLOSERS
         self._no_outputs = tuple(name for name in (catalog.output, "completed", "end_of_answer") if name)
         self._has_marked_calls = self._weak_disabled = False
@@ -79,6 +97,47 @@ class CallScanner(QuoteFilter):
             cursor.text, cursor.position, self.emitted = "", 0, 0
             yield None
         self.output.finish(thinking=self.thinking, truncated=cursor.is_truncated)
+
+    # --- text on its way to the output
+
+    def _emit(self) -> None:
+        if self.cursor.position > self.emitted:
+            text = self.cursor.text[self.emitted : self.cursor.position]
+            self.after_call = self.after_call and text.isspace()
+            self._quotes.read(text)
+            self.output.add_text(TextDelta(text), thought=self.thinking == "open")
+        self.emitted = max(self.emitted, self.cursor.position)
+
+    def _safe_end(self) -> int:
+        """Return the position from which the text up to here can still become markup."""
+        text, position = self.cursor.text, self.cursor.position
+        start = max(position, len(text) - self.grammars.width)
+        for index in range(start, len(text)):
+            if text[index] in self.grammars.first_characters and text[index:] in self.grammars.prefixes:
+                return self._before_line_break(index)
+        return self._before_line_break(len(text))
+
+    def _before_line_break(self, end: int) -> int:
+        text = self.cursor.text
+        blank = len(text.rstrip(" \t"))
+        at_line = blank > self.cursor.position and text[blank - 1] == "\n"
+        return min(end, blank - 1) if at_line else end
+
+    @property
+    def held_length(self) -> int:
+        """The number of characters that arrived and were not emitted."""
+        return len(self.cursor.text) - self.emitted
+
+    def _compact(self) -> None:
+        """Drop the text that was emitted, except for the last character of it."""
+        cut = self.emitted - 1
+        if cut > _KEPT and cut > len(self.cursor.text) // 2:
+            self.cursor.text = self.cursor.text[cut:]
+            self.cursor.position -= cut
+            self.emitted -= cut
+            self.weak_from -= cut
+
+    # --- markers
 
     def _handle_match(self, match: re.Match[str]) -> Wait[None]:
         match match[0][0]:
@@ -119,7 +178,7 @@ class CallScanner(QuoteFilter):
         return True
 
     def _read_calls_at(self, opener: str, start: int) -> Wait[bool]:
-        if self._quote or (start and self.cursor.text[start - 1] in "'‘"):
+        if self._quotes.is_open or (start and self.cursor.text[start - 1] in "'‘"):
             return False
         if opener not in self.grammars.by_start:
             return opener in self.grammars.by_opener and (yield from self._read_marked_block(opener))
@@ -154,7 +213,7 @@ class CallScanner(QuoteFilter):
             before = cursor.position
             yield from cursor.run(_AFTER_CALLS)
             here = yield from cursor.peek()
-            if here not in _END_FIRSTS or (yield from cursor.accept_any(END_LITERALS)) is None:
+            if here not in _END_FIRSTS or (yield from cursor.accept_any(_END_LITERALS)) is None:
                 cursor.position = before if here else cursor.position
                 return not here
 
@@ -224,12 +283,15 @@ class CallScanner(QuoteFilter):
         self.thinking = "open"
         self.cursor.position += len(closer)
         self._emit()
-        self.thinking, self._has_marked_calls, self._quote = "over", self.output.has_calls, ""
+        self.thinking, self._has_marked_calls = "over", self.output.has_calls
+        self._quotes.close()
         after = self.cursor.position
         yield from self.cursor.skip_space()
         start = self.cursor.position
         yield from self._read_weak_calls((yield from self.cursor.peek()))
         self.cursor.position = after if self.cursor.position == start else self.cursor.position
+
+    # --- starts of lines
 
     def _handle_line_start(self) -> Wait[None]:
         """Read what counts only at the start of a line. The cursor stays there or passes what was read."""
@@ -299,6 +361,112 @@ class CallScanner(QuoteFilter):
         rest = yield from cursor.run(LINE_REST)
         cursor.position = start
         return not rest.strip()
+
+    # --- inline code and fences that are passed
+
+    def _line_end(self) -> tuple[int, bool]:
+        cursor = self.cursor
+        end = cursor.text.find("\n", cursor.position)
+        return (end, True) if end >= 0 else (len(cursor.text), cursor.closed)
+
+    def _skip_code(self) -> Wait[None]:
+        """Pass inline code and emit its text. A marker inside waits until the code closes or the line ends."""
+        cursor = self.cursor
+        ticks = yield from cursor.run(MARKS["`"])
+        if self.thinking == "open" or self._ends is not None:
+            return
+        while True:
+            end, is_complete = self._line_end()
+            match = TICKS.search(cursor.text, cursor.position, end)
+            token = self.grammars.token.search(cursor.text, cursor.position, match.start() if match else end)
+            if token is not None:
+                cursor.position = token.start()
+                self._emit()
+                yield from self._skip_quoted_marker(ticks)
+                return
+            if match is not None:
+                cursor.position = match.start()
+                if (yield from cursor.run(MARKS["`"])) == ticks:
+                    return
+                continue
+            cursor.position = end if is_complete else max(cursor.position, self._safe_end())
+            self._emit()
+            if is_complete:
+                return
+            yield None
+
+    def _skip_quoted_marker(self, ticks: str) -> Wait[None]:
+        """Pass the rest of inline code, from a marker in it, if the code closes on this line."""
+        cursor = self.cursor
+        start = cursor.position
+        while True:
+            yield from cursor.run(NO_TICKS)
+            here = yield from cursor.peek()
+            if here != "`":
+                cursor.position = start
+                return
+            if (yield from cursor.run(MARKS["`"])) == ticks:
+                return
+
+    def _read_fence_opening(self) -> Wait[tuple[str, str]]:
+        """Pass a fence's first line and return its marks and label; without a fence pass the marks and return none."""
+        cursor = self.cursor
+        here = yield from cursor.peek()
+        marks = yield from cursor.run(MARKS[here])
+        after = cursor.position
+        if 3 <= len(marks) < self._unclosed_fences.get(here, len(marks) + 1):
+            label = yield from cursor.run(LINE_REST)
+            if not (here == "`" and here in label) and (yield from cursor.accept("\n")):
+                return marks, label.strip().lower()
+        cursor.position = after
+        return "", ""
+
+    def _peek_line_opener(self) -> Wait[str | None]:
+        """Return the opener or stop that starts this line. The cursor stays."""
+        literals = self.grammars.own_by_first.get((yield from self.cursor.peek()))
+        return (yield from self.cursor.peek_any(literals)) if literals is not None else None
+
+    def _skip_fence(self, marks: str) -> Wait[bool]:
+        """Pass a fence and emit its text; from a marker on the text waits. Return True if the fence closes."""
+        # A fence that never closes is none: the cursor returns to the held text.
+        cursor, holds = self.cursor, False
+        self._emit()
+        while not (yield from self._accept_fence_end(marks)):
+            holds = holds or (yield from self._peek_line_opener()) is not None
+            holds = yield from self._skip_line(holds)
+            if not (yield from cursor.accept("\n")):
+                self._unclosed_fences[marks[0]] = min(len(marks), self._unclosed_fences.get(marks[0], len(marks)))
+                cursor.position = self.emitted
+                return False
+        return True
+
+    def _skip_line(self, holds: bool) -> Wait[bool]:
+        """Pass the rest of a line. Return True if text is held from now on."""
+        cursor = self.cursor
+        while True:
+            end, is_complete = self._line_end()
+            if not holds and (match := self.grammars.token.search(cursor.text, cursor.position, end)):
+                cursor.position, holds = match.start(), True
+                self._emit()
+            cursor.position = end if holds or is_complete else max(cursor.position, self._safe_end())
+            if not holds:
+                self._emit()
+                self._compact()
+            if is_complete:
+                return holds
+            yield None
+
+    def _accept_fence_end(self, marks: str) -> Wait[bool]:
+        cursor = self.cursor
+        start = cursor.position
+        line = yield from cursor.run(_FENCE_CHARACTERS)
+        here = yield from cursor.peek()
+        if is_closing(line, marks) and (here in ("", "\n") or (yield from cursor.peek_any(_END_LITERALS))):
+            return True
+        cursor.position = start
+        return False
+
+    # --- calls without a marker
 
     def _read_weak_calls(self, here: str) -> Wait[None]:
         """Read calls without a marker at the end of the message. Pass a JSON answer, whose strings are quotation."""
