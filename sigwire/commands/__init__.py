@@ -4,8 +4,8 @@ eval        an evaluation                       view           the report of an 
 export      records in another format           preview        the request of a call, without the call
 check       what a model does not take          optimize       a search
 models      providers, keys and prices          doctor         facts for a bug report
-completion  completions of shells               completions    their files
-fake_provider  a provider on the loopback interface   scale  runs over many rows: coordinator, batch
+completion  completions of shells               fake_provider  a provider on the loopback interface
+scale       runs over many rows: coordinator, batch
 
 parser      the parser of all verbs              output         tables, JSON, errors, exit status
 programs    app:program, its model and state    data           files of examples, inputs of programs

@@ -55,5 +55,5 @@ def parser() -> argparse.ArgumentParser:
         command = command_of(name)
         verb = verbs.add_parser(name.replace("_", "-"), help=command.HELP, description=command.__doc__)
         command.add(verb)
-        verb.set_defaults(run=command.run)
+        verb.set_defaults(run=command.run, parser=made)
     return made

@@ -1,63 +1,110 @@
-"""``sigwire completion``: the files of the package are those of the parser."""
+"""``sigwire completion``: the words that each shell offers are those of the parser."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import re
 import shutil
 import subprocess
-from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from sigwire.cli import main
-from sigwire.commands.completion import SHELLS
+from sigwire.commands.completion import SHELLS, offers
 from sigwire.commands.parser import parser
 
-ROOT = Path(__file__).resolve().parents[2]
+# Each asks for the words of many command lines, one a line of stdin: words in a row, the last one is being written.
+BASH = """
+while read -ra line; do
+  COMP_WORDS=(sigwire "${line[@]%.}"); COMP_CWORD=${#line[@]}; COMPREPLY=()
+  _sigwire; (IFS=' '; echo "${COMPREPLY[*]}")
+done"""
+# Outside of a widget zsh completes nothing: the functions that add matches print them.
+ZSH = """
+compdef() { :; }
+_describe() { local each; for each in ${(P)2}; do print -rn -- "${each%%:*} "; done; }
+_files() { print -rn -- *(N); }
+source $0
+while read -rA line; do
+  words=(sigwire "${(@)line%.}"); CURRENT=$#words
+  _sigwire; print
+done"""
+FISH = """
+source $argv[1]
+while read -l line
+  echo (complete -C "sigwire "(string replace -r '\\.$' '' -- $line) | string replace -r '\\t.*' '')
+end"""
+COMMANDS = {
+    "bash": lambda script: ["bash", "-c", Path(script).read_text(encoding="utf-8") + BASH],
+    "zsh": lambda script: ["zsh", "-fc", ZSH, script],
+    "fish": lambda script: ["fish", "--no-config", "-c", FISH, script],
+}
 
 
-@pytest.fixture
-def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("completions", ROOT / "docs" / "completions.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def test_places_have_every_verb_option_and_choice_of_the_help() -> None:
+    places = offers(parser())
+    listed = {"": parser(), **verbs()}
+    assert {place.partition(" ")[0] for place in places} == {*listed}
+    for verb, made in listed.items():
+        options = set(re.findall(r"^  (?:(-\w), )?(--[\w-]+)", made.format_help(), re.MULTILINE))
+        assert {*places[f"{verb} -"].words} == {name for pair in options for name in pair if name}
+    assert {*places[" "].words} == {*verbs()}
+    assert {*places["completion "].words} == {"bash", "zsh", "fish", "powershell"}
+    assert [*places["export --to"].words] == ["inspect", "csv", "html"]
+
+
+def test_values_that_are_files_are_offered_as_files() -> None:
+    files = {place for place, offer in offers(parser()).items() if offer.files}
+    assert {"eval ", "eval --log", "eval --load", "view ", "view --out", "optimize --journal", "batch "} <= files
+    assert files & {" ", "eval -", "eval --metric", "export --to", "models "} == set()
+
+
+def verbs() -> dict[str, argparse.ArgumentParser]:
+    (found,) = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
+@pytest.mark.parametrize("shell", COMMANDS)
+def test_shell_offers_the_words_of_each_place(shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    assert main(["completion", shell]) == 0
+    script = tmp_path / "script"
+    script.write_text(capsys.readouterr().out, encoding="utf-8")
+    (folder := tmp_path / "folder").mkdir()
+    (folder / "records.jsonl").touch()
+    places = offers(parser())
+    # An option without a value in front, and a word that begins like some of the words.
+    further = {"eval --json --lo": "--load --log", "co": "coordinator completion", "export --to i": "inspect"}
+    lines = [line_of(place) for place in places] + [*further]
+    command = COMMANDS[shell](str(script))
+    done = subprocess.run(
+        command, input="\n".join(lines) + "\n", cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    shown = [set(line.split()) for line in done.stdout.splitlines()]
+    expected = [{*offer.words, *["records.jsonl"] * offer.files} for offer in places.values()]
+    if shell == "zsh":  # the words that fit are chosen by zsh
+        shown, expected = shown[: len(places)], expected
+    else:
+        expected += [set(words.split()) for words in further.values()]
+    assert dict(zip(lines, shown, strict=False)) == dict(zip(lines, expected, strict=False))
+    assert len(shown) == len(expected)
+
+
+def line_of(place: str) -> str:
+    """Return a command line that ends at a place. A full stop is an empty word."""
+    verb, before = place.split(" ")
+    return " ".join([*filter(None, [verb]), before if before == "-" else f"{before} .".strip()])
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_completion_prints_every_verb_and_long_option(
-    shell: str, capsys: pytest.CaptureFixture[str], maker: ModuleType
+def test_script_has_every_verb_and_long_option_and_names_its_command(
+    shell: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["completion", shell]) == 0
     text = capsys.readouterr().out
-    names = {name.removeprefix("--") for action in maker.actions(parser()) for name in action.option_strings}
-    verbs = {name for action in parser()._actions for name in _choices(action)}
-    assert {name for name in names | verbs if len(name) > 2 and name not in text} == set()
-
-
-def _choices(action: argparse.Action) -> list[str]:
-    return list(action.choices) if isinstance(action, argparse._SubParsersAction) else []
-
-
-def test_completion_files_are_made_from_the_parser(maker: ModuleType) -> None:
-    pytest.importorskip("shtab")
-    made_with = re.search(r"shtab (\S+)\.\n", (maker.FOLDER / "sigwire.bash").read_text(encoding="utf-8"))
-    assert made_with is not None
-    if metadata.version("shtab") != made_with[1]:
-        pytest.skip(f"the files were made with shtab {made_with[1]}")
-    assert maker.main(["--check"]) == 0
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_completion_of_bash_is_a_valid_script_that_knows_the_verbs() -> None:
-    script = (ROOT / "sigwire" / "commands" / "completions" / "sigwire.bash").read_text(encoding="utf-8")
-    ask = '\nCOMP_WORDS=(sigwire d); COMP_CWORD=1; _shtab_sigwire; echo "${COMPREPLY[@]}"\n'
-    done = subprocess.run(["bash", "-c", script + ask], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["doctor"]
-    assert done.stderr == ""
+    assert f"made by: sigwire completion {shell}\n" in text
+    assert {word for offer in offers(parser()).values() for word in offer.words if f"{word}" not in text} == set()
+    assert "ROWS" not in text
