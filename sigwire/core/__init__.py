@@ -5,5 +5,7 @@ messages      Message: a role and its parts                         tools     To
 request       Request, ToolChoice, ResponseFormat                   response  Response, Choice, Usage, LMWarning, Attempt
 events        the events of streams, and collect()                  schema    JSON Schema: from Python types, validators
 capabilities  the abilities of a model, as data                     example   Example, Prediction: the records users hold
-record        Record, their base      set_order, typed_dict, lazy, narrow   order of sets, TypedDict, lazy names, type guards
+record        Record, their base                                    cards     the builders of their cards, named as text
+lazy          names of a package that load on first use             narrow    type guards for untyped data
+set_order     a stable order of sets in JSON                        typed_dict  ``typing.TypedDict`` on Python 3.11
 """

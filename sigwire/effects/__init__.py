@@ -1,5 +1,8 @@
 """Steps, the effects that they yield, and the drivers that perform those effects. Knows nothing of models.
 
-steps     Effect, Steps, run, arun           emitting  events of steps: Emit, stream, astream
-loops     block_on, to_thread, OwnerLoop     gather    several steps at once, in `threads`   cancellation  CancelScope
+steps         Effect, Steps, run, arun             emitting    events of steps: Emit, stream, astream
+loops         block_on, to_thread, OwnerLoop       gather      several steps at once
+cancellation  CancelScope                          relaying    steps whose events are changed on their way
+performing    effects performed in another way     threads     run_in_threads: workers on one queue
+forks         what a fork does to live state       daemon_pool  DaemonPool: threads that never hold the exit
 """

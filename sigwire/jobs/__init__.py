@@ -4,7 +4,7 @@
     worker  run_chunk: program, model and settings from the job; one event loop for the process; a journal line for each row
 
 job      Job: what a worker needs, as JSON          paths    names of importable objects
-worker   run_chunk                                  engine   the executor and its futures
+worker   run_chunk                                  submissions  an executor, and the futures of chunks that are out
 driver   Driver: chunks, losses, quarantine         journal  files of rows that started, and of their records
 errors   JobRefused                                 orphan   the end of a worker whose driver was killed
 coordinator  Coordinator: an HTTP server that gives permits within limits    lease_book  its permits, without a network

@@ -3,9 +3,9 @@
 optimizer  Optimizer, the base of all: compile()     candidate  Candidate: learned texts, demos and options as data
 rules      one file an optimizer                     rule       the effects of rules: Measure, Write, Report
 operators  what rules share: demos, races, texts     task       the view that a rule has of a search
-reflective the searches of GEPA and SIMBA            judge      which of two candidates is better, beyond noise
+reflective  the searches of GEPA and SIMBA           judge      which of two candidates is better, beyond noise
 engine     performs the effects of rules             selection  statistics of choosing the best of many
 reports    the report, its plots and programs        sampling   choices by TPE, or at random
 events     Proposed, Measured, Dropped, Kept, ...    errors     SearchPaused, OptimizationInterrupted
-teleprompter Teleprompter, with a compile that callbacks see once
+teleprompter  Teleprompter, with a compile that callbacks see once
 """

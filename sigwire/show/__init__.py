@@ -3,5 +3,7 @@
 card      Card, HasLine (``repr``), HasCard (all surfaces)      lines     what a row holds: values, calls, pictures; tags
 cleaning  untrusted text made visible; widths; numbers          values    any value as one short line of Python
 text      a card as lines of a width                            terminal  a card for rich
-html      a card as HTML                                        page      the parts of an HTML card, and its size
+html      a card as HTML                                        style     its style
+pictures  small images of a user, checked                       layout    lines of a width, columns of a table
+escapes   unprintable characters, and the width of a text
 """

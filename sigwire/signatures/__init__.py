@@ -1,10 +1,10 @@
 """Signatures: tasks as typed inputs and outputs. No I/O, no prompt text. The names below are lazy.
 
 signature     Signature and its metaclass: both forms, editing        class_body   the class form: annotations, docstring
-fields        FieldSpec, SignatureSpec: the view that adapters read   declarations InputField, OutputField
+fields        FieldSpec, SignatureSpec: the view that adapters read   declarations  InputField, OutputField
 parser        the string form, parsed without evaluation              state        the texts that optimizers change, as JSON
 roles         the meaning of a field's type: value, tools, media ...  annotations  walk a type expression
-types         History, Image, Audio, File, Reasoning, Code
+types         History, Image, Audio, File, Reasoning, Code            cards        the cards of signatures and histories
 """
 
 from __future__ import annotations

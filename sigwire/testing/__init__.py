@@ -2,6 +2,15 @@
 
 with FakeProvider(["Hello", Fault("rate_limit"), Streamed("Hello", seed=7)]) as provider:
     lm = LM("openai/gpt-5-mini", base_url=provider.url("openai"), api_key="any")
+
+fake_provider  FakeProvider: wires, script, faults      answers       what the script returns, in order
+server         HTTP/1.1 on the loopback interface       request_node  a value of a request, and errors at its path
+wire           the base of a wire                       wires         a file for each wire, and for its stream
+clouds         Bedrock's Converse, Claude on Vertex AI  embeddings    the endpoints of embeddings
+batches        batch APIs                               rate_limit    limits that the provider announces and keeps
+refusals       histories that real providers refuse     media         media that real providers refuse
+chunking       answers cut into deltas                  framing       events as bytes
+playback       a stream sent, and its four ends         gallery       every shown class on one page
 """
 
 from __future__ import annotations

@@ -3,5 +3,5 @@
 layout       fields as text, both ways             escaping     marks inside values
 demos        demos as messages                     history      past turns as messages
 turns        one turn as messages                  tool_prompt  offered tools: specs, system text, reminder
-tool_choice  the ``tool_choice`` that callers give
+excerpts     a failed answer, shortened before it is sent back
 """

@@ -1,11 +1,11 @@
 """Stream fields: from the events of a response to the events of a signature's outputs.
 
-    field_reader                          FieldReader: a response, and each of its choices
-    lead_in                               the start of the outputs, after thinking
-    free_text, text_before_outputs        an answer without outputs; free text up to outputs in it
-    chat_sections, xml_tags, json_members the readers of the layouts: chat, XML, JSON
-    text_fields, object_fields            the sinks of a field's text: deltas, partial values, whole values
-    unescape, partial_json, lookahead     escaped marks, a partial JSON value, text that waits for its next characters
+    field_reader                           FieldReader: a response, and each of its choices
+    lead_in                                the start of the outputs, after thinking
+    free_text, text_before_outputs         an answer without outputs; free text up to outputs in it
+    chat_sections, xml_tags, json_members  the readers of the layouts: chat, XML, JSON
+    text_fields, object_fields             the sinks of a field's text: deltas, partial values, whole values
+    unescape, partial_json, lookahead      escaped marks, a partial JSON value, text that waits for its next characters
 
 No event is revoked, so three rules decide what is emitted before the answer is complete:
 

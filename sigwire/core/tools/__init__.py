@@ -1,4 +1,13 @@
-"""Tools: ``Tool`` (offered), ``ToolCall`` (requested by the model), ``ToolResult`` (the answer). The names below are lazy."""
+"""Tools: ``Tool`` (offered), ``ToolCall`` (requested by the model), ``ToolResult`` (the answer). The names below are lazy.
+
+tool        Tool: name, JSON Schema, validated arguments    calls          ToolCall, ToolCalls, ToolResult, WebSearch
+function    the arguments of a Python function              inspection     names, docstrings and hints of callables
+docstring   descriptions read from a docstring              validation     arguments validated with pydantic
+choice      the ``tool_choice`` that callers give           texts          ToolText: texts that a predictor shows instead
+specs       tools given as dicts                            names          names that a wire accepts, and back
+mcp         tools of an MCP server                          langchain      tools of LangChain
+hooks       the hook around calls of tools                  foreign_media  media in results of MCP and LangChain
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
     anthropic         Anthropic's Messages, and compatible hosts        gemini    generateContent: Gemini API, Vertex AI
     openai_chat       OpenAI's chat completions, and compatible hosts   ollama    Ollama's /api/chat
     openai_responses  OpenAI's Responses, and compatible hosts          shared    what the wires use; no wire imports another
+    bedrock_converse  Amazon Bedrock's Converse, for every vendor       batches   batch APIs: many requests in one
+    embeddings        texts to vectors, on several wires
 
 Each wire is a package that satisfies ``Codec``. ``encoding``, ``decoding`` and ``stream_decoder`` hold its functions,
 ``tables`` its options, finish reasons, counts and errors by the wire's names, ``profiles`` its hosts. Input is never changed.
@@ -15,10 +17,10 @@ Each wire is a package that satisfies ``Codec``. ``encoding``, ``decoding`` and 
 
 The steps of encode(), in order; each is optional, and in ``shared``:
 
-    assembly    prepare(request, target)                the history, the names both ways, the tools and the choice
-    options     place_options(options, table, target)   sampling and limits: placed, dropped with a warning, or refused
-    reasoning   requested_reasoning, fit_effort         the option ``reasoning`` in the efforts of the model
-    assembly    assemble(ready, path, body, warnings)   extra_body and extra_headers, last
+    prepare(request, target)               ``assembly``: the history, the names both ways, the tools and the choice
+    place_options(options, table, target)  ``options``: sampling and limits: placed, dropped with a warning, or refused
+    requested_reasoning(), fit_effort()    ``reasoning``: the option of that name in the efforts of the model
+    assemble(ready, path, body, warnings)  ``assembly``: extra_body and extra_headers, last
 
 decode() uses ``choices`` (finish reason against content, token counts) and ``errors``; ``framing`` turns the bytes of a
 streamed reply into JSON events, which a ``stream_decoder`` assembles into a body for decode().

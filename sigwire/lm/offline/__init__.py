@@ -7,6 +7,7 @@ It is not a language model: it matches words and fills slots by rules. docs/offl
     prompt_types, request       a request -> question, demos, steps, tools, outputs
     tool_choice, examples       the tools that suit a question; hints from demos
     planning, answers           the next calls; the fields of an answer and its form
+    vectors                     vectors of words, for embeddings
 """
 
 from __future__ import annotations

@@ -9,4 +9,5 @@ guard      the lock of state that ``finally`` blocks change
 cache      the folder of the cache of responses: a layer around an answer
 limits     the folder of the limiter: a layer around an exchange
 money      the folder of prices and budgets: a layer around an exchange
+failover   the folder of routes: a call goes on to another model
 """

@@ -1,1 +1,5 @@
-"""The parts of a module: walk the modules inside modules, copy parts, save and load their state."""
+"""The parts of a module, which are modules, predictors and values in its attributes.
+
+walk     paths and names of the parts      copying  copies: structure is copied, resources are shared
+saving   state as one JSON object, and back
+"""

@@ -1,6 +1,6 @@
 """Operators of searches, which rules share.
 
 demos      demos from runs and from rows             proposing  new instructions, summaries, rules
-racing     race(): losers are dropped block by block climbing   one step of coordinate ascent
+racing     race(): losers are dropped by blocks      climbing   one step of coordinate ascent
 choosing   candidates as choices by predictor         texts      checks of proposals, fences
 """

@@ -6,6 +6,7 @@ Pure: no network, clock or environment. A ``MessagesProfile`` describes a host, 
     encoding    encode(): options, structured output, system, turns      tools     tools and the choice among them
     thinking    reasoning and the token limit                            blocks    parts of a turn as blocks, and back
     decoding    decode(), continuation(), decode_error()                 stream_decoder    decoder()
+    cache_marks  the marks up to which the provider caches a prompt
 
 Surprises of this wire:
     - Results travel in a *user* turn: all results of one turn together, before the user's text.

@@ -8,4 +8,5 @@ store, memory   answers on disk, for all processes, and in memory
 cache           the cache of the process and its settings
 single_flight   equal calls at once: one asks, the others wait
 layer           the layer around a call
+loading         its layers, loaded by the first call that uses the cache
 """

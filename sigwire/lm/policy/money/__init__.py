@@ -4,7 +4,8 @@ prices     Price, the user's table of prices, and the cost of an exchange
 catalogs   price tables of other packages: genai-prices, LiteLLM
 estimates  upper bounds of a request's tokens, and the tokens of an exchange that failed
 sums       calls, tokens and money as integers
-ledger     what is spent and reserved: in memory, or in an SQLite file for several processes
+ledger     what is spent and reserved
+store      the ledger in an SQLite file, which several processes share
 queue      reservations in all open budgets at once, and the queue of calls that wait for one
 budget     Budget
 opened     the budgets that are open in a context; loads none of the others
