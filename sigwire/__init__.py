@@ -4,6 +4,22 @@ Every public name is loaded on first use (PEP 562), so ``import sigwire`` loads 
 ``__init__.pyi``, which ``python docs/tables.py`` makes from the table, as it makes docs/names.md. No module of the package but
 ``sigwire.dspy`` imports this file.
 
+cli, __main__  the command line               commands      its verbs, one file each
+dspy           the door for DSPy programs     door_names    the names that only the door has
+optimizers     searches for better programs   evaluate      evaluations, metrics, runs over many rows
+jobs           rows on many processes         retrieval     vectors, and the nearest texts
+cassettes      recorded and replayed traffic  testing       a fake provider on the loopback interface
+modules        programs: Predict, ReAct ...   settings      defaults of the process, and contexts
+adapters       signatures to requests, back   lm            models: providers, wires, policies
+observe        listeners, usage, tracing      signatures    tasks as typed inputs and outputs
+journal        runs that survive a kill       interpreters  where the code of models runs
+durable        recorded time and chance       data          data sets
+mcp            servers of tools               media         bytes of images, sound and documents
+files          files, locks and databases     core          values that all layers pass on
+effects        steps and their drivers        show          cards of objects
+keywords       unknown keywords               overriding    methods that a subclass may override
+errors         every error, by the side that can fix it
+
 The public names, by groups:
 """
 

@@ -292,7 +292,6 @@ KNOWN_BREAKS: dict[str, set[str]] = {
         "sigwire/lm/providers/rows.py",
     },
     "a package docstring is a map": {
-        "sigwire/__init__.py",
         "sigwire/dspy/datasets/__init__.py",
         "sigwire/dspy/evaluate/__init__.py",
         "sigwire/dspy/layouts/__init__.py",
