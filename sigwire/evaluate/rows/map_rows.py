@@ -155,7 +155,7 @@ def _steps(
 
         executor, stall = BatchExecutor.for_file(out, job.lm), max(stall, _TWO_DAYS)
     rate, calls, budget, coordinator = limits
-    if coordinator is not None and not rate is calls is budget is None:
+    if coordinator is not None and (rate, calls, budget) != (None, None, None):
         raise ConfigurationError("coordinator has its own limits (starting map_rows). Give it rate, calls and budget.")
     started = time.monotonic()
     journal = out.with_name(f"{out.name}.journal")

@@ -12,13 +12,14 @@ from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.errors import InputError
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
 from sigwire.modules.module import Module
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureMeta
 
-__all__ = ["as_example", "example_of", "record_of", "row_of"]
+__all__ = ["as_example", "example_of", "is_record_of", "record_of", "row_of"]
 
 
 def as_example(given: object, name: str) -> Example:
@@ -74,3 +75,8 @@ def record_of(row: JsonObject, cell: Cell, started: str = "") -> JsonObject:
     """Return the record of a row as JSON. ``started``: now, by default."""
     record = ExampleRecord.from_json({**row, "score": None, "started": started or utc_now()}, kept=False)
     return replace(record, cell=cell).to_json()
+
+
+def is_record_of(record: ExampleRecord, example: Example) -> bool:
+    """Return True if a record is of this example, and not of another with its id."""
+    return (record.inputs, record.labels) == tuple(map(plain_fields, split_fields(example)))

@@ -26,7 +26,7 @@ from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
-from sigwire.evaluate.rows.rows import row_of
+from sigwire.evaluate.rows.rows import is_record_of, row_of
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.lm.policy.limits.runs import Run
 from sigwire.lm.policy.money.opened import open_budgets
@@ -253,7 +253,8 @@ class _Sink:
         self.rows: dict[RowKey, RowToRun] = {}
 
     def keep(self, record: JsonObject) -> Steps[None]:
-        yield from self._caller.keep(_finished(self.rows.pop(key_of(record)), record))
+        row, started = self.rows.pop(key_of(record)), str(record.get("started", ""))
+        yield from self._caller.keep(FinishedRow(row, Cell.from_json(record), started, None))
 
     def give_up(self, row: JsonObject) -> Steps[None]:
         lost = self.rows.pop(key_of(row))
@@ -267,30 +268,21 @@ def _json_of(row: RowToRun) -> JsonObject:
     return sent
 
 
-def _finished(row: RowToRun, record: JsonObject) -> FinishedRow:
-    return FinishedRow(row, Cell.from_json(record), str(record.get("started", "")), None)
-
-
 def _recovered(rows: Iterable[RowToRun], journal: Path, caller: RowsCaller) -> Steps[Iterable[RowToRun]]:
     """Keep the rows that are finished in the journals of a killed run; return the others."""
-    found = {key_of(record): record for record in read_blocks(journal)}
-    if found:
+    read = [ExampleRecord.from_json(record, kept=False) for record in read_blocks(journal)]
+    if read:
+        found = {(record.id, record.repeat): record for record in read}
         pending: list[RowToRun] = []
         for row in rows:
             record = found.get((row.id, row.repeat))
             if record is not None and is_record_of(record, row.example):
-                yield from caller.keep(_finished(row, record))
+                yield from caller.keep(FinishedRow(row, record.cell, record.started, None))
             else:
                 pending.append(row)
         rows = pending
     remove_block(journal)
     return rows
-
-
-def is_record_of(record: JsonObject, example: Example) -> bool:
-    """Return True if a record is of this example, and not of another with its id."""
-    inputs, labels = map(plain_fields, split_fields(example))
-    return (record["inputs"], record["labels"]) == (inputs, labels)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """An evaluation under way.
 
-options  EvaluationOptions, checked before any call
-run      EvaluationRun: starts, keeps and stops the runs of examples
-remote   the runs of examples on the processes of an executor
+options  EvaluationOptions, checked before any call      run   EvaluationRun: its rows, and its result
+log      RunLog: what is finished, and its file          stop  StopRule: when it ends before all rows are run
 """

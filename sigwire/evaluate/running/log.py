@@ -1,0 +1,79 @@
+"""``RunLog``: what is finished of an evaluation, and the file that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
+from sigwire.evaluate.figures.stored_run import stored_prediction
+from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records
+from sigwire.evaluate.rows.rows import is_record_of
+
+__all__ = ["RunLog"]
+
+
+class RunLog:
+    """The records and predictions of an evaluation by (index, repeat), in a file as well if ``path`` is given.
+
+    ``resume``: see ``Evaluate``. ``keep`` and ``close`` are called by one thread at a time.
+    """
+
+    def __init__(self, path: Path | None, header: JsonObject, resume: object) -> None:
+        self.path, self.header = path, header
+        self.records: dict[tuple[int, int], ExampleRecord] = {}
+        self.predictions: dict[tuple[int, int], Any] = {}
+        self.is_closed = False
+        self._file = None if path is None else RecordFile(path)
+        self._kept: Mapping[tuple[str, int], ExampleRecord] = {}
+        if self._file is not None and path is not None:
+            try:
+                rows, self._file.rows = self._file.rows, []
+                kept = finished_records(rows, header, path, resume=resume)
+            except BaseException:
+                self._file.close()
+                raise
+            if kept is None:
+                self._file.append(header)
+            self._kept = kept or {}
+
+    def take(self, ids: Sequence[str], examples: Sequence[Example], repeat: int) -> None:
+        """Take the records that the file has of these examples."""
+        positions = {own: index for index, own in enumerate(ids)}
+        for (own, number), record in self._kept.items():
+            index = positions[own]
+            if number <= repeat and is_record_of(record, examples[index]):
+                self.records[index, number] = replace(record, index=index)
+                self.predictions[index, number] = stored_prediction(record)
+
+    def line_of(self, record: ExampleRecord) -> JsonObject | None:
+        """Return the line of a record; ``None`` without a file."""
+        return None if self._file is None else record.to_json()
+
+    def keep(self, record: ExampleRecord, prediction: object, line: JsonObject | None) -> None:
+        """Write the line of a record, then keep the record."""
+        if self._file is not None and line is not None:
+            self._file.append(line)
+        self.records[record.index, record.repeat] = record
+        self.predictions[record.index, record.repeat] = prediction
+
+    def sync(self) -> None:
+        """Return when all records are on disk."""
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self, status: str, seconds: float) -> None:
+        """Write the end, and close the file. Records that come later are not kept."""
+        self.is_closed = True
+        if self._file is None:
+            return
+        try:
+            self._file.append({"type": "end", "status": status, "records": len(self.records), "seconds": seconds})
+        except OSError:  # the disk is full; an error that is already raised keeps its result
+            if status == "complete":
+                raise
+        finally:
+            self._file.close()
