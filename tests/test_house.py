@@ -254,7 +254,6 @@ HOMES: dict[str, list[str]] = {
 WIDE = {
     "sigwire/adapters/plan.py": "compiles an adapter: it knows every part of a prompt and of an answer",
     "sigwire/dspy/adapters.py": "the door's forms of four adapters",
-    "sigwire/evaluate/running/run.py": "the run of an evaluation, between rows, records, budget, progress and executor",
     "sigwire/lm/http_backend.py": "one exchange of a model, between codecs, HTTP and policies",
     "sigwire/modules/agents/react.py": "the loop of agents, with approval, large results, limits and streams",
     "sigwire/modules/code/code_act.py": "the loop of ReAct with code in place of calls",
