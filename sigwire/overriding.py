@@ -1,6 +1,6 @@
 """Which methods of sigwire's base classes a subclass may override.
 
-A base class lists in ``_fixed`` the methods that some calls bypass, each with what to override instead. A subclass that
+A base class lists in ``fixed_methods`` the methods that some calls bypass, each with what to override instead. A subclass that
 overrides one of them, itself or by a mixin, is refused in its ``class`` statement: its method would be called in some uses
 and silently ignored in others. sigwire's own subclasses are exempt; an empty text in their table permits what a base refuses.
 """
@@ -15,10 +15,10 @@ __all__ = ["check_overrides"]
 
 
 def check_overrides(cls: type) -> None:
-    """Raise ``OverrideError`` if a class of the user overrides a method in a ``_fixed`` table of its bases.
+    """Raise ``OverrideError`` if a class of the user overrides a method in a ``fixed_methods`` table of its bases.
 
     >>> class Base:
-    ...     _fixed = {"run": "override 'step', which every run calls"}
+    ...     fixed_methods = {"run": "override 'step', which every run calls"}
     ...     def run(self): ...
     >>> check_overrides(type("Mine", (Base,), {"run": print, "__module__": "mine"}))
     Traceback (most recent call last):
@@ -27,7 +27,7 @@ def check_overrides(cls: type) -> None:
     """
     fixed: dict[str, tuple[type, str]] = {}
     for base in reversed(cls.__mro__):
-        table: Mapping[str, str] = vars(base).get("_fixed", {})
+        table: Mapping[str, str] = vars(base).get("fixed_methods", {})
         fixed.update((name, (base, instead)) for name, instead in table.items())
     for name, (base, instead) in fixed.items():
         owner = next((owner for owner in cls.__mro__ if name in vars(owner)), base)

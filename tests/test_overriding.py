@@ -33,7 +33,7 @@ TOOLS = [sigwire.Tool, dspy.Tool]
 
 # Methods that every call uses: the tests below override each of them.
 USED = {
-    "lm": {"__call__", "acall", "forward", "aforward", "capabilities"},  # __call__: of the door
+    "lm": {"__call__", "acall", "forward", "aforward", "capabilities", "default_capabilities"},  # __call__: of the door
     "adapter": {
         "layout",
         "mode",
@@ -44,8 +44,13 @@ USED = {
     "module": {"forward", "aforward", "steps"},
     "tool": {"bind", "parameters", "spec"},
 }
-# Methods that runs of one class use: tests/dspy/test_modules.py and tests/dspy/agents/test_text_loop.py override them.
+# Methods that runs of one class use: tests/dspy/test_modules.py and tests/dspy/test_text_loop.py override them.
 USED_BY: dict[type, set[str]] = {dspy.Module: {"__call__", "acall"}, dspy.ReAct: {"truncate_trajectory"}}
+# Methods of sigwire's own steps, by the classes whose calls use them; a module of the user calls its own.
+HOOKS: dict[type, set[str]] = {
+    **{base: {"plan_for", "prepare_inputs"} for base in (sigwire.Predict, dspy.Predict)},
+    **{base: {"prepare_inputs"} for base in (Module, StepsModule, dspy.Module, sigwire.ReAct, dspy.ReAct)},
+}
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
     "lm": {
@@ -99,7 +104,7 @@ def test_each_public_method_is_used_by_calls_or_refused() -> None:
                 subclass(base, **{name: inspect.getattr_static(base, name)})
             except OverrideError:
                 continue
-            if name not in USED[kind] | CALLED_BY_USERS[kind] | USED_BY.get(base, set()):
+            if name not in USED[kind] | CALLED_BY_USERS[kind] | HOOKS.get(base, set()) | USED_BY.get(base, set()):
                 open_ends.append(f"{base.__module__}.{base.__name__}.{name}")
     assert open_ends == []
 
@@ -307,6 +312,17 @@ async def test_overridden_capabilities_are_used_by_every_call(base: type) -> Non
     assert modes == dict.fromkeys(CALLS, "native_json")
 
 
+@pytest.mark.parametrize("base", [sigwire.BaseLM, dspy.BaseLM])
+async def test_overridden_default_capabilities_are_used_by_every_call(base: type) -> None:
+    lm = subclass(
+        base, default_capabilities=lambda self: Capabilities(json_object=True),
+        forward=lambda self, *args, **kwargs: '{"answer": "Oslo"}',
+    )("m")  # fmt: skip
+    with sigwire.context(adapter=sigwire.JSONAdapter()):
+        modes = {way: (await call(way, sigwire.Predict(QA, lm=lm), question="?")).mode for way in CALLS}
+    assert modes == dict.fromkeys(CALLS, "native_json")
+
+
 def test_supported_params_of_a_dspy_model_decide_its_json_mode() -> None:
     lm = subclass(dspy.BaseLM, supported_params={"response_format"})("m")
     assert lm.capabilities.json_object
@@ -347,6 +363,19 @@ async def test_overridden_entry_of_a_module_is_used_by_every_call(base: type, na
     for way, program in product(CALLS, (module, Outer(module))):
         assert (await call(way, program, question="?")).answer == "Oslo"
     assert seen == [name] * 2 * len(CALLS)
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [(base, name) for base, names in HOOKS.items() for name in sorted(names) if base.__name__ in ("Predict", "ReAct")],
+)
+async def test_overridden_hook_of_a_module_is_used_by_every_call(base: type, name: str) -> None:
+    seen: list[str] = []
+    module = overriding(base, name, seen)(QA)
+    module.set_lm(sigwire.FakeLM(fields))
+    for way in CALLS:
+        assert (await call(way, module, question="?")).answer == "Oslo"
+    assert seen == [name] * len(CALLS)
 
 
 @pytest.mark.parametrize("name", sorted(USED["tool"]))

@@ -57,7 +57,7 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
     quoted. ``None``: the former if tools are offered natively (``~~~tool_call`` blocks may follow text), else the latter.
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("format", "normalize", "parse", *_DSPY_HOOKS),
         "override layout, whose Layout writes and reads the fields, or make_plan, whose Plan formats, normalizes and parses",
     )

@@ -116,7 +116,7 @@ class Adapter(base.Adapter):
     'Be brief.'
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys((*_HOOKS, *_CALLS), "")
+    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys((*_HOOKS, *_CALLS), "")
     _hooks: ClassVar[frozenset[str]] = frozenset()
 
     use_native_function_calling: InitVar[bool | None] = None
@@ -461,7 +461,7 @@ class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatible
 class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``sigwire.TwoStepAdapter`` with DSPy's options."""
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
         _HOOKS, "override them in an adapter of one step, such as ChatAdapter"
     )
 

@@ -5,7 +5,6 @@ A value that does not fit its type is a record of DSPy's logger ``dspy.predict.p
 
 from __future__ import annotations
 
-from sigwire.core.record import FieldValues
 from sigwire.modules.inputs import InputReader, mismatch_of
 from sigwire.signatures.annotations import describe_type
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
@@ -32,14 +31,13 @@ class InputsOfDspy(InputReader):
 
     def read(self, module: str, given: dict[str, object], *, check_types: bool = True) -> dict[str, object]:
         """Return the inputs to format; see ``InputReader.read``."""
+        if not self._is_conversation(given):
+            given = {**dict.fromkeys(self._optional), **given}
         given = super().read(module, given, check_types=False)
         for field in self._checked if check_types else ():
             if field.name in given and type(given[field.name]) is not field.annotation:
                 _log_mismatch(module, field, given[field.name])
         return given
-
-    def _with_defaults(self, module: str, given: FieldValues) -> dict[str, object]:
-        return super()._with_defaults(module, {**dict.fromkeys(self._optional), **given})
 
 
 def read_as_dspy(reader: InputReader) -> InputReader:

@@ -63,7 +63,7 @@ class BaseLM(base.BaseLM):
     True
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {
+    fixed_methods: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall"), ""),
         **dict.fromkeys(
             ("respond", "arespond", "stream", "astream", "steps"),
@@ -156,7 +156,8 @@ class BaseLM(base.BaseLM):
         call = OverriddenCall(self, entry, self._overrides, request)
         return self._overridden_steps(FunctionEffect(call.run, call.arun), streamed)
 
-    def _default_capabilities(self) -> Capabilities:
+    def default_capabilities(self) -> Capabilities:
+        """Return the capabilities of a model that is made without ``capabilities``."""
         return Capabilities(
             native_tools=self.supports_function_calling,
             parallel_tool_calls=self.supports_function_calling,
@@ -273,7 +274,7 @@ class LM(BaseLM, client.LM):
     ('responses', True, 3, 20000)
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("supports_function_calling", "supports_reasoning", "supports_response_schema", "supported_params"),
         "pass capabilities=Capabilities(...) to the constructor",
     )

@@ -30,13 +30,16 @@ from sigwire.dspy.text_loop import TextReAct, trajectory_of
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
+from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.agents import run
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
+from sigwire.modules.inputs import SPECIALS, InputReader
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
 from sigwire.settings import Settings, context, current
+from sigwire.signatures.signature import ensure_signature
 from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
@@ -45,7 +48,6 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.modules.agents.run_state import RunState
     from sigwire.modules.agents.toolbox import ToolsLike
-    from sigwire.modules.inputs import InputReader
     from sigwire.signatures.signature import Signature, SignatureMeta
 
 __all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct", "ReActV2"]
@@ -127,8 +129,9 @@ class Module(module.Module):
         """Load a file of ``save``, completely or not at all. ``allow_pickle`` has no effect: pickles are not read."""
         super().load(path, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
-    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
-        return super()._prepare(read_states(self, state), unsafe)
+    def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Self:
+        """Load a state of ``dump_state``, also one of DSPy; see ``sigwire.Module.load_state``."""
+        return super().load_state(read_states(self, state), allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
 # DSPy's options of a batch, and the reason where one asks for something that a batch does not do.
@@ -188,43 +191,57 @@ class Predict(Module, predict.Predict[P, S]):
         is_given = "adapter" in kwargs and "adapter" not in self.signature.input_fields
         adapter = kwargs.pop("adapter") if is_given else self.adapter
         with nullcontext() if adapter is None else context(adapter=adapter):
-            prediction = yield from super().steps(*args, **kwargs)
+            prediction = yield from self._call_steps(args, kwargs)
         for name, value in list(prediction.items()):
             if isinstance(value, core.ToolCalls):
                 prediction[name] = ToolCalls.of(value)
         return prediction
 
-    def _signature_steps(
-        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, Any]
-    ) -> Steps[Prediction]:
-        values = current()
-        if reader is self._reader:
-            reader = self._reader = read_as_dspy(reader)
-        given_lm = next((lm for lm in (specials.get("lm"), self.lm, values.lm) if lm is not None), None)
-        specials = {**specials, "lm": as_model(given_lm)}
+    def _call_steps(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Prediction]:
+        """Return the steps of a call, with a model for each object of DSPy and its thinking switched on, or of an adapter's."""
+        values, taken = current(), self.signature.input_fields
+        given = {name: value for name, value in kwargs.items() if name in SPECIALS and name not in taken}
+        signature: Any = self.signature
+        if (other := given.pop("signature", None)) is not None:
+            signature = ensure_signature(other, scope={})
+        lm = as_model(next((lm for lm in (given.get("lm"), self.lm, values.lm) if lm is not None), None))
         call = own_call(values.adapter)
-        if call is None:
-            specials = self._with_thinking(signature, specials, values)
-            return (yield from super()._signature_steps(signature, reader, given, specials))
-        inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
-        lm = resolve_lm(specials["lm"], type(self).__name__)
-        config: dict[str, object] = {**self.config, **(specials.get("config") or {})}
-        demos = list(self.demos if specials.get("demos") is None else specials["demos"])
-        outputs = yield from called_steps(call, (lm, config, signature, demos, dict(inputs)), {})
+        if call is None or args:
+            changed = {"lm": lm, "config": self._with_thinking(signature, lm, given.get("config"), values)}
+            kwargs |= {name: value for name, value in changed.items() if value is not None and name not in taken}
+            return (yield from super().steps(*args, **kwargs))
+        inputs = {name: value for name, value in kwargs.items() if name in taken or name not in SPECIALS}
+        reader = self._reader
+        if reader is None or reader.spec is not signature.spec:
+            reader = InputReader(signature.spec)
+            if other is None:
+                self._reader = reader
+        inputs = self.prepare_inputs(reader, inputs, check_types=values.warn_on_type_mismatch)
+        config: dict[str, object] = {**self.config, **wrap_secrets(given.get("config") or {})}
+        demos = list(self.demos if given.get("demos") is None else given["demos"])
+        asked = (resolve_lm(lm, type(self).__name__), config, signature, demos, inputs)
+        outputs = yield from called_steps(call, asked, {})
         return Prediction.from_completions(outputs, signature=signature)
 
-    def _with_thinking(
-        self, signature: SignatureMeta, specials: Mapping[str, Any], values: Settings
-    ) -> Mapping[str, Any]:
-        lm, adapter = specials["lm"], values.adapter or default_adapter()
+    def prepare_inputs(
+        self, reader: InputReader, given: dict[str, object], *, check_types: bool = True
+    ) -> dict[str, object]:
+        """Return the inputs, read as DSPy reads them."""
+        own, reader = reader is self._reader, read_as_dspy(reader)
+        if own:  # it knows the tools of earlier calls
+            self._reader = reader
+        return super().prepare_inputs(reader, given, check_types=check_types)
+
+    def _with_thinking(self, signature: SignatureMeta, lm: Any, asked: Any, values: Settings) -> Any:
+        """Return the options of a call; for an output of type ``Reasoning`` they switch on the thinking of the model."""
+        adapter = values.adapter or default_adapter()
         if not hasattr(lm, "capabilities") or not getattr(adapter, "native_reasoning", False):
-            return specials
-        asked: object = specials.get("config") or {}
-        if not isinstance(asked, Mapping):
-            return specials  # the call refuses it
-        given: dict[str, object] = {**self.config, **cast("FieldValues", asked)}
+            return asked
+        if asked is not None and not isinstance(asked, Mapping):
+            return asked  # the call refuses it
+        given: dict[str, object] = {**self.config, **cast("FieldValues", asked or {})}
         options = with_thinking(signature, lm, given)
-        return specials if options is given else {**specials, "config": options}
+        return cast("FieldValues | None", asked) if options is given else options
 
     def reset(self) -> None:
         """Remove demos, traces, training examples, the model and the adapter."""
@@ -239,12 +256,13 @@ class Predict(Module, predict.Predict[P, S]):
         """Return the module's request options."""
         return self.config
 
-    def _plan_for(
+    def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
     ) -> Plan:
+        """Return the plan; without an adapter in the settings it is that of the door's."""
         if values.adapter is None:
             values = replace(values, adapter=default_adapter())  # the core's has no formats of types
-        return super()._plan_for(signature, lm, values, options)
+        return super().plan_for(signature, lm, values, options)
 
     def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state, with or without field names; returns the change that applies it."""
@@ -300,9 +318,12 @@ class ReAct(Module, TextReAct[P, S]):
         """The tools by name, as ``Tool`` of the door."""
         return {name: Tool.of(given) for name, given in super().tools.items()}
 
-    def _start(self, inputs: dict[str, object], before: object) -> RunState:
-        self._reader = read_as_dspy(self._reader)
-        return super()._start(inputs, before)
+    def prepare_inputs(
+        self, reader: InputReader, given: dict[str, object], *, check_types: bool = True
+    ) -> dict[str, object]:
+        """Return the inputs, read as DSPy reads them."""
+        self._reader = read_as_dspy(reader)
+        return super().prepare_inputs(self._reader, given, check_types=check_types)
 
     def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
         return {"trajectory": trajectory_of(run.steps), **super()._run_fields(run)}
@@ -356,11 +377,13 @@ class ReActV2(ReAct[P, S]):
             return Termination("no_calls", why="the model answered in plain text")
         return Termination("submit", outputs)
 
-    def _start(self, inputs: dict[str, object], before: object) -> RunState:
-        if before is not None:
+    def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
+        """Return the steps of one run."""
+        if (before := inputs.get(self.history_input)) is not None:
             history = messages_of(History.read(before))
-            before = history if inputs else with_closed_turn(history)
-        return super()._start(inputs, before)
+            is_continued = inputs.keys() <= {self.history_input, "max_iters"} - self.signature.input_fields.keys()
+            inputs[self.history_input] = with_closed_turn(history) if is_continued else history
+        return super().steps(*args, **inputs)
 
     def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
         own, config = getattr(self.react, "lm", None), getattr(self.react, "config", {})

@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any, ClassVar, Self, cast
 
 from sigwire.core.example import Prediction
-from sigwire.core.json import JsonObject
 from sigwire.dspy.modules import Module
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.settings import settings
@@ -31,11 +30,10 @@ class Embeddings(embeddings.Embeddings):
     (['tea'], 9)
     """
 
-    _files: ClassVar[Sequence[tuple[str, str]]] = [
-        ("config.json", "corpus_embeddings.npy"),
-        *embeddings.Embeddings._files,
+    files: ClassVar[Sequence[embeddings.EmbeddingsFiles]] = [
+        embeddings.EmbeddingsFiles("config.json", "corpus_embeddings.npy", {"has_faiss_index": False}),
+        *embeddings.Embeddings.files,
     ]
-    _format: ClassVar[JsonObject] = {"has_faiss_index": False}
 
     def __init__(
         self,
@@ -73,10 +71,8 @@ class NoSavedEmbeddings(StateError, FileNotFoundError):
     """There is no folder of saved embeddings."""
 
 
-class EmbeddingsWithScores(Embeddings):
+class EmbeddingsWithScores(Embeddings, embeddings.EmbeddingsWithScores):  # pyright: ignore[reportIncompatibleMethodOverride]
     """``Embeddings`` with the ``scores`` of the passages."""
-
-    _with_scores = True
 
 
 class Retrieve(Module, StepsModule):

@@ -90,7 +90,7 @@ class BaseLM:
     ['HELLO']
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
+    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("respond", "arespond", "stream", "astream", "steps", "__call__", "acall"),
         "define forward(self, request) and aforward; or write a class with respond, arespond, model and capabilities around "
         "a model, which needs no base class",
@@ -305,14 +305,15 @@ class BaseLM:
     def capabilities(self) -> Capabilities:
         """The capabilities of the model."""
         if self._capabilities is None:
-            self._capabilities = self._default_capabilities()
+            self._capabilities = self.default_capabilities()
         return self._capabilities
 
     @capabilities.setter
     def capabilities(self, capabilities: Capabilities) -> None:
         self._capabilities = capabilities
 
-    def _default_capabilities(self) -> Capabilities:
+    def default_capabilities(self) -> Capabilities:
+        """Return the capabilities of a model that is made without ``capabilities``. A subclass may override it."""
         return Capabilities()
 
     @property

@@ -78,8 +78,9 @@ class LM(BaseLM):
     LM('openai/gpt-5-mini', base_url='https://llm.example/v1', api_key=***)
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("base_url", "capabilities", "timeout"), "pass it to the constructor, which the backend reads"
+    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("base_url", "capabilities", "default_capabilities", "timeout"),
+        "pass it to the constructor, which the backend reads",
     )
     _fallbacks: Sequence[str | LanguageModel]
     _on_filter: Literal["raise", "next"]

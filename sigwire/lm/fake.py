@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import Cut, by_word, events_of
@@ -63,6 +63,8 @@ class FakeLM(BaseLM):
     >>> len(lm.requests), lm.requests[0].messages[-1].text
     (2, 'Hi')
     """
+
+    fixed_methods: ClassVar[Mapping[str, str]] = {"default_capabilities": "pass capabilities=Capabilities(...)"}
 
     def __init__(
         self,

@@ -133,7 +133,8 @@ class Router(BaseLM):
         limiter: Limiter | None = getattr(self._targets[0].lm, "_limiter", None)
         return limiter
 
-    def _default_capabilities(self) -> Capabilities:
+    def default_capabilities(self) -> Capabilities:
+        """Return the capabilities of a model that is made without ``capabilities``."""
         return self._targets[0].lm.capabilities
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -37,6 +37,9 @@ class ChainOfThought(PredictorCalls[P, S]):
     'written'
     """
 
+    fixed_methods: ClassVar[Mapping[str, str]] = {
+        "prepare_inputs": "set its predictor: self.predict = MyPredict(self.predict.signature)"
+    }
     _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
 
     def __init__(

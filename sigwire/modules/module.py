@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
     from sigwire.modules.exports import ExportForm
+    from sigwire.modules.inputs import InputReader
 
 __all__ = ["Module", "StepsModule", "module_paths"]
 
@@ -70,7 +71,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
     _is_program: ClassVar[bool] = True  # False: it holds no module, and its path in itself is "self"
-    _fixed: ClassVar[Mapping[str, str]] = {
+    fixed_methods: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
         "deepcopy": "define __deepcopy__",
     }
@@ -179,6 +180,15 @@ class Module(ChecksKeywords, Walkable, HasCard):
         from sigwire.modules.exports import exported
 
         return exported(self, form, args, inputs)
+
+    def prepare_inputs(
+        self, reader: InputReader, given: dict[str, object], *, check_types: bool = True
+    ) -> dict[str, object]:
+        """Return the inputs of a call of a predictor or agent: checked, with defaults. A subclass may read them otherwise.
+
+        ``reader`` has the rules of the signature. Raises ``InputError``.
+        """
+        return reader.read(type(self).__name__, given, check_types=check_types)
 
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""

@@ -119,7 +119,7 @@ class Predict(PredictorCalls[P, S], Predictor):
 
     _shown_by = "sigwire.modules.cards.predictors:predictor"
     _is_program: ClassVar[bool] = False
-    _fixed: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
+    fixed_methods: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
 
     def __init__(
         self,
@@ -166,11 +166,11 @@ class Predict(PredictorCalls[P, S], Predictor):
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
         values = current()
-        inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
+        inputs = self.prepare_inputs(reader, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         options, reasks = self._options(specials)
-        plan = self._plan_for(signature, lm, values, options)
+        plan = self.plan_for(signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs)
@@ -189,7 +189,7 @@ class Predict(PredictorCalls[P, S], Predictor):
             _append_trace(values, (self, inputs, prediction))
         return prediction
 
-    def _plan_for(
+    def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
     ) -> Plan:
         """Return the plan. Signature, adapter and capabilities decide it; each is compared by identity."""

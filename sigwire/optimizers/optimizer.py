@@ -216,23 +216,27 @@ class Optimizer(Teleprompter, ChecksKeywords):
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
-        given = self._checked(student, options or {})
+        given = self.check_options(student, options or {})
         testset = list(testset or ())
         if testset and self.metric is None:
             name = type(self).__name__
             raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
-        rows = Rows.of(*self._row_sets(trainset, valset, given), testset, student)
+        rows = Rows.of(*self.row_sets(trainset, valset, given), testset, student)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
         return (yield from self._searched(student, teacher or student, rows, given))
 
-    def _row_sets(
+    def row_sets(
         self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
     ) -> tuple[list[Example], list[Example]]:
         """Return the training and the validation rows of a call of ``compile`` or ``plan``."""
         return list(trainset), list(valset or ())
 
-    def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
+    def check_options(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a call of ``compile`` or ``plan``, with their defaults. A subclass may check more.
+
+        Raises ``InputError`` for a student that is no module, and ``ConfigurationError`` for an unknown option.
+        """
         name = type(self).__name__
         if not isinstance(student, Module):
             raise InputError(f"{name} compiles a module of sigwire, not {type(student).__name__} (compiling).")
@@ -255,8 +259,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
         **options: Any,
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
-        given = self._checked(student, options)
-        rows = Rows.of(*self._row_sets(trainset, valset, given), list(testset or ()), student)
+        given = self.check_options(student, options)
+        rows = Rows.of(*self.row_sets(trainset, valset, given), list(testset or ()), student)
         task = self._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:

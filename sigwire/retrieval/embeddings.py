@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject, dumps, loads
@@ -22,7 +22,7 @@ from sigwire.retrieval.embedder import Embedder, EmbedFunction, vectors_of
 if TYPE_CHECKING:
     from sigwire.retrieval.embedder import Vectors
 
-__all__ = ["Embeddings", "EmbeddingsWithScores", "VectorSearch"]
+__all__ = ["Embeddings", "EmbeddingsFiles", "EmbeddingsWithScores", "VectorSearch"]
 
 
 class VectorSearch(Protocol):
@@ -31,6 +31,14 @@ class VectorSearch(Protocol):
     def search(self, queries: Any, k: int, /) -> tuple[Any, Any]:
         """Return the scores and the positions of the ``k`` nearest vectors of each query, the best first."""
         ...
+
+
+class EmbeddingsFiles(NamedTuple):
+    """The names of the two files of a saved index, and the further entries of its settings."""
+
+    settings: str
+    vectors: str
+    format: JsonObject
 
 
 class Embeddings(StepsModule):
@@ -46,8 +54,8 @@ class Embeddings(StepsModule):
     """
 
     _with_scores = False
-    _files: ClassVar[Sequence[tuple[str, str]]] = [("embeddings.json", "vectors.npy")]  # of ``save``; others are read
-    _format: ClassVar[JsonObject] = {"format": 1}
+    files: ClassVar[Sequence[EmbeddingsFiles]] = [EmbeddingsFiles("embeddings.json", "vectors.npy", {"format": 1})]
+    """The files of a saved index: ``save`` writes the first, a folder with any of them is read."""
 
     def __init__(
         self,
@@ -94,11 +102,11 @@ class Embeddings(StepsModule):
 
         if self.index is not None or not isinstance(self._search, _ExactSearch):
             raise ConfigurationError("The vectors are in an index of another library, with its own way to save them.")
-        folder, (settings_file, vectors_file) = Path(path), self._files[0]
+        folder, files = Path(path), self.files[0]
         folder.mkdir(parents=True, exist_ok=True)
-        settings = {**self._format, "k": self.k, "normalize": self.normalize, "corpus": self.corpus}
-        numpy.save(folder / vectors_file, self._search.vectors, allow_pickle=False)
-        (folder / settings_file).write_text(dumps(settings), encoding="utf-8")
+        settings = {**files.format, "k": self.k, "normalize": self.normalize, "corpus": self.corpus}
+        numpy.save(folder / files.vectors, self._search.vectors, allow_pickle=False)
+        (folder / files.settings).write_text(dumps(settings), encoding="utf-8")
 
     @classmethod
     def from_saved(cls, path: str | PathLike[str], embedder: Embedder | EmbedFunction) -> Self:
@@ -106,10 +114,10 @@ class Embeddings(StepsModule):
         import numpy
 
         folder = Path(path)
-        settings_file, vectors_file = next((each for each in cls._files if (folder / each[0]).is_file()), cls._files[0])
+        files = next((each for each in cls.files if (folder / each.settings).is_file()), cls.files[0])
         try:
-            settings: Any = loads((folder / settings_file).read_text(encoding="utf-8"))
-            vectors = numpy.load(folder / vectors_file, allow_pickle=False)
+            settings: Any = loads((folder / files.settings).read_text(encoding="utf-8"))
+            vectors = numpy.load(folder / files.vectors, allow_pickle=False)
             corpus, k, normalize = settings["corpus"], settings["k"], settings["normalize"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(f"{folder} has no saved embeddings (loading): {type(error).__name__}: {error}") from error

@@ -81,7 +81,7 @@ class Tool(ChecksKeywords, HasCard):
 
     _shown_by = "sigwire.core.cards.tools:tool"
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
-    _fixed: ClassVar[Mapping[str, str]] = {
+    fixed_methods: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall"), "pass the function as handler"), "described": "override spec",
     }  # fmt: skip
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.json import dumps
 from sigwire.core.narrow import is_mapping, is_sequence
@@ -47,22 +48,26 @@ class GEPA(gepa.GEPA):
     sigwire.dspy.optimizers.gepa.WrongMetric: The metric of GEPA takes five arguments, gold, pred, trace, pred_name, ...
     """
 
-    def _check(self) -> None:
-        super()._check()
-        if callable(self.metric) and not _takes_five(self.metric):
-            raise WrongMetric(
-                "The metric of GEPA takes five arguments, gold, pred, trace, pred_name, pred_trace, and returns a score or "
-                "Prediction(score=, feedback=) (making GEPA)."
-            )
+    if not TYPE_CHECKING:  # type checkers read the options of the core
 
-    def _settings(self, train: int, val: int, predictors: int) -> EvolutionPlan:
-        plan = super()._settings(train, val, predictors)
+        @wraps(gepa.GEPA.__init__)
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            if callable(self.metric) and not _takes_five(self.metric):
+                raise WrongMetric(
+                    "The metric of GEPA takes five arguments, gold, pred, trace, pred_name, pred_trace, and returns a score "
+                    "or Prediction(score=, feedback=) (making GEPA)."
+                )
+
+    def evolution_plan(self, train: int, val: int, predictors: int) -> EvolutionPlan:
+        """Return the plan of a search; it allows one turn."""
+        plan = super().evolution_plan(train, val, predictors)
         one_turn = 2 * val + 2 * plan.minibatch + BLOCK
         return plan if self.max_metric_calls is None else replace(plan, runs=max(plan.runs, one_turn))
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule."""
-        plan = self._settings(len(task.train), len(task.val), len(task.signatures))
+        plan = self.evolution_plan(len(task.train), len(task.val), len(task.signatures))
         if self.max_metric_calls is not None and self.max_metric_calls < plan.runs:
             warn_user(
                 f"max_metric_calls={self.max_metric_calls} allows no turn of GEPA on {len(task.val)} validation rows: it makes "

@@ -18,8 +18,9 @@ class BootstrapFewShotWithRandomSearch(random_search.BootstrapFewShotWithRandomS
     ``compile(..., restrict=seeds)`` takes any iterable, and raises ``ConfigurationError`` if no candidate has one of the seeds.
     """
 
-    def _checked(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
-        given = super()._checked(student, options)
+    def check_options(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options; ``restrict`` is a set of seeds."""
+        given = super().check_options(student, options)
         if given["restrict"] is None:
             return given
         wanted = frozenset(given["restrict"])
@@ -30,8 +31,9 @@ class BootstrapFewShotWithRandomSearch(random_search.BootstrapFewShotWithRandomS
             )
         return {**given, "restrict": wanted}
 
-    def _row_sets(
+    def row_sets(
         self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
     ) -> tuple[list[Example], list[Example]]:
-        train, val = super()._row_sets(trainset, valset, given)
+        """Return the training and the validation rows."""
+        train, val = super().row_sets(trainset, valset, given)
         return train, val or (train if len(train) == 1 else [])

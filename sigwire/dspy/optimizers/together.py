@@ -48,15 +48,16 @@ class BetterTogether(better_together.BetterTogether):
         super().__init__(metric, num_threads=num_threads, search=search, **run_here)
         self.optimizers = made
 
-    def _row_sets(
+    def row_sets(
         self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
     ) -> tuple[list[Example], list[Example]]:
+        """Return the training and the validation rows."""
         train, ratio = list(trainset), given["valset_ratio"]
         if not train:
             raise InputError("trainset cannot be empty: BetterTogether needs training examples (compiling).")
         if not 0 <= ratio < 1:
             raise ConfigurationError(f"valset_ratio must be in range [0, 1), not {ratio} (compiling).")
-        return super()._row_sets(train, valset, given)
+        return super().row_sets(train, valset, given)
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule. Raises ``ConfigurationError`` for a step that only has its name here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
+from sigwire.core.example import Completions, Prediction
 from sigwire.dspy.modules import Module as DspyModule
 from sigwire.dspy.settings import context, settings
 from sigwire.effects.steps import Steps
@@ -27,12 +28,17 @@ class BestOfN(DspyModule, best_of_n.BestOfN):
 class MultiChainComparison(DspyModule, multi_chain.MultiChainComparison):
     """``sigwire.MultiChainComparison``; a completion without the last output is an ``InputError`` that is a ``KeyError``."""
 
-    def _attempt(self, completion: Mapping[str, Any]) -> str:
-        if (last := self._outputs[-1]) not in completion:
+    def steps(
+        self, completions: Prediction | Completions | Iterable[Mapping[str, Any]], **inputs: object
+    ) -> Steps[Prediction]:
+        """Return the steps of one call."""
+        found = list[Any](completions.completions if isinstance(completions, Prediction) else completions)
+        last = self._outputs[-1]
+        if len(found) == self.M and any(last not in completion for completion in found):
             raise _MissingOutput(
                 f"A completion has no {last!r} (MultiChainComparison). Pass answers to the same question."
             )
-        return super()._attempt(completion)
+        return super().steps(found, **inputs)
 
 
 class _MissingOutput(InputError, KeyError):
@@ -67,7 +73,7 @@ class Parallel(DspyModule, parallel.Parallel):
 class _Counted(Module):
     """A program with a ``settings.usage_tracker`` of its own. No listener sees this module around it."""
 
-    _fixed: ClassVar[Mapping[str, str]] = {}
+    fixed_methods: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, program: Callable[..., Any]) -> None:
         self._program = program
@@ -80,9 +86,10 @@ class _Counted(Module):
 class Refine(DspyModule, refine.Refine):
     """``sigwire.Refine``; if the model's advice cannot be read, the next run has none, and a warning has the reason."""
 
-    def _next_program(self, program: Module, found: SampledRun, inputs: Mapping[str, object]) -> Steps[Module]:
+    def next_program(self, program: Module, found: SampledRun, inputs: Mapping[str, object]) -> Steps[Module]:
+        """Return the program of the next run; without advice it is that of the run before."""
         try:
-            return (yield from super()._next_program(program, found, inputs))
+            return (yield from super().next_program(program, found, inputs))
         except ModelError as error:
             warn_user(f"The advice cannot be read, and the next run is without it (Refine): {error!s:.200}")
             return program

@@ -107,7 +107,7 @@ class ReAct(StepsModule, Generic[P, S]):
     (42, 'submit', 42)
     """
 
-    _fixed: ClassVar[Mapping[str, str]] = {"tools": "pass tools to the constructor"}
+    fixed_methods: ClassVar[Mapping[str, str]] = {"tools": "pass tools to the constructor"}
     resumes: ClassVar[bool] = True
     secret: bytes | None = None
     _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
@@ -281,7 +281,7 @@ class ReAct(StepsModule, Generic[P, S]):
             inputs = conversation.latest_inputs(history, self._reader.names)
         else:
             check = current().warn_on_type_mismatch
-            inputs = self._reader.read(type(self).__name__, dict(inputs), check_types=check)
+            inputs = self.prepare_inputs(self._reader, dict(inputs), check_types=check)
             history = history.append(Turn(inputs))
         return RunState(history, inputs, CallGate(self.toolbox.rules), LargeResults(self.toolbox))
 

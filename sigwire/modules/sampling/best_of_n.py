@@ -89,7 +89,7 @@ class BestOfN(StepsModule):
                 best = found
             if found.reward >= self.threshold or number == self.N - 1:
                 break
-            program = yield from self._next_program(program, found, inputs)
+            program = yield from self.next_program(program, found, inputs)
         assert best is not None  # otherwise the last error was raised
         if (trace := current().trace) is not None:
             trace.extend(best.trace)
@@ -108,8 +108,8 @@ class BestOfN(StepsModule):
             reward = yield from called_steps(self.reward_fn, (inputs, prediction), {})
         return SampledRun(prediction, _number(reward), tuple(trace))
 
-    def _next_program(self, program: Module, found: SampledRun, inputs: Mapping[str, object]) -> Steps[Module]:
-        """Return the program of the next run."""
+    def next_program(self, program: Module, found: SampledRun, inputs: Mapping[str, object]) -> Steps[Module]:
+        """Return the program of the next run. A subclass may change it: the run before had too small a reward."""
         return program
         yield
 

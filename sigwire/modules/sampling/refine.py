@@ -38,7 +38,8 @@ class Refine(BestOfN):
     'Paris'
     """
 
-    def _next_program(self, program: Module, found: SampledRun, inputs: Mapping[str, object]) -> Steps[Module]:
+    def next_program(self, program: Module, found: SampledRun, inputs: Mapping[str, object]) -> Steps[Module]:
+        """Return a copy of the module with advice."""
         adviser = Predict(_advising(), lm=_model_of(program))
         names = [name for name, _ in self.module.named_predictors()]
         with context(trace=None):

@@ -81,7 +81,7 @@ class BetterTogether(Optimizer):
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
         """Return the steps of ``compile``."""
-        given = self._checked(student, options or {})
+        given = self.check_options(student, options or {})
         self._names(given)
         chosen = copy.copy(self)
         chosen.num_threads = given["num_threads"] or self.num_threads
@@ -89,7 +89,7 @@ class BetterTogether(Optimizer):
             chosen.search = {**self.search, "seed": given["seed"]}
         return super(BetterTogether, chosen).compile_steps(student, trainset, teacher, valset, testset, options)
 
-    def _row_sets(
+    def row_sets(
         self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
     ) -> tuple[list[Example], list[Example]]:
         """Return the rows; without a ``valset`` a share of the training rows is set apart."""

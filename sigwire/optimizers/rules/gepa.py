@@ -124,9 +124,10 @@ class GEPA(Optimizer):
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule."""
-        return Evolution(task, self._settings(len(task.train), len(task.val), len(task.signatures))).steps()
+        return Evolution(task, self.evolution_plan(len(task.train), len(task.val), len(task.signatures))).steps()
 
-    def _settings(self, train: int, val: int, predictors: int) -> EvolutionPlan:
+    def evolution_plan(self, train: int, val: int, predictors: int) -> EvolutionPlan:
+        """Return the plan of a search over so many rows and predictors. A subclass may change it."""
         batch = min(self.reflection_minibatch_size, train)
         turns = int(_TURNS[self.auto or "heavy"] * (1 + predictors) / 2)
         runs = 2 * val + turns * (2 * batch + BLOCK)
@@ -148,7 +149,7 @@ class GEPA(Optimizer):
         )
 
     def _most(self, task: Task) -> tuple[int, int]:
-        settings = self._settings(len(task.train), len(task.val), len(task.signatures))
+        settings = self.evolution_plan(len(task.train), len(task.val), len(task.signatures))
         return settings.runs, settings.turns * len(task.signatures) * MOST_GROUPS
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:

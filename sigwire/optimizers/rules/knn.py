@@ -62,16 +62,17 @@ class KNNFewShot(Bootstrapping):
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
         """Return the steps of ``compile``."""
-        self._checked(student, options or {})
+        self.check_options(student, options or {})
         choosing = student.deepcopy()
         for predictor in choosing.predictors():
             predictor.nearest = NearestDemos(self.k, self.vectorizer)
         return super().compile_steps(choosing, trainset, teacher or student, valset, testset, options)
 
-    def _row_sets(
+    def row_sets(
         self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
     ) -> tuple[list[Example], list[Example]]:
-        return super()._row_sets(list(trainset) or self._trainset, valset, given)
+        """Return the training and the validation rows."""
+        return super().row_sets(list(trainset) or self._trainset, valset, given)
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule: one candidate with all demos."""
