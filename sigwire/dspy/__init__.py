@@ -5,8 +5,9 @@ and attributes in addition, others exist only here. Every class of the door is a
 patched, and nothing in the core imports the door.
 
     adapters          DSPy's options of the four adapters     saving, loading   files that DSPy saved; ``load``
-    agent_history     turns of agents in a ``History``        settings          hints for DSPy's settings, send_stream
-    cache             DSPy's methods of the cache             signatures        fields, and the names of dspy.signatures
+    agents            ReAct, ReActV2, AgentRun                settings          hints for DSPy's settings, send_stream
+    agent_history     turns of agents in a ``History``        signatures        fields, and the names of dspy.signatures
+    cache             DSPy's methods of the cache
     cached_functions  request_cache                           streamify         streamify, listeners, messages
     call_history      GLOBAL_HISTORY, inspect_history         streaming         the names of dspy.streaming
     callback          with_callbacks                          teleprompt        the optimizers, as in dspy.teleprompt
@@ -17,7 +18,7 @@ patched, and nothing in the core imports the door.
     lm                LM, BaseLM, DummyLM                     datasets          Dataset, DataLoader, GSM8K, MATH
     marks             media in the text of a prompt           evaluate          the names of dspy.evaluate
     missing           names of DSPy that are not here         layouts           parts of the prompts of adapters
-    modules           Module, Predict, ChainOfThought, ReAct  models, optimizers  parts of lm, of teleprompt
+    modules           Module, Predict, ChainOfThought         models, optimizers  parts of lm, of teleprompt
     paths             DSPy's module paths without a file      predict, primitives, utils  the names of DSPy's packages
     retrievers        Embeddings, Retrieve
 """
@@ -34,10 +35,11 @@ import sigwire
 # this table and the table of sigwire.
 _MODULES = {
     "sigwire.dspy.adapters": "Adapter BAMLAdapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
+    "sigwire.dspy.agents": "AgentRun ReAct ReActV2",
     "sigwire.dspy.cache": "cache configure_cache",
     "sigwire.dspy.call_history": "inspect_history",
     "sigwire.dspy.lm": "BaseLM DummyLM LM",
-    "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct ReActV2",
+    "sigwire.dspy.modules": "ChainOfThought Module Predict",
     "sigwire.dspy.predict.code": "CodeAct ProgramOfThought RLM",
     "sigwire.dspy.predict.composites": "BestOfN MultiChainComparison Parallel Refine",
     "sigwire.dspy.predict.nearest": "KNN",

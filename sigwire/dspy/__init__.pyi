@@ -15,7 +15,7 @@ from sigwire.modules.chain_of_thought import Reasoned
 from sigwire.modules.programs.files import load_program, save_program
 
 # Agents
-from sigwire.dspy.modules import AgentRun, ReAct
+from sigwire.dspy.agents import AgentRun, ReAct
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.session import ChatSession
 from sigwire.modules.agents.toolbox import Toolbox
@@ -229,10 +229,10 @@ from sigwire.dspy import (
     utils,
 )
 from sigwire.dspy.adapters import BAMLAdapter
+from sigwire.dspy.agents import ReActV2
 from sigwire.dspy.callback import with_callbacks
 from sigwire.dspy.lm import DummyLM
 from sigwire.dspy.loading import load
-from sigwire.dspy.modules import ReActV2
 from sigwire.dspy.primitives import BaseModule
 from sigwire.dspy.primitives.interpreters import (
     CodeExecutionError,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from sigwire.core.example import Example
 from sigwire.core.tools.tool import Tool
-from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
+from sigwire.dspy.agents import ReAct, ReActV2
+from sigwire.dspy.modules import ChainOfThought, Predict
 from sigwire.dspy.predict.composites import BestOfN, MultiChainComparison, Parallel, Refine
 from sigwire.dspy.saving import PROGRAM_FILE, written_classes
 from sigwire.errors import StateError

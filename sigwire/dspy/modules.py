@@ -1,56 +1,46 @@
 """Modules with DSPy's methods, as subclasses of the core's.
 
-Module                           map_named_predictors, reset_copy, batch with DSPy's options
-Predict, ChainOfThought, ReAct   the same; Predict has get_config and update_config and reads states of DSPy
-ReActV2                          ReAct with its termination reasons
-AgentRun                         trajectory
+Module                   map_named_predictors, reset_copy, batch with DSPy's options
+Predict, ChainOfThought  the same; Predict has get_config and update_config and reads states of DSPy
 
-A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
+A ``ChainOfThought`` of the door holds a ``Predict`` of the door. ``agents`` has ``ReAct``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Choice
 from sigwire.dspy.adapters import default_adapter, own_call
-from sigwire.dspy.agent_history import AgentHistory, messages_of, with_closed_turn
 from sigwire.dspy.inputs import read_as_dspy
-from sigwire.dspy.layouts.thinking import takes_effort, with_thinking
+from sigwire.dspy.layouts.thinking import with_thinking
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
-from sigwire.dspy.text_loop import TextReAct, trajectory_of
-from sigwire.dspy.tools import Tool, ToolCalls
+from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, warn_user
+from sigwire.errors import warn_user
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules import chain_of_thought, module, predict
-from sigwire.modules.agents import run
-from sigwire.modules.agents.run import Termination
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.inputs import SPECIALS, InputReader
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
 from sigwire.settings import Settings, context, current
 from sigwire.signatures.signature import ensure_signature
-from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
     from sigwire.lm.base import LanguageModel
-    from sigwire.modules.agents.run_state import RunState
-    from sigwire.modules.agents.toolbox import ToolsLike
     from sigwire.signatures.signature import Signature, SignatureMeta
 
-__all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct", "ReActV2"]
+__all__ = ["ChainOfThought", "Module", "Predict"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -287,126 +277,3 @@ class ChainOfThought(Module, chain_of_thought.ChainOfThought[P, S]):
         @overload
         def __init__(self, signature: Callable[P, S], *args: Any, **options: Any) -> None: ...
         def __init__(self, *args: Any, **options: Any) -> None: ...
-
-
-class ReAct(Module, TextReAct[P, S]):
-    """``sigwire.ReAct`` with DSPy's methods; its predictions have the field ``trajectory``.
-
-    >>> from sigwire.core.tools.calls import ToolCall
-    >>> from sigwire.lm.fake import FakeLM
-    >>> def double(n: int) -> int:
-    ...     return 2 * n
-    >>> agent = ReAct("question -> answer: int", tools=[double])
-    >>> agent.set_lm(FakeLM([ToolCall("a", "double", {"n": 21}), ToolCall("b", "submit", {"answer": 42})]))
-    >>> agent(question="What is 21 doubled?").trajectory["observation_0"]
-    42
-    """
-
-    _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
-    _extract_class: ClassVar[type[chain_of_thought.ChainOfThought[..., Any]]] = ChainOfThought
-
-    if TYPE_CHECKING:
-
-        @overload
-        def __init__(self: ReAct[..., Prediction], signature: str | Signature, *args: Any, **options: Any) -> None: ...
-        @overload
-        def __init__(self, signature: Callable[P, S], *args: Any, **options: Any) -> None: ...
-        def __init__(self, *args: Any, **options: Any) -> None: ...
-
-    @property
-    def tools(self) -> dict[str, Any]:
-        """The tools by name, as ``Tool`` of the door."""
-        return {name: Tool.of(given) for name, given in super().tools.items()}
-
-    def prepare_inputs(
-        self, reader: InputReader, given: dict[str, object], *, check_types: bool = True
-    ) -> dict[str, object]:
-        """Return the inputs, read as DSPy reads them."""
-        self._reader = read_as_dspy(reader)
-        return super().prepare_inputs(self._reader, given, check_types=check_types)
-
-    def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
-        return {"trajectory": trajectory_of(run.steps), **super()._run_fields(run)}
-
-
-class ReActV2(ReAct[P, S]):
-    """``ReAct`` with the names of DSPy's second agent: ``history``, and ``termination_reason`` "submit" or "forced_submit".
-
-    The turns of the history have the calls and their results in ``turn["tool_calls"]``. An answer in plain text does not end a
-    run: one more request asks for the outputs. A model that reasons does so with ``reasoning_effort="low"``, unless it has
-    another effort.
-
-    Raises ``ConfigurationError`` for a signature or tool with a name that the agent uses itself.
-
-    >>> from sigwire.core.tools.calls import ToolCall
-    >>> from sigwire.lm.fake import FakeLM
-    >>> agent = ReActV2("question -> answer", tools=[len])
-    >>> agent.set_lm(FakeLM([ToolCall("a", "submit", {"answer": "yes"})]))
-    >>> agent(question="Is it?").termination_reason
-    'submit'
-    """
-
-    _has_text_loop = False
-
-    def __init__(
-        self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
-    ) -> None:
-        super().__init__(cast("Callable[P, S]", predict.signature_of(signature)), tools, max_iters, **options)
-        used = {"history", "termination_reason"} & self.signature.output_fields.keys()
-        used |= {"history", "tools"} & self.signature.input_fields.keys()
-        used |= {"submit"} & self.toolbox.tools.keys()
-        if used:
-            raise ConfigurationError(
-                f"{', '.join(sorted(used))} is reserved by ReActV2 (making it). Rename the field or the tool."
-            )
-
-    @property
-    def tools(self) -> dict[str, Any]:
-        """The tools by name; ``submit`` returns the fields it is called with."""
-        submit = self._submit.tool
-        answers = Tool(_fields, name=submit.name, desc=submit.description, parameters=submit.parameters)
-        return {**super().tools, submit.name: answers}
-
-    def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
-        reason = "submit" if run.termination_reason == "submit" else "forced_submit"
-        return {**super()._run_fields(run), "history": AgentHistory(run.history), "termination_reason": reason}
-
-    def _plain_end(self, choice: Choice) -> Termination:
-        outputs = super()._plain_end(choice).outputs
-        if outputs is None or list(outputs.values()) == [choice.text.strip()]:
-            return Termination("no_calls", why="the model answered in plain text")
-        return Termination("submit", outputs)
-
-    def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
-        """Return the steps of one run."""
-        if (before := inputs.get(self.history_input)) is not None:
-            history = messages_of(History.read(before))
-            is_continued = inputs.keys() <= {self.history_input, "max_iters"} - self.signature.input_fields.keys()
-            inputs[self.history_input] = with_closed_turn(history) if is_continued else history
-        return super().steps(*args, **inputs)
-
-    def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
-        own, config = getattr(self.react, "lm", None), getattr(self.react, "config", {})
-        lm: Any = current().lm if own is None else own
-        given = {**getattr(lm, "kwargs", {}), **config, **self.signature.input_fields}
-        is_open = getattr(lm, "supports_reasoning", False) and given.keys().isdisjoint(_NO_EFFORT_WITH)
-        if is_open and takes_effort(lm, {**config, "reasoning_effort": "low"}):
-            tools = {**tools, "config": {"reasoning_effort": "low"}}  # the thought of a turn is the model's own
-        return super()._ask(state, tools)
-
-
-_NO_EFFORT_WITH = ("reasoning", "reasoning_effort", "thinking", "config")
-
-
-def _fields(**fields: object) -> dict[str, object]:
-    return fields
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRun(run.AgentRun):
-    """``sigwire.AgentRun`` with DSPy's ``trajectory``."""
-
-    @property
-    def trajectory(self) -> dict[str, Any]:
-        """``thought_i``, ``tool_name_i``, ``tool_args_i``, ``observation_i`` for each call in order."""
-        return trajectory_of(self.steps)

@@ -10,7 +10,8 @@ import pytest
 import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.calls import ToolCall
-from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
+from sigwire.dspy.agents import AgentRun, ReAct
+from sigwire.dspy.modules import ChainOfThought, Module, Predict
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.errors import OverrideError
 from sigwire.lm.fake import FakeLM

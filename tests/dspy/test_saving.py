@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import sigwire.dspy as dspy
-from sigwire.dspy.modules import Module, Predict, ReAct
+from sigwire.dspy.agents import ReAct
+from sigwire.dspy.modules import Module, Predict
 from sigwire.dspy.saving import name_fields
 from sigwire.errors import StateError
 from sigwire.lm.base import BaseLM as CoreLM

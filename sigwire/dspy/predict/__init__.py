@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sigwire.core.record import to_plain as serialize_object
-from sigwire.dspy.modules import ChainOfThought, Predict, ReAct, ReActV2
+from sigwire.dspy.agents import ReAct, ReActV2
+from sigwire.dspy.modules import ChainOfThought, Predict
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
 from sigwire.dspy.predict.composites import BestOfN, MultiChainComparison, Parallel, Refine
