@@ -65,8 +65,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.modules.code.rlm": "RLM",
     },
     "Tools": {
-        "sigwire.core.request": "ToolChoice",
         "sigwire.core.tools.calls": "ToolCall ToolCalls ToolResult WebSearch",
+        "sigwire.core.tools.choice": "ToolChoice",
         "sigwire.core.tools.texts": "ToolText",
         "sigwire.core.tools.tool": "Tool",
         "sigwire.mcp.errors": "McpServerError",

@@ -33,8 +33,8 @@ from sigwire.modules.code.program_of_thought import ProgramOfThought
 from sigwire.modules.code.rlm import RLM
 
 # Tools
-from sigwire.core.request import ToolChoice
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
 from sigwire.mcp.errors import McpServerError

@@ -13,9 +13,10 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.choice import ToolChoice
 
 __all__ = [
     "any_text",

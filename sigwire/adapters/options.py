@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from sigwire.adapters.text_tools.render import ToolSchemas
 from sigwire.core.json import JsonObject
-from sigwire.core.request import ToolChoice
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import InputError, UnsupportedFeature
 
 __all__ = ["AdapterOptions", "DemoLayout", "ToolsMode", "check_functions_only", "check_tool_choice"]

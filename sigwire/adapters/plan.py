@@ -39,10 +39,10 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import OpaquePart
 from sigwire.core.record import FieldValues
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
-from sigwire.core.tools.choice import read_tool_choice
+from sigwire.core.tools.choice import ToolChoice, read_tool_choice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
 from sigwire.signatures.fields import FieldSpec

@@ -1,8 +1,8 @@
 """Canonical values: the data that every layer of sigwire passes to the next. Frozen, and lossless to and from JSON.
 
 json          JsonValue; Value: the base with to_json, from_json    parts     text, image, audio, file, thinking, opaque
-messages      Message: a role and its parts                         tools     Tool, ToolCall, ToolCalls, ToolResult
-request       Request, ToolChoice, ResponseFormat                   response  Response, Choice, Usage, LMWarning, Attempt
+messages      Message: a role and its parts                         tools     Tool, ToolCall, ToolResult, ToolChoice
+request       Request, ResponseFormat                               response  Response, Choice, Usage, LMWarning, Attempt
 events        the events of streams, and collect()                  schema    JSON Schema: from Python types, validators
 capabilities  the abilities of a model, as data                     example   Example, Prediction: the records users hold
 record        Record, their base                                    cards     the builders of their cards, named as text

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, TypeVar, cast
 
+from sigwire.core.messages import Message
 from sigwire.core.record import (
     HIDDEN,
     DeclaresFields,
@@ -17,10 +18,12 @@ from sigwire.core.record import (
     FieldValues,
     Meta,
     Record,
+    keep_values,
     list_fields,
     new_record,
     to_plain,
 )
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.errors import InputError
 from sigwire.show.card import HasCard
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["CallReport", "Completions", "Example", "Prediction", "outputs_of"]
 
 _T = TypeVar("_T")
+
+keep_values(Message, ToolCall, ToolCalls, ToolResult)
 
 
 class Example(Record, HasCard):

@@ -11,7 +11,6 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.show.card import HasLine
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "HIDDEN", "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "list_fields", "new_record",
+    "HIDDEN", "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "keep_values", "list_fields", "new_record",
     "to_plain",
 ]  # fmt: skip
 
@@ -137,7 +136,7 @@ class Record(HasLine):
         {'fields': {'a': 1}, 'input_keys': ['a']}
         """
         data: JsonObject = {"fields": {name: to_plain(value) for name, value in self.__dict__.items()}}
-        names = {kind: name for name, kind in _core_values().items()}
+        names = {kind: name for name, kind in _value_classes.items()}
         if types := {name: names[type(value)] for name, value in self.__dict__.items() if type(value) in names}:
             data["types"] = {**types}
         if self._input_keys is not None:
@@ -153,14 +152,13 @@ class Record(HasLine):
         Record(a=1).with_inputs('a')
         """
         declared = () if signature is None else signature.spec.by_name
-        known = _core_values()
         types = {name: kind for name, kind in data.get("types", {}).items() if name not in declared}
         fields = dict(data["fields"]) if signature is None else signature.spec.load(data["fields"])
         # Types are kept outside of the fields, so that no user's value is mistaken for a canonical one.
         fields |= {
-            name: known[kind].from_json(fields[name])
+            name: _value_classes[kind].from_json(fields[name])
             for name, kind in types.items()
-            if kind in known and name in fields
+            if kind in _value_classes and name in fields
         }
         keys = data.get("input_keys")
         return new_record(cls, dict(fields), None if keys is None else frozenset(keys))
@@ -183,13 +181,12 @@ class Record(HasLine):
         self._meta = replace(self._meta, lm_usage=dict(usage))
 
 
-@cache
-def _core_values() -> dict[str, Any]:
-    """Return the canonical classes that a field may hold, by their name in JSON."""
-    from sigwire.core.messages import Message
-    from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+_value_classes: dict[str, Any] = {}  # by name
 
-    return {kind.__name__: kind for kind in (Message, ToolCall, ToolCalls, ToolResult)}
+
+def keep_values(*classes: type[Any]) -> None:
+    """Keep the classes of values that have ``to_json`` and ``from_json`` through the JSON of records, by their names."""
+    _value_classes.update((cls.__name__, cls) for cls in classes)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -9,44 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.keywords import ChecksKeywords
 from sigwire.show.card import HasCard
 
-__all__ = ["MemoTuple", "Request", "ResponseFormat", "ToolChoice", "check_prompt_cache", "memoized"]
+__all__ = ["MemoTuple", "Request", "ResponseFormat", "check_prompt_cache", "memoized"]
 
 R = TypeVar("R")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ToolChoice(Value, ChecksKeywords):
-    """Whether the model must, may or must not call tools, and which of the offered tools.
-
-    >>> ToolChoice.named("search")
-    ToolChoice(mode='required', allowed=('search',))
-    """
-
-    mode: Literal["auto", "required", "none"] = "auto"
-    allowed: tuple[str, ...] = ()
-
-    AUTO: ClassVar[ToolChoice]
-    REQUIRED: ClassVar[ToolChoice]
-    NONE: ClassVar[ToolChoice]
-
-    @classmethod
-    def named(cls, name: str) -> ToolChoice:
-        """Return the choice that forces a call of this tool."""
-        return cls("required", (name,))
-
-
-ToolChoice.AUTO = ToolChoice("auto")
-ToolChoice.REQUIRED = ToolChoice("required")
-ToolChoice.NONE = ToolChoice("none")
 
 
 @dataclass(frozen=True, slots=True)

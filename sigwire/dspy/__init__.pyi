@@ -27,8 +27,8 @@ from sigwire.interpreters.monty import MontyInterpreter
 from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 
 # Tools
-from sigwire.core.request import ToolChoice
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.texts import ToolText
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.mcp.errors import McpServerError

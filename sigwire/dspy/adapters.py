@@ -29,9 +29,10 @@ from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
 from sigwire.core.record import FieldValue, FieldValues
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import calls as core_calls
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.dspy.layouts.formats import described, with_formats
 from sigwire.dspy.layouts.shown_tools import with_shown_tools
 from sigwire.dspy.layouts.thinking import prompted_capabilities, with_thinking

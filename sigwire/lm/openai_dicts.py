@@ -13,10 +13,10 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, Role
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
-from sigwire.core.tools.choice import read_tool_choice
+from sigwire.core.tools.choice import ToolChoice, read_tool_choice
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 

@@ -22,7 +22,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.tools.hooks import set_tool_call_hook
 from sigwire.effects.steps import Steps
 from sigwire.errors import warn_user
-from sigwire.observe.tracing.loggers import LOG_CHECKS
+from sigwire.observe.log_names import LOG_CHECKS
 
 __all__ = [
     "ACTIVE_CALL_ID", "ACTIVE_TOOL_CALL", "EVERYWHERE", "LOG_CHECKS", "BaseCallback", "CallHook", "CallbackLike",

@@ -19,9 +19,10 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.function import FunctionArguments
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, EmptyResponse, InputError, OutputTruncated, UnsupportedFeature

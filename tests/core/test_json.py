@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from sigwire.core.json import Value, dumps, loads, loads_once
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, Usage
 from sigwire.core.tools.calls import ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from tests.strategies import json_values, plain_values, tool_call_lists
 
 

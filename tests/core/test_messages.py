@@ -13,9 +13,10 @@ import pytest
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 
 CALL = ToolCall("call_0", "add", {"a": 1})
 RESULT = ToolResult("call_0", "add", 2)

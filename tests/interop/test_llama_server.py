@@ -17,9 +17,10 @@ import sigwire
 from sigwire.core.events import collect
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, TextPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import (
     AgentStopped,
     ContextWindowExceededError,

@@ -13,9 +13,10 @@ import pytest
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import ConfigurationError, InputError, LMUnexpectedError, OverrideError, StateError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM

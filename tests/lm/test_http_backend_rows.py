@@ -19,9 +19,10 @@ import pytest
 from sigwire.core.events import collect
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import (
     ContextWindowExceededError,

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import InputError
 from sigwire.lm.openai_dicts import (
     decode_call,

@@ -15,8 +15,9 @@ import pytest
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import FilePart, ImagePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider
 from tests.grids import grid

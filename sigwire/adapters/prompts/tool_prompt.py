@@ -16,7 +16,8 @@ from sigwire.adapters.text_tools.styles import CallStyle
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
-from sigwire.core.request import MemoTuple, ToolChoice
+from sigwire.core.request import MemoTuple
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import InputError
 

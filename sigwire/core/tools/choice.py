@@ -1,15 +1,44 @@
-"""The ``tool_choice`` that callers give, read into a ``ToolChoice``."""
+"""``ToolChoice``, which tools a model may or must call, and the forms of ``tool_choice`` that are read into one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
+from sigwire.core.json import Value
 from sigwire.core.narrow import is_mapping
-from sigwire.core.request import ToolChoice
 from sigwire.errors import InputError
+from sigwire.keywords import ChecksKeywords
 
-__all__ = ["read_tool_choice"]
+__all__ = ["ToolChoice", "read_tool_choice"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice(Value, ChecksKeywords):
+    """Whether the model must, may or must not call tools, and which of the offered tools.
+
+    >>> ToolChoice.named("search")
+    ToolChoice(mode='required', allowed=('search',))
+    """
+
+    mode: Literal["auto", "required", "none"] = "auto"
+    allowed: tuple[str, ...] = ()
+
+    AUTO: ClassVar[ToolChoice]
+    REQUIRED: ClassVar[ToolChoice]
+    NONE: ClassVar[ToolChoice]
+
+    @classmethod
+    def named(cls, name: str) -> ToolChoice:
+        """Return the choice that forces a call of this tool."""
+        return cls("required", (name,))
+
+
+ToolChoice.AUTO = ToolChoice("auto")
+ToolChoice.REQUIRED = ToolChoice("required")
+ToolChoice.NONE = ToolChoice("none")
+
 
 _MODES: Mapping[str, ToolChoice] = {
     "any": ToolChoice.REQUIRED,

@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 import re
 
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.offline.answers import answer_text, finish_arguments
 from sigwire.lm.offline.planning import Call, finish_tool, next_calls
 from sigwire.lm.offline.request import PromptContent, read_request

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.request import ToolChoice
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.offline.answers import Fact, facts_of
 from sigwire.lm.offline.examples import learn_from_demos
 from sigwire.lm.offline.filling import KnownValues

@@ -2,5 +2,5 @@
 
 ``names`` is the table of names; ``attributes`` and ``content`` turn requests, responses and messages into attributes; ``spans``
 starts and ends spans; ``metrics`` and ``events`` record; ``listener`` is the listener; ``instrument`` switches it on. ``paths``
-names modules. ``loggers`` knows when logging shows calls; ``logs`` writes the records. Only ``instrument`` loads OpenTelemetry.
+names modules. ``logs`` writes the records of ``logging``. Only ``instrument`` loads OpenTelemetry.
 """

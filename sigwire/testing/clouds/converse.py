@@ -17,9 +17,10 @@ from typing import Any, ClassVar, TypeAlias
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.clouds.event_stream import EventStreamFraming, events

@@ -10,9 +10,10 @@ from sigwire.core.example import Completions, Example, Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.tool import Tool
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.show.card import HasCard

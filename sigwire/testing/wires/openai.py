@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from sigwire.core.json import JsonObject
 from sigwire.core.parts import ImagePart
-from sigwire.core.request import ResponseFormat, ToolChoice
+from sigwire.core.request import ResponseFormat
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.rate_limit import Quota
 from sigwire.testing.request_node import InvalidValue, Path, RequestNode

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.request import Request, ToolChoice
-from sigwire.core.tools.choice import read_tool_choice
+from sigwire.core.request import Request
+from sigwire.core.tools.choice import ToolChoice, read_tool_choice
 from sigwire.errors import InputError
 from sigwire.lm.openai_dicts import decode_call
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from sigwire.core.messages import Message
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.dspy.lm import BaseLM
 from sigwire.errors import ConfigurationError, LMUnexpectedError
 

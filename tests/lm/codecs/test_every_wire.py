@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import MemoTuple, Request, ResponseFormat, ToolChoice, memoized
+from sigwire.core.request import MemoTuple, Request, ResponseFormat, memoized
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import object_of

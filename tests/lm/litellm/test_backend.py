@@ -18,9 +18,10 @@ import pytest
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import OpaquePart, TextPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.effects.steps import arun, run
 from sigwire.errors import (
     ConfigurationError,

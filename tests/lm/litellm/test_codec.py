@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.calls import CallError, ToolCall, ToolResult, WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import (
     CallerError,

@@ -21,9 +21,10 @@ import pytest
 
 from sigwire.core.events import FieldDelta, TextDelta
 from sigwire.core.messages import Message
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import (
     ConfigurationError,
     ContextWindowExceededError,

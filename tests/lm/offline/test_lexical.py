@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice
 from sigwire.core.schema import validator
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.client import LM
 
 LEXICAL = LM("offline/lexical")

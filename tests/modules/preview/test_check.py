@@ -29,8 +29,9 @@ from sigwire import (
 )  # fmt: skip
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
-from sigwire.core.request import ResponseFormat, ToolChoice
+from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Choice
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.preview import limits
 from sigwire.lm.preview.limits import TokenLimit, input_limit, output_limit, prompt_cache_minimum
 from sigwire.modules.preview.findings import Finding, findings_of

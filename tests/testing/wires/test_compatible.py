@@ -12,9 +12,10 @@ from sigwire.core.events import collect
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import ThinkingPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import LMAuthenticationError, LMInvalidRequestError
 from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider, Streamed

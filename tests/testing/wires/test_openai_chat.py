@@ -9,9 +9,10 @@ import pytest
 
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.testing import FakeProvider, Fault
 from tests.packages import Package
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.request import MemoTuple, Request, ToolChoice, memoized
+from sigwire.core.request import MemoTuple, Request, memoized
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile

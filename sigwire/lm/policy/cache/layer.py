@@ -13,7 +13,7 @@ from sigwire.lm.policy.cache.answers import as_miss
 from sigwire.lm.policy.cache.cache import ResponseCache
 from sigwire.lm.policy.cache.choice import CacheChoice, with_settings
 from sigwire.lm.policy.cache.keys import changes_with_time, request_key
-from sigwire.observe.tracing.loggers import LOG_CHECKS
+from sigwire.observe.log_names import LOG_CHECKS
 
 if TYPE_CHECKING:
     from sigwire.effects.steps import Steps

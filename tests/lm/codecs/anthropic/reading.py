@@ -9,8 +9,9 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part, Role
 from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import CallerError
 from sigwire.lm.codecs.anthropic.blocks import (

@@ -10,8 +10,9 @@ import pytest
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.bedrock_converse import CLAUDE, ConverseProfile
 from sigwire.lm.codecs.shared.interface import Target

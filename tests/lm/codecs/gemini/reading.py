@@ -10,8 +10,9 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.gemini.parts import decode_media, decode_part
 from sigwire.lm.codecs.gemini.profiles import GEMINI, GeminiProfile

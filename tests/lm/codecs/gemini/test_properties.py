@@ -14,8 +14,9 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart, ThinkingPart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import BUILTIN, FINISH_REASONS, GEMINI, VERTEX, GeminiProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest

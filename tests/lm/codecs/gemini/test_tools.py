@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import gemini

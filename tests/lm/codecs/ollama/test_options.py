@@ -9,7 +9,8 @@ import pytest
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.ollama import OLLAMA_CLOUD, OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import ollama
 from tests.lm.codecs.encoding import features

@@ -8,8 +8,9 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, Role
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolResult, number_calls
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.openai_chat.decoding import decode_call, decode_content
 from sigwire.lm.codecs.openai_chat.messages import encode_part

@@ -8,8 +8,9 @@ from typing import TypeAlias
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part, Role
 from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.openai_responses.decoding import decode_item
 from sigwire.lm.codecs.openai_responses.items import encode_part

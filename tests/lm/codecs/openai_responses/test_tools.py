@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import openai_responses

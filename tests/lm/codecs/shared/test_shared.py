@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.parts import FilePart
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.assembly import headers_for, merge_extra_body, repeat_warning

@@ -13,8 +13,9 @@ import pytest
 from sigwire import LM
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.specs import read_tools
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import anthropic, gemini, ollama, openai_chat, openai_responses

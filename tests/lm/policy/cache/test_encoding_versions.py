@@ -17,8 +17,9 @@ import pytest
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import CallerError
 from sigwire.lm.codecs.shared.interface import Codec, Target
 from sigwire.lm.litellm import codec as litellm_codec

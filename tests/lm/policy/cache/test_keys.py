@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, TextPart
-from sigwire.core.request import MemoTuple, Request, ResponseFormat, ToolChoice
+from sigwire.core.request import MemoTuple, Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.client import LM
 from sigwire.lm.policy.cache.keys import canonical_bytes, changes_with_time, plain_headers, request_key
 from tests.strategies import any_text, requests
