@@ -278,10 +278,6 @@ RULES: dict[str, Callable[[], list[rules.Break]]] = {
 }
 
 KNOWN_BREAKS: dict[str, set[str]] = {
-    "no circle among siblings": {
-        "sigwire/core",
-        "sigwire/observe",
-    },
     "an import as text names a module": {
         "sigwire/lm/base.py",
     },
