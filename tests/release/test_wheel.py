@@ -56,7 +56,7 @@ def test_wheel_has_the_package_and_the_plugin_of_pytest_and_nothing_else(dist: P
         "pytest_sigwire.py",
         *(name for name in files if "__pycache__" not in name),
     }
-    assert "sigwire/py.typed" in names
+    assert {"sigwire/py.typed", "sigwire/__init__.pyi", "sigwire/dspy/__init__.pyi"} <= {*names}
     assert [name for name in names if Path(name).name.startswith("test_") or name.endswith((".pth", ".pyc"))] == []
 
 
@@ -84,12 +84,18 @@ def test_sdist_has_tests_documentation_and_files_of_the_project(dist: Path) -> N
     assert [name for name in names if name.startswith((".venv", ".git/", "runs/"))] == []
 
 
-def test_readme_runs_from_the_wheel_in_an_environment_of_its_own(dist: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "venv"
+@pytest.fixture(scope="module")
+def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of an environment that has the wheel and nothing else."""
+    environment = tmp_path_factory.mktemp("environment") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    install = ["pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", str(wheel_of(dist))]
+    found = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    install = ["pip", "--python", str(found), "install", "--quiet", "--no-deps", "--no-index", str(wheel_of(dist))]
     subprocess.run([sys.executable, "-m", *install], check=True, capture_output=True)
+    return found
+
+
+def test_readme_runs_from_the_wheel_in_an_environment_of_its_own(python: Path, tmp_path: Path) -> None:
     # Dependencies are those of this environment. Files such as .pth are not read there, so its own sigwire stays hidden.
     variables = {**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")}
     smoke = ROOT / "tests" / "release" / "smoke.py"
@@ -97,3 +103,33 @@ def test_readme_runs_from_the_wheel_in_an_environment_of_its_own(dist: Path, tmp
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "programs of" in done.stdout
+
+
+TYPED = """
+import sigwire
+import sigwire.dspy as dspy
+reveal_type(sigwire.f1_score("a", "b"))
+reveal_type(dspy.LM("openai/gpt-5-mini").model_type)
+print(sigwire.Predictor)
+"""
+CHECKERS = {
+    "mypy": ("mypy", "--strict", "--no-incremental", "--python-executable"),
+    "pyright": ("pyright", "--pythonpath"),
+}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_type_checker_reads_the_stubs_of_the_wheel(checker: str, python: Path, tmp_path: Path) -> None:
+    pytest.importorskip(checker)
+    program = tmp_path / "program.py"
+    program.write_text(TYPED, encoding="utf-8")
+    command = [sys.executable, "-m", *CHECKERS[checker], str(python), str(program)]
+    variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
+    lines = [line for line in done.stdout.splitlines() if "program.py:" in line]
+    assert [line.rpartition(" ")[2].strip('".') for line in lines if "evealed type" in line or "Type of" in line] == [
+        "float",
+        "str",
+    ]
+    (error,) = [line for line in lines if " error: " in line]
+    assert "Predictor" in error
