@@ -299,14 +299,9 @@ KNOWN_BREAKS: dict[str, set[str]] = {
     },
     "one home a fact": {
         "sigwire/evaluate/records.py",
-        "sigwire/journal/lock.py",
-        "sigwire/journal/packing.py",
-        "sigwire/journal/store.py",
-        "sigwire/lm/batch/store.py",
         "sigwire/lm/policy/cache/folder.py",
         "sigwire/lm/policy/cache/rows.py",
         "sigwire/lm/policy/cache/store.py",
-        "sigwire/lm/policy/money/store.py",
     },
     "no layout by hand": {
         "sigwire/adapters/prompts/demos.py",

@@ -8,7 +8,6 @@ A text of more than 64 KB (a document, an image) is kept under its digest, once 
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar, cast
@@ -16,6 +15,7 @@ from typing import Any, TypeVar, cast
 from sigwire.core.json import JsonValue
 from sigwire.core.narrow import is_array, is_object
 from sigwire.errors import StateError
+from sigwire.files.packing import deflate, inflate
 
 __all__ = ["digest_of", "pack", "reading", "unpack"]
 
@@ -81,7 +81,7 @@ def reading(read: Callable[[], T]) -> T:
         return read()
     except StateError:
         raise
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, zlib.error) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise StateError(
             f"The journal holds a value that cannot be read: {error!r:.200} (reading the journal). Begin another run."
         ) from error
@@ -92,7 +92,7 @@ def _dumps(value: object, sort_keys: bool = False) -> bytes:
 
 
 def _compress(data: bytes) -> bytes:
-    return _COMPRESSED + zlib.compress(data, 6) if len(data) > _COMPRESSED_FROM else _PLAIN + data
+    return _COMPRESSED + deflate(data, 6) if len(data) > _COMPRESSED_FROM else _PLAIN + data
 
 
 def _loads(data: object) -> Any:
@@ -100,10 +100,7 @@ def _loads(data: object) -> Any:
         raise TypeError("not bytes")
     body = data[1:]
     if data[:1] == _COMPRESSED:
-        reader = zlib.decompressobj()
-        body = reader.decompress(body, _MOST)
-        if reader.unconsumed_tail:
-            raise ValueError("too long")
+        body = inflate(body, _MOST)
     elif data[:1] != _PLAIN:
         raise ValueError("of another format")
     return json.loads(body)

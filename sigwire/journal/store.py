@@ -1,33 +1,28 @@
-"""The SQLite file of a journal: rows of runs and effects, and texts by digest. One connection for each process.
+"""The SQLite file of a journal: rows of runs and effects, and texts by digest. ``files/database.py`` has the connection.
 
-Each write is one transaction with ``synchronous=FULL``: what is committed survives a crash of the machine. A forked child
-drops the connection without closing it (sqlite.org/howtocorrupt.html, 2.6) and opens its own.
+Each write is one transaction with ``synchronous=FULL``: what is committed survives a crash of the machine.
 """
 
 from __future__ import annotations
 
-import os
+import errno
 import sqlite3
-import threading
 import time
-import weakref
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sigwire.effects.forks import reset_when_forked
 from sigwire.errors import StateError
+from sigwire.files.database import Database, Form, OtherForm
 from sigwire.journal.records import Row, RunHead
 
 __all__ = ["Store"]
 
 R = TypeVar("R", Row, RunHead)
 
-_APPLICATION = 0x51677731  # "sgw1"
-_FORMAT = 1
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE runs (run TEXT PRIMARY KEY, state TEXT NOT NULL, header BLOB NOT NULL, inputs BLOB NOT NULL,
   inputs_digest TEXT NOT NULL, result BLOB, error TEXT, started REAL NOT NULL, updated REAL NOT NULL);
 CREATE TABLE effects (run TEXT NOT NULL, place TEXT NOT NULL, kind TEXT NOT NULL, fingerprint TEXT NOT NULL,
@@ -35,40 +30,27 @@ CREATE TABLE effects (run TEXT NOT NULL, place TEXT NOT NULL, kind TEXT NOT NULL
   started REAL NOT NULL, ended REAL, PRIMARY KEY (run, place));
 CREATE TABLE texts (digest TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE uses (run TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (run, digest)) WITHOUT ROWID;
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {_FORMAT};
 """
+_FORM = Form(
+    _SCHEMA,
+    application=0x51677731,  # "sgw1"
+    settings=("synchronous = FULL",),
+    wal=True,
+    busy_seconds=30.0,
+)
 _HEAD = ", ".join(field.name for field in fields(RunHead))
 _ROW = ", ".join(field.name for field in fields(Row))
-_BUSY_SECONDS = 30.0
 
 
 class Store:
     """The file at ``path``, made with mode 0600 if it is missing. Used from any thread."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._reset()
-        reset_when_forked(self)
-
-    def _reset(self) -> None:
-        self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-        self._closing: weakref.finalize[..., Store] | None = None
-
-    def reset_after_fork(self) -> None:
-        """Drop the connection of the parent process, in a forked child."""
-        if self._closing is not None:
-            self._closing.detach()
-            _inherited.append(self._connection)
-        self._reset()
+        self.path, self._database = path, Database(path, _FORM)
 
     def close(self) -> None:
         """Close the connection. The next use opens it again."""
-        with self._lock:
-            if self._closing is not None:
-                self._closing()
-            self._connection = self._closing = None
+        self._database.close()
 
     # --- runs ---
 
@@ -139,8 +121,8 @@ class Store:
 
     def text(self, digest: str) -> object:
         """Return the packed text of a digest. Raises ``LookupError``."""
-        with self._using():
-            found = self._open().execute("SELECT data FROM texts WHERE digest = ?", (digest,)).fetchone()
+        with self._using(self._database.reading()) as connection:
+            found = connection.execute("SELECT data FROM texts WHERE digest = ?", (digest,)).fetchone()
         if found is None:
             raise LookupError(f"no text {digest!r:.80}")
         return found[0]
@@ -148,84 +130,56 @@ class Store:
     # --- the connection ---
 
     def _read(self, kind: type[R], query: str, *values: str) -> list[R]:
-        with self._using():
-            rows = self._open().execute(query, values).fetchall()
+        with self._using(self._database.reading()) as connection:
+            rows = connection.execute(query, values).fetchall()
         return [kind(*row) for row in rows]
 
     @contextmanager
-    def _using(self) -> Generator[None]:
+    def _using(self, use: AbstractContextManager[sqlite3.Connection]) -> Generator[sqlite3.Connection]:
         try:
-            with self._lock:
-                yield
+            if not self._database.is_open:
+                self.path.parent.mkdir(mode=0o700, exist_ok=True)
+            with use as connection:
+                yield connection
+        except OtherForm as error:
+            raise _form_error(self.path, error) from error
         except (OSError, sqlite3.Error) as error:
-            raise StateError(
-                f"{str(self.path)!r} is not a journal, or cannot be used: {error} (opening the journal). Name a file of its "
-                "own, in a folder that exists on a local disk."
-            ) from error
+            raise _error(self.path, error) from error
 
     @contextmanager
     def _writing(self) -> Generator[Any]:
-        with self._using():
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection.execute
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self.path.parent.mkdir(mode=0o700, exist_ok=True)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            connection = sqlite3.connect(
-                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            try:
-                _prepare(connection, self.path)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-            self._closing = weakref.finalize(self, connection.close)
-        return self._connection
+        with self._using(self._database.writing()) as connection:
+            yield connection.execute
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("PRAGMA synchronous = FULL")
-    kind, number = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-    if (kind, number) == (_APPLICATION, _FORMAT):
-        return
-    if kind == _APPLICATION:
-        raise StateError(
-            f"{str(path)!r} is a journal of format {number}, not {_FORMAT}. Use the sigwire that wrote it."
+def _form_error(path: Path, error: OtherForm) -> StateError:
+    if error.number is None:
+        return StateError(f"{str(path)!r} is another kind of database (opening the journal). Name another file.")
+    return StateError(
+        f"{str(path)!r} is a journal of format {error.number}, not {_FORM.number}. Use the sigwire that wrote it."
+    )
+
+
+_FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+def _error(path: Path, error: OSError | sqlite3.Error) -> StateError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _FULL or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
+        return StateError(
+            f"{str(path)!r} cannot be written: {error} (using the journal). Free space on its disk, then resume the run: what "
+            "was recorded before is kept."
         )
-    _switch_to_wal(connection)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:  # another process was not first
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise StateError(f"{str(path)!r} is another kind of database (opening the journal). Name another file.")
-            for statement in _SCHEMA.split(";"):
-                connection.execute(statement)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch the file to write-ahead logging. SQLite does not wait for other connections that do the same."""
-    end = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.01)
+    if code in _BUSY:
+        return StateError(
+            f"{str(path)!r} cannot be used: {error} (waiting {_FORM.busy_seconds:g} s for other processes). End the process "
+            "that holds the file."
+        )
+    return StateError(
+        f"{str(path)!r} is not a journal, or cannot be used: {error} (opening the journal). Name a file of its own, in a "
+        "folder that exists on a local disk."
+    )
 
 
 def _marks(kind: type[Row] | type[RunHead]) -> str:
@@ -236,6 +190,3 @@ def _add_texts(execute: Any, run: str, texts: Mapping[str, bytes]) -> None:
     for digest, data in texts.items():
         execute("INSERT OR IGNORE INTO texts VALUES (?, ?)", (digest, data))
         execute("INSERT OR IGNORE INTO uses VALUES (?, ?)", (run, digest))
-
-
-_inherited: list[sqlite3.Connection | None] = []  # never closed

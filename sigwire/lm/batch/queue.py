@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
+from sigwire.effects.forks import reset_when_forked
 from sigwire.lm.batch.driver import BatchDriver
 from sigwire.lm.batch.options import BatchOptions
 from sigwire.lm.batch.sending import AskedLine, LineFuture
@@ -27,6 +28,11 @@ class BatchQueue:
 
     def __init__(self, options: BatchOptions) -> None:
         self.options = options
+        self.reset_after_fork()
+        reset_when_forked(self)
+
+    def reset_after_fork(self) -> None:
+        """Begin without requests: those of the parent stay with its thread."""
         self._condition = threading.Condition()
         self._asked: deque[tuple[AskedLine, LineFuture]] = deque()
         self._calls: deque[tuple[Callable[[BatchDriver], None], Callable[[Exception], None]]] = deque()

@@ -8,27 +8,30 @@ One process at a time: SQLite's exclusive lock, which the kernel frees with the 
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from sigwire.errors import ConfigurationError
+from sigwire.files.database import Database, Form, OtherForm
 
-__all__ = ["BatchStore", "StoredBatch", "StoredLine"]
+__all__ = ["FORM", "BatchStore", "StoredBatch", "StoredLine"]
 
 _SCHEMA = """
 CREATE TABLE batches (number INTEGER PRIMARY KEY, provider TEXT NOT NULL, base TEXT NOT NULL, mark TEXT NOT NULL,
   name TEXT, created REAL NOT NULL, lines INTEGER NOT NULL, state TEXT NOT NULL);
 CREATE TABLE lines (id TEXT PRIMARY KEY, batch INTEGER NOT NULL, status INTEGER, answer BLOB) WITHOUT ROWID;
 CREATE INDEX lines_of_batch ON lines (batch) WHERE status IS NULL;
-PRAGMA user_version = 1;
 """
-_SETTINGS = ("locking_mode = EXCLUSIVE", "synchronous = FULL")
-_BUSY_SECONDS = 2.0  # a BatchLM of this process may be about to close the file
+FORM = Form(
+    _SCHEMA,
+    settings=("locking_mode = EXCLUSIVE", "synchronous = FULL"),
+    exclusive=True,
+    busy_seconds=2.0,  # a BatchLM of this process may be about to close the file
+)
 _COLUMNS = "number, provider, base, mark, name, created, lines, state"
 
 
@@ -54,54 +57,54 @@ class StoredLine(NamedTuple):
 
 
 class BatchStore:
-    """The file at ``path``, made with mode 0600. For one thread. Raises ``ConfigurationError`` if another process uses it."""
+    """The file at ``path``, made with mode 0600. Raises ``ConfigurationError`` if another process uses it.
 
-    def __init__(self, path: Path) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-        except (OSError, sqlite3.Error) as error:
-            raise ConfigurationError(
-                f"{path} is no file that can be written (opening the store of a BatchLM): {error}."
-            ) from error
-        try:
-            self._prepare()
-        except sqlite3.Error as error:
-            self.close()
-            raise ConfigurationError(
-                f"{path} cannot be used (opening the store of a BatchLM): {error}. Another process or BatchLM may use it; "
-                "give each BatchLM a file of its own."
-            ) from error
+    A forked child is another process, also for a file that its parent has open.
+    """
 
-    def _prepare(self) -> None:
-        for setting in _SETTINGS:
-            self._connection.execute(f"PRAGMA {setting}")
-        self._connection.execute("BEGIN IMMEDIATE")  # takes the lock, which stays
-        if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            for statement in _SCHEMA.split(";"):
-                self._connection.execute(statement)
-        self._connection.execute("COMMIT")
-        self._connection.execute(f"SELECT {_COLUMNS} FROM batches LIMIT 1")
+    def __init__(self, path: Path, form: Form | None = None) -> None:
+        self._database = Database(path, form or FORM, _check_columns)
+        with self._using(self._database.reading(), "opening"):
+            pass
+
+    @contextmanager
+    def _using(
+        self, use: AbstractContextManager[sqlite3.Connection], stage: str = "using"
+    ) -> Generator[sqlite3.Connection]:
+        path = self._database.path
+        try:
+            if not self._database.is_open:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            with use as connection:
+                yield connection
+        except (OSError, sqlite3.Error, OtherForm) as error:
+            if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CANTOPEN:
+                raise ConfigurationError(
+                    f"{path} is no file that can be written ({stage} the store of a BatchLM): {error}."
+                ) from error
+            raise ConfigurationError(
+                f"{path} cannot be used ({stage} the store of a BatchLM): {error}. Another process or BatchLM may use it; give "
+                "each BatchLM a file of its own."
+            ) from error
 
     def close(self) -> None:
         """Close the file and free the lock."""
-        self._connection.close()
+        self._database.close()
 
     def find(self, id: str) -> StoredLine | None:
         """Return a line that was sent."""
-        row = self._connection.execute("SELECT batch, status, answer FROM lines WHERE id = ?", (id,)).fetchone()
+        with self._using(self._database.reading()) as connection:
+            row = connection.execute("SELECT batch, status, answer FROM lines WHERE id = ?", (id,)).fetchone()
         return row and StoredLine(*row)
 
     def batches(self) -> list[StoredBatch]:
         """Return all batches in the order of their creation."""
-        return [StoredBatch(*row) for row in self._connection.execute(f"SELECT {_COLUMNS} FROM batches")]
+        with self._using(self._database.reading()) as connection:
+            return [StoredBatch(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM batches")]
 
     def intend(self, provider: str, base: str, now: float, ids: Sequence[str]) -> StoredBatch:
         """Commit the intent to create a batch of these lines."""
-        with self._connection as connection:
-            connection.execute("BEGIN IMMEDIATE")
+        with self._using(self._database.writing()) as connection:
             number = connection.execute("SELECT ifnull(max(number), 0) + 1 FROM batches").fetchone()[0]
             mark = f"sigwire-{sha256(repr((number, now, sorted(ids))).encode()).hexdigest()[:32]}"
             batch = StoredBatch(number, provider, base, mark, None, now, len(ids), "intent")
@@ -111,23 +114,30 @@ class BatchStore:
 
     def set_created(self, number: int, name: str) -> None:
         """Commit the name of a created batch."""
-        self._connection.execute("UPDATE batches SET name = ?, state = 'running' WHERE number = ?", (name, number))
+        with self._using(self._database.writing()) as connection:
+            connection.execute("UPDATE batches SET name = ?, state = 'running' WHERE number = ?", (name, number))
 
     def finish(self, number: int, state: str, answers: Iterable[tuple[str, int, bytes]] = ()) -> None:
         """Commit the answers of a batch. Its lines without one become unsent."""
-        with self._connection as connection:
-            connection.execute("BEGIN IMMEDIATE")
+        with self._using(self._database.writing()) as connection:
             for id, status, answer in answers:
-                self._keep(number, id, status, answer)
+                _keep(connection, number, id, status, answer)
             connection.execute("DELETE FROM lines WHERE batch = ? AND status IS NULL", (number,))
             connection.execute("UPDATE batches SET state = ? WHERE number = ?", (state, number))
 
-    def _keep(self, number: int, id: str, status: int, answer: bytes) -> None:
-        self._connection.execute(
-            "INSERT INTO lines VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET status = ?3, answer = ?4",
-            (id, number, status, answer),
-        )
-
     def keep(self, id: str, status: int, answer: bytes) -> None:
         """Commit the answer of a line that was sent alone."""
-        self._keep(0, id, status, answer)
+        with self._using(self._database.writing()) as connection:
+            _keep(connection, 0, id, status, answer)
+
+
+def _check_columns(connection: sqlite3.Connection) -> None:
+    """Read a row: the marks of a file do not tell it from other databases."""
+    connection.execute(f"SELECT {_COLUMNS} FROM batches LIMIT 1").fetchall()
+
+
+def _keep(connection: sqlite3.Connection, number: int, id: str, status: int, answer: bytes) -> None:
+    connection.execute(
+        "INSERT INTO lines VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET status = ?3, answer = ?4",
+        (id, number, status, answer),
+    )

@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from sigwire.errors import ConfigurationError, LMInvalidRequestError, LMServerEr
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM
+from sigwire.lm.batch.store import FORM
 from sigwire.lm.batch.waves import in_waves
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.batches import openai as openai_batches
@@ -326,7 +328,7 @@ def test_store_holds_no_request_and_no_key(make: Make, tmp_path: Path) -> None:
 
 
 def test_store_that_is_in_use_is_refused(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigwire.lm.batch.store._BUSY_SECONDS", 0.01)
+    monkeypatch.setattr("sigwire.lm.batch.store.FORM", replace(FORM, busy_seconds=0.01))
     path = tmp_path / "x.batch"
     with FakeProvider(echo) as provider:
         connection = sqlite3.connect(path, isolation_level=None)

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +21,7 @@ from sigwire.errors import LMTransportError
 from sigwire.lm.batch.driver import BatchDriver
 from sigwire.lm.batch.options import BatchOptions
 from sigwire.lm.batch.sending import AskedLine, BatchGroup, LineFuture
-from sigwire.lm.batch.store import BatchStore
+from sigwire.lm.batch.store import FORM, BatchStore
 from sigwire.lm.codecs.batches.shared import (
     BatchCall,
     BatchCalls,
@@ -127,12 +127,12 @@ def is_answered(future: LineFuture) -> bool:
 @settings(max_examples=20, deadline=None)
 def test_each_line_is_answered_and_charged_once(seed: int, lives: int, marks: bool) -> None:
     world = World(seed, marks)
-    fast = patch("sigwire.lm.batch.store._SETTINGS", ("locking_mode = EXCLUSIVE", "synchronous = OFF"))
-    with TemporaryDirectory() as folder, fast:
+    fast = replace(FORM, settings=("locking_mode = EXCLUSIVE", "synchronous = OFF"))
+    with TemporaryDirectory() as folder:
         options = BatchOptions(Path(folder) / "x.batch", size=4, on_doubt="ask", poll=(5.0, 20.0))
         waiting: dict[int, LineFuture] = {}
         for life in range(lives):
-            with closing(BatchStore(options.store)) as store:
+            with closing(BatchStore(options.store, fast)) as store:
                 driver = BatchDriver(store, options, world.time)
                 waiting = ask(world, driver, range(9))
                 world.calm = life == lives - 1  # so that the last life reaches the end

@@ -1,8 +1,7 @@
 """The ledger of a budget in an SQLite file, which several processes share: one row for each reservation.
 
 A row names its process by boot, pid and start time. Reservations of processes that have ended count as spent, at their upper
-bound: the exchange may have been billed. Each transaction opens and closes the file, so that threads and forked children share
-no connection; the commit takes 1 to 3 ms. One host only.
+bound: the exchange may have been billed. A commit takes 1 to 3 ms. One host only. ``files/database.py`` has the connection.
 """
 
 from __future__ import annotations
@@ -12,28 +11,29 @@ import os
 import sqlite3
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sigwire.errors import ConfigurationError
+from sigwire.files.database import Database, Form, OtherForm
 from sigwire.lm.policy.money.ledger import Reserved
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
 __all__ = ["FileLedger"]
 
-_BUSY_SECONDS = 10.0
-_APPLICATION = 0x51677732  # "sgw2"
-_FORMAT = 1
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE spent (calls INTEGER, tokens INTEGER, money INTEGER, unpriced INTEGER, estimated INTEGER);
 CREATE TABLE reserved (
   number INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT,
   calls INTEGER, tokens INTEGER, money INTEGER, unpriced INTEGER, estimated INTEGER
 );
 INSERT INTO spent VALUES (0, 0, 0, 0, 0);
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {_FORMAT};
 """
+_FORM = Form(
+    _SCHEMA,
+    application=0x51677732,  # "sgw2"
+    settings=("trusted_schema = OFF",),
+)
 _COUNTS = ("calls", "tokens", "money", "unpriced", "estimated")
 _SUM = f"SELECT {', '.join(f'COALESCE(SUM({name}), 0)' for name in _COUNTS)} FROM reserved"
 
@@ -53,11 +53,9 @@ class FileLedger:
     shared = True
 
     def __init__(self, path: str) -> None:
-        self._path = str(Path(path).absolute())  # the process may change its folder
-        with self._transaction() as database:
-            if not _is_ledger(database, path):
-                for statement in _SCHEMA.split(";"):
-                    database.execute(statement)
+        self._database = Database(Path(path), _FORM)
+        with self._transaction():  # a file that is no ledger is refused here
+            pass
 
     def totals(self) -> tuple[Sums, Sums]:
         with self._transaction() as database:
@@ -88,34 +86,18 @@ class FileLedger:
     @contextmanager
     def _transaction(self) -> Generator[sqlite3.Connection]:
         try:
-            _create_private(self._path)
-            with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as database:
-                database.execute("PRAGMA trusted_schema = OFF")
-                database.execute("BEGIN IMMEDIATE")
-                yield database  # closing without a commit rolls back
-                database.execute("COMMIT")
+            with self._database.writing() as database:
+                yield database
+        except OtherForm as error:
+            raise ConfigurationError(
+                f"{self._database.path} is another kind of database, or was written by another version of sigwire (opening a "
+                "budget). Use another file: Budget(path=...)."
+            ) from error
         except (OSError, sqlite3.Error) as error:
             raise ConfigurationError(
-                f"The ledger {self._path} cannot be used (reserving the cost of a call): {error}. Use a file of its own on a "
-                "local disk, Budget(path=...)."
+                f"The ledger {self._database.path} cannot be used (reserving the cost of a call): {error}. Use a file of its "
+                "own on a local disk, Budget(path=...)."
             ) from error
-
-
-def _is_ledger(database: sqlite3.Connection, path: str) -> bool:
-    """Return False for an empty file. Raises ``ConfigurationError`` for another kind of database or another format."""
-    queries = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-    found = [database.execute(query).fetchone()[0] for query in queries]
-    if found[:2] != [_APPLICATION, _FORMAT] and any(found):
-        raise ConfigurationError(
-            f"{path} is another kind of database, or was written by another version of sigwire (opening a budget). Use another "
-            "file: Budget(path=...)."
-        )
-    return any(found)
-
-
-def _create_private(path: str) -> None:
-    if not Path(path).exists():
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _check(database: sqlite3.Connection, need: Sums, limits: BudgetLimits, own: Iterable[Reserved]) -> Refusal | None:
