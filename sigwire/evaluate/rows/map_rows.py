@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,20 +19,19 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
-from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
-from sigwire.evaluate.rows.rows import as_example, record_of, row_of
-from sigwire.evaluate.rows.run import coordinated
-from sigwire.jobs.driver import Driver, DriverStatus, chunks_of
+from sigwire.evaluate.rows.rows import as_example
+from sigwire.evaluate.rows.run import FinishedRow, RowExecutor, RowRun, RowsCaller, RowToRun
+from sigwire.jobs.driver import DriverStatus
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job
-from sigwire.jobs.journal import key_of, read_blocks, remove_block
-from sigwire.jobs.submissions import ExecutorLike, Submissions
+from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
+from sigwire.jobs.submissions import ExecutorLike
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["MapResult", "amap_rows", "lost_record", "map_rows"]
+__all__ = ["MapResult", "amap_rows", "map_rows"]
 
 _TWO_DAYS = 172_800.0  # a batch takes a day at most, and its expired lines another
 RowsLike = Iterable[Example | Mapping[str, object]] | Iterable[str] | Iterable[int]
@@ -144,9 +143,16 @@ _Limits = tuple["float | None", "int | None", "Budget | None", "str | None"]
 
 
 def _steps(
-    job: Job, rows: RowsLike, out: Path, executor: ExecutorLike | Literal["provider-batch"], chunk: int, in_flight: int | None,
-    limits: _Limits, repeat: int, stall: float,
-) -> Steps[MapResult]:  # fmt: skip
+    job: Job,
+    rows: RowsLike,
+    out: Path,
+    executor: ExecutorLike | Literal["provider-batch"],
+    chunk: int,
+    in_flight: int | None,
+    limits: _Limits,
+    repeat: int,
+    stall: float,
+) -> Steps[MapResult]:
     _check_given(job, rows)
     if min(chunk, repeat, in_flight or 1) < 1 or stall <= 0:
         raise ConfigurationError("chunk, in_flight, repeat and stall are numbers above 0 (starting map_rows).")
@@ -159,33 +165,28 @@ def _steps(
         raise ConfigurationError("coordinator has its own limits (starting map_rows). Give it rate, calls and budget.")
     started = time.monotonic()
     journal = out.with_name(f"{out.name}.journal")
-    with coordinated(*limits) as coordinator, _open(job, out, repeat) as sink:
-        sink.recover(journal)
-        known = sink.known
-        pending = (row for row in _drawn(rows, repeat, job.rows is not None) if key_of(row) not in known)
-        text = job.text(journal=journal, coordinator=coordinator)
-        submissions = Submissions(executor, in_flight, stall)
-        driver = Driver(chunks_of(((text, row) for row in pending), chunk), submissions, sink, journal)
-        result = sink.result
+    sending = RowExecutor(executor, chunk, in_flight, stall, rate, calls, coordinator)
+    with _open(job, out, repeat) as file, closing(RowRun(None, None, job.concurrency, sending)) as run_of_rows:
+        file.recover(journal)
+        result, known = file.result, file.known
+        pending = (row for row in _drawn(job, rows, repeat) if (row.id, row.repeat) not in known)
         try:
-            yield from driver.steps()
+            yield from run_of_rows.steps(pending, {}, file, budget=budget, journal=journal)
         except JobRefused as refused:
             refused.result = result
             raise
         finally:
-            submissions.close()
-            result.status, result.detail = driver.status, driver.detail
-            result.lost, result.duplicates = driver.lost, driver.duplicates
+            result.status, result.detail, result.lost, result.duplicates = run_of_rows.end
             result.seconds = time.monotonic() - started
     return result
 
 
-def _drawn(rows: RowsLike, repeat: int, has_ids: bool) -> Iterator[JsonObject]:
+def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[RowToRun]:
     """Yield the rows with ids as in ``Evaluate``: the field ``id``, else a digest of the content. Repeats follow each other.
 
-    ``has_ids``: rows are ids, which the workers read.
+    If the job has ``rows``, they are ids, which the workers read.
     """
-    seen = Counter[str]()
+    seen, has_ids = Counter[str](), job.rows is not None
     for index, given in enumerate(rows):
         example = Example(id=_id(given, index)).with_inputs() if has_ids else as_example(given, f"Row {index}")
         has_id = "id" in example
@@ -197,7 +198,7 @@ def _drawn(rows: RowsLike, repeat: int, has_ids: bool) -> Iterator[JsonObject]:
             own = f"{own}-{seen[own]}"
         sent = Example().with_inputs() if has_ids else example
         for number in range(1, repeat + 1):
-            yield row_of(sent, own, index, number)
+            yield RowToRun(lambda: job, sent, own, index, number, number if number > 1 else None, own)
 
 
 def _id(given: object, index: int) -> str | int:
@@ -220,51 +221,36 @@ def _check_given(job: object, rows: object) -> None:
         )
 
 
-class _FileSink:
-    """Appends records to the file, and counts them. ``known``: the rows with records."""
+class _MapFile(RowsCaller):
+    """Appends records to the file, and counts them. ``known``: the rows with records, when the run begins."""
 
-    def __init__(self, file: RecordFile, result: MapResult, known: Mapping[tuple[str, int], ExampleRecord]) -> None:
+    def __init__(self, file: RecordFile, result: MapResult, known: Mapping[RowKey, ExampleRecord]) -> None:
         self._file, self.result, self.known = file, result, {*known}
         result.rows = result.kept = len(known)
 
     def recover(self, journal: Path) -> None:
-        """Write the records in the journals of a killed run, then remove the journals."""
+        """Write the records in the journals of a killed run, then remove the journals. Rows are not drawn for that."""
         for record in read_blocks(journal):
             if (key := key_of(record)) not in self.known:
                 self.known.add(key)
-                self._write(record)
+                self._write(record, Cell.from_json(record))
         self._file.sync()
         remove_block(journal)
 
-    def keep(self, record: JsonObject) -> Steps[None]:
-        self._write(record)
-        yield from ()
-
-    def give_up(self, row: JsonObject) -> Steps[None]:
-        self._write(lost_record(row))
+    def keep(self, done: FinishedRow) -> Steps[None]:
+        self._write(done.record().to_json(), done.cell)
         yield from ()
 
     def sync(self) -> None:
         self._file.sync()
 
-    def is_over(self) -> bool:
-        return False
-
-    def _write(self, record: JsonObject) -> None:
+    def _write(self, record: JsonObject, cell: Cell) -> None:
         self._file.append(record)
-        self.result.add(Cell.from_json(record))
-
-
-def lost_record(row: JsonObject) -> JsonObject:
-    """Return the record of a row that killed its worker."""
-    failure = Failure(
-        "worker", "WorkerLost", "The process ended while this row ran in it, with no other row in any worker."
-    )
-    return record_of(row, Cell(None, failure=failure))
+        self.result.add(cell)
 
 
 @contextmanager
-def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
+def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
     """Open the file of records: its header, and what an earlier run finished."""
     header, file = job_header(job.to_json(), repeat), RecordFile(out)
     result = MapResult(str(out))
@@ -277,7 +263,7 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_FileSink]:
             )
         if kept is None:
             file.append(header)
-        yield _FileSink(file, result, kept or {})
+        yield _MapFile(file, result, kept or {})
         file.append({"type": "end", "status": result.status, "records": result.rows, "seconds": result.seconds})
     finally:
         file.close()
