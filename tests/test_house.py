@@ -295,7 +295,6 @@ KNOWN_BREAKS: dict[str, set[str]] = {
         "sigwire/dspy/predict/__init__.py",
         "sigwire/dspy/primitives/__init__.py",
         "sigwire/dspy/utils/__init__.py",
-        "sigwire/testing/gallery/__init__.py",
     },
     "one home a fact": {
         "sigwire/evaluate/records.py",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -16,8 +14,8 @@ import pytest
 
 import sigwire
 from sigwire.show.cleaning import display_width
-from sigwire.testing.gallery.material import HOSTILE, MATERIALS, huge
-from sigwire.testing.gallery.page import SPECIMENS, gallery_page
+from tests.show.gallery.material import HOSTILE, MATERIALS, huge
+from tests.show.gallery.page import SPECIMENS, gallery_page
 
 CASES = [(name, kind) for name in SPECIMENS for kind in MATERIALS]
 AS_PYTHON_WRITES = {"Example", "Message", "Module", "ReActStep", "SignatureMeta", "ToolCalls"}
@@ -189,15 +187,6 @@ def test_gallery_page_names_every_class_and_kind() -> None:
     page = gallery_page()
     assert [f"{name}, {kind}" for name, kind in CASES if f"<h3>{name}, {kind}</h3>" not in page] == []
     assert not NOT_PRINTED.search(page)
-
-
-@pytest.mark.long
-def test_gallery_command_writes_the_page(tmp_path: Path) -> None:
-    path = tmp_path / "gallery.html"
-    command = [sys.executable, "-m", "sigwire.testing.gallery", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert f"{len(SPECIMENS)} classes written" in done.stdout
-    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_hostile_text_holds_what_the_gallery_is_to_prove() -> None:

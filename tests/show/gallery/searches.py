@@ -14,7 +14,7 @@ from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, SearchTrial, StopReason
 from sigwire.show.card import HasCard
-from sigwire.testing.gallery.material import Material
+from tests.show.gallery.material import Material
 
 __all__ = ["SEARCHES"]
 

@@ -7,10 +7,10 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 
 from sigwire.show.card import HasCard
-from sigwire.testing.gallery.material import MATERIALS, Material
-from sigwire.testing.gallery.programs import PROGRAMS, agent_prediction
-from sigwire.testing.gallery.searches import SEARCHES
-from sigwire.testing.gallery.values import VALUES
+from tests.show.gallery.material import MATERIALS, Material
+from tests.show.gallery.programs import PROGRAMS, agent_prediction
+from tests.show.gallery.searches import SEARCHES
+from tests.show.gallery.values import VALUES
 
 __all__ = ["SPECIMENS", "gallery_page"]
 

@@ -18,8 +18,8 @@ from sigwire.modules.predict import Predict
 from sigwire.show.card import HasCard
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History
-from sigwire.testing.gallery.material import Material
-from sigwire.testing.gallery.values import conversation, conversation_request, signature
+from tests.show.gallery.material import Material
+from tests.show.gallery.values import conversation, conversation_request, signature
 
 __all__ = ["PROGRAMS", "agent_prediction"]
 

@@ -21,7 +21,7 @@ from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import SignatureMeta, make_signature
 from sigwire.signatures.types.history import History
 from sigwire.signatures.types.media import Image
-from sigwire.testing.gallery.material import Material
+from tests.show.gallery.material import Material
 
 __all__ = ["VALUES", "conversation", "conversation_request", "pixel", "signature"]
 
