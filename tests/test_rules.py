@@ -130,6 +130,11 @@ def test_wide_file_has_a_row_with_its_reason_while_it_is_wide(tmp_path: Path) ->
     assert str(found) == "shop/core.py: imports 0 modules and has a row in WIDE. Remove the row."
 
 
+def test_name_of_a_class_in_files_is_no_import(tmp_path: Path) -> None:
+    package = shop(tmp_path, {"stock.py": "OLD = 'shop.orders.rows.Line'"})
+    assert rules.texts_name_modules(package, {"shop.orders.rows.Line"}) == []
+
+
 def test_class_of_the_door_may_have_the_name_of_a_class(tmp_path: Path) -> None:
     assert rules.class_names_are_unique(shop(tmp_path, {"orders/book.py": "class Value: pass"}), "orders") == []
 

@@ -19,7 +19,10 @@ from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.registry import PROVIDERS, suggest_provider
 from sigwire.lm.providers.row import Provider
 
-__all__ = ["Backend", "SimpleBackend", "SimpleBackendAdapter", "make_backend"]
+__all__ = ["BACKENDS", "Backend", "SimpleBackend", "SimpleBackendAdapter", "make_backend"]
+
+BACKENDS = {"litellm": "sigwire.lm.litellm.backend:connect", "offline": "sigwire.lm.offline:connect"}
+"""The backends without HTTP, by their names in rows. A row of a user has ``module:function`` in place of a name."""
 
 
 class Backend(Protocol):
@@ -62,7 +65,7 @@ def make_backend(
         )
     if not provider.backend:
         return HttpBackend(provider, name, connection, capabilities, model)
-    module, _, function = provider.backend.partition(":")
+    module, _, function = BACKENDS.get(provider.backend, provider.backend).partition(":")
     backend = getattr(importlib.import_module(module), function)(name, connection)
     return SimpleBackendAdapter(backend) if hasattr(backend, "aanswer") else cast(Backend, backend)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -383,7 +384,7 @@ class BaseLM:
         """
         return {
             **storable_options(self.kwargs),
-            "class": _NAMES_IN_FILES.get(path := _class_path(type(self)), path),
+            "class": _name_in_files(type(self)),
             "model": self.model,
             "cache": self.cache,
             "num_retries": self.num_retries,
@@ -430,25 +431,26 @@ _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
 
 
-_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM", "sigwire.lm.router.Router"})
-# The name of a class in files, by its path if that is another: files are read by versions with and without the move.
-_NAMES_IN_FILES = {"sigwire.lm.router.Router": "sigwire.lm.router.router.Router"}
-_OTHER_NAMES = {
-    "": "sigwire.lm.client.LM",
-    "dspy.clients.lm.LM": "sigwire.dspy.lm.LM",
-    **{name: path for path, name in _NAMES_IN_FILES.items()},
-}
-
-
 def _class_path(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+def _own_classes() -> Mapping[str, str]:
+    """Return the paths of sigwire's classes of models by their names in files: the table of the front door, which knows all."""
+    paths: Mapping[str, str] = sys.modules["sigwire"]._CLASSES_IN_FILES
+    return paths
+
+
+def _name_in_files(cls: type) -> str:
+    path = _class_path(cls)
+    return next((name for name, each in _own_classes().items() if each == path and name.startswith("sigwire.")), path)
+
+
 def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
-    path = _OTHER_NAMES.get(path, path)
+    path = _own_classes().get(path, path)
     if path == _class_path(cls):
         return cls
-    if path not in _OWN_CLASSES and not trusted:
+    if path not in _own_classes().values() and not trusted:
         raise StateError(
             f"The saved language model has the class {path!r}, and loading it would import code (loading its state). "
             "Pass allow_unsafe_lm_state=True if you trust the file, or call load_state on that class."

@@ -168,8 +168,8 @@ class Provider:
     ``aliases``: other prefixes for the row.
 
     ``backend`` replaces all of these: ``module:function``, which makes a ``SimpleBackend`` (or ``Backend``) of a model's
-    name and ``ConnectionOptions``. ``needs``: a package that it imports, also the name of sigwire's extra. ``models``: all
-    models of the row with their capabilities, if known.
+    name and ``ConnectionOptions``; sigwire's rows have a name of ``sigwire.lm.backend.BACKENDS``. ``needs``: a package that
+    it imports, also the name of sigwire's extra. ``models``: all models of the row with their capabilities, if known.
     """
 
     prefix: str

@@ -205,12 +205,12 @@ _FOREMAN = replace(
 
 _OFFLINE = Provider(
     prefix="offline",
-    backend="sigwire.lm.offline:connect",
+    backend="offline",
     models={"lexical": replace(Provider(prefix="").capabilities, images=False)},
 )
 _LITELLM = Provider(
     prefix="litellm",
-    backend="sigwire.lm.litellm.backend:connect",
+    backend="litellm",
     needs="litellm",
     capabilities=Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True, images=True),
 )
