@@ -21,7 +21,7 @@ from sigwire.optimizers.rules.simba import SIMBA
 from tests.optimizers.stub import exact, pure_writer, rows
 from tests.optimizers.writer import Writer
 
-TRAIN, VAL = rows(16), rows(24, 100)
+TRAIN, VAL = rows(16), rows(8, 100)
 
 TABLE: dict[str, Callable[..., Optimizer]] = {
     "LabeledFewShot": lambda metric=exact, **options: LabeledFewShot(3, **options),

@@ -27,7 +27,7 @@ from sigwire.settings import context
 from tests.optimizers.stub import Stub, exact, rows, scores
 from tests.optimizers.table import TRAIN, VAL, student
 
-TEST = rows(200, 2_000)
+TEST = rows(64, 2_000)
 
 
 class TwoSteps(Module):

@@ -31,7 +31,7 @@ from sigwire.signatures.signature import Signature
 from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, rows, scores
 from tests.optimizers.writer import Writer
 
-TRAIN, VAL, TEST = rows(24), rows(48, 100), rows(200, 500)
+TRAIN, VAL, TEST = rows(24), rows(16, 100), rows(64, 500)
 
 
 def gepa(metric: Any = exact, **options: Any) -> Optimizer:

@@ -18,7 +18,7 @@ from sigwire.optimizers.rules.miprov2 import MIPROv2
 from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, rows, scores
 from tests.optimizers.writer import Writer
 
-TRAIN, VAL, TEST = rows(24), rows(48, 100), rows(200, 500)
+TRAIN, VAL, TEST = rows(24), rows(16, 100), rows(64, 500)
 
 
 def copro(**options: Any) -> Optimizer:
