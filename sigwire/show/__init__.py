@@ -5,5 +5,5 @@ cleaning  untrusted text made visible; widths; numbers          values    any va
 text      a card as lines of a width                            terminal  a card for rich
 html      a card as HTML                                        style     its style
 pictures  small images of a user, checked                       layout    lines of a width, columns of a table
-escapes   unprintable characters, and the width of a text
+escapes   unprintable characters, and the width of a text  svg       drawings: marks, labels, scales
 """

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 
 from sigwire.evaluate.statistics import Interval
 from sigwire.show.cleaning import inline
+from sigwire.show.svg import Scale, label, mark, svg
 
 __all__ = ["agreement", "calibration", "ends", "histogram", "interval_line", "interval_lines"]
 
@@ -43,9 +43,9 @@ def histogram(
     counts = {name: _counted(found, end, bins) for name, found in groups.items()}
     parts = _quantile_marks(p50, p95, end, unit) if marks else []
     last = f"≥ {_short(end, unit)}" if values[-1] > end else _short(end, unit)
-    labels = [_text(MARGIN, HEIGHT - 5, _short(0, unit)), _text(WIDTH - MARGIN, HEIGHT - 5, last, "end")]
+    labels = [label(MARGIN, HEIGHT - 5, _short(0, unit)), label(WIDTH - MARGIN, HEIGHT - 5, last, "end")]
     name = f"Histogram of {len(values)} values; median {_short(p50, unit)}, 95 % below {_short(p95, unit)}"
-    return _svg(name, [*_stacks(counts, bins), *parts, _axis(), *labels])
+    return svg(WIDTH, HEIGHT, name, [*_stacks(counts, bins), *parts, _axis(), *labels])
 
 
 def _stacks(counts: Mapping[str, Sequence[int]], bins: int) -> list[str]:
@@ -56,9 +56,9 @@ def _stacks(counts: Mapping[str, Sequence[int]], bins: int) -> list[str]:
 
 
 def _quantile_marks(p50: float, p95: float, end: float, unit: str) -> list[str]:
-    marks = _mark("p95", p95, end, unit, is_before=p95 > 0.6 * end)
+    marks = _quantile("p95", p95, end, unit, is_before=p95 > 0.6 * end)
     if p95 > p50 * 1.05:
-        marks += _mark("p50", p50, end, unit, is_before=p95 - p50 < 0.35 * end, line=1)
+        marks += _quantile("p50", p50, end, unit, is_before=p95 - p50 < 0.35 * end, line=1)
     return marks
 
 
@@ -85,39 +85,32 @@ def _bars(place: int, bins: int, counts: Mapping[str, int], most: int) -> list[s
         if count:
             tall = max(1.5, count / most * (HEIGHT - TOP - BOTTOM))
             foot -= tall
-            parts.append(
-                f'<rect class="{name}" x="{MARGIN + place * wide + 0.5:.1f}" y="{foot:.1f}" width="{wide - 1:.1f}" '
-                f'height="{tall:.1f}"><title>{count} {name}</title></rect>'
-            )
+            x = MARGIN + place * wide + 0.5
+            parts.append(mark("rect", f"{count} {name}", css=name, x=x, y=foot, width=wide - 1, height=tall))
     return parts
 
 
-def _mark(name: str, value: float, end: float, unit: str, *, is_before: bool, line: int = 0) -> list[str]:
-    x = MARGIN + min(value / end, 1) * (WIDTH - 2 * MARGIN)
-    label = _text(
-        x + (-4 if is_before else 4), 10 + 11 * line, f"{name} {_short(value, unit)}", "end" if is_before else "start"
-    )
-    return [f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{2 + 11 * line}" y2="{HEIGHT - BOTTOM}"/>', label]
+def _quantile(name: str, value: float, end: float, unit: str, *, is_before: bool, line: int = 0) -> list[str]:
+    x = Scale(0, end, MARGIN, WIDTH - MARGIN).at(value)
+    place, anchor = (x - 4, "end") if is_before else (x + 4, "start")
+    shown = label(place, 10 + 11 * line, f"{name} {_short(value, unit)}", anchor)
+    return [mark("line", css="mark", x1=x, x2=x, y1=2 + 11 * line, y2=HEIGHT - BOTTOM), shown]
 
 
 def interval_line(mean: float, low: float | None, high: float | None) -> str:
     """Return a mean with its interval between 0 and 1; empty if the mean is no such number."""
     if not 0 <= mean <= 1:
         return ""
-    wide, middle = WIDTH - 2 * MARGIN, 14
-
-    def x(value: float) -> float:
-        return MARGIN + min(max(value, 0), 1) * wide
-
-    ticks = [
-        f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{middle - 4}" y2="{middle + 4}" class="axis"/>'
-        + _text(x(at), middle + 18, f"{at:g}", "middle")
-        for at in (0, 0.25, 0.5, 0.75, 1)
-    ]
-    band = "" if low is None or high is None else _band(x(low), x(high), middle)
-    dot = f'<circle class="dot" cx="{x(mean):.1f}" cy="{middle}" r="6"/>'
-    line = f'<line class="axis" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{middle}" y2="{middle}"/>'
-    return _svg(f"The mean {mean:.3f} between 0 and 1", [line, *ticks, band, dot], 38)
+    scale, middle = Scale(0, 1, MARGIN, WIDTH - MARGIN), 14
+    parts = [mark("line", css="axis", x1=MARGIN, x2=WIDTH - MARGIN, y1=middle, y2=middle)]
+    for at in (0, 0.25, 0.5, 0.75, 1):
+        x = scale.at(at)
+        parts.append(mark("line", css="axis", x1=x, x2=x, y1=middle - 4, y2=middle + 4))
+        parts.append(label(x, middle + 18, f"{at:g}", "middle"))
+    if low is not None and high is not None:
+        parts.append(_band(scale, low, high, middle))
+    parts.append(mark("circle", css="dot", cx=scale.at(mean), cy=middle, r=6))
+    return svg(WIDTH, 38, f"The mean {mean:.3f} between 0 and 1", parts)
 
 
 def interval_lines(
@@ -137,29 +130,28 @@ def interval_lines(
     margin = (max(known) - min(known)) * 0.08 or 0.05
     low, high = min(known) - margin, max(known) + margin
     start, end, foot = 150, 690, 8 + len(rows) * 26
-
-    def x(value: float) -> float:
-        return start + (value - low) / (high - low) * (end - start)
-
+    scale = Scale(low, high, start, end)
     parts: list[str] = []
-    for place, (label, value, first, last) in enumerate(rows):
+    if is_difference:
+        zero = scale.at(0)
+        parts.append(mark("line", css="mark", x1=zero, x2=zero, y1=2, y2=foot))
+        axis = [label(zero, foot + 12, "0", "middle")]
+    else:
+        parts.append(mark("line", css="axis", x1=start, x2=end, y1=foot, y2=foot))
+        axis = [label(start, foot + 12, f"{low:.2f}"), label(end, foot + 12, f"{high:.2f}", "end")]
+    for place, (name, value, first, last) in enumerate(rows):
         y = 14 + place * 26
         if first is not None and last is not None:
-            parts.append(_band(x(first), x(last), y))
-        parts.append(f'<circle class="dot" cx="{x(value):.1f}" cy="{y}" r="6"/>')
-        parts.append(_text(start - 14, y + 4, inline(label, 24), "end"))
-        parts.append(_text(end + 66, y + 4, f"{value:+.3f}" if is_difference else f"{value:.3f}", "end"))
-    if is_difference:
-        zero = f'<line class="mark" x1="{x(0):.1f}" x2="{x(0):.1f}" y1="2" y2="{foot}"/>'
-        axis = [_text(x(0), foot + 12, "0", "middle")]
-    else:
-        zero = f'<line x1="{start}" x2="{end}" y1="{foot}" y2="{foot}" class="axis"/>'
-        axis = [_text(start, foot + 12, f"{low:.2f}"), _text(end, foot + 12, f"{high:.2f}", "end")]
-    return _svg("Values with their intervals", [zero, *parts, *axis], foot + 16, end + 70)
+            parts.append(_band(scale, first, last, y))
+        parts.append(mark("circle", css="dot", cx=scale.at(value), cy=y, r=6))
+        parts.append(label(start - 14, y + 4, inline(name, 24), "end"))
+        parts.append(label(end + 66, y + 4, f"{value:+.3f}" if is_difference else f"{value:.3f}", "end"))
+    return svg(end + 70, foot + 16, "Values with their intervals", [*parts, *axis])
 
 
-def _band(low: float, high: float, y: float) -> str:
-    return f'<rect class="band" x="{low:.1f}" y="{y - 5}" width="{max(high - low, 2):.1f}" height="10" rx="5"/>'
+def _band(scale: Scale, low: float, high: float, y: int) -> str:
+    x, end = scale.at(low), scale.at(high)
+    return mark("rect", css="band", x=x, y=y - 5, width=max(end - x, 2.0), height=10, rx=5)
 
 
 def ends(interval: Interval | None) -> tuple[float | None, float | None]:
@@ -183,25 +175,24 @@ def calibration(pairs: Sequence[tuple[float, float]]) -> str:
     size, start = HEIGHT - TOP - BOTTOM + 12, 110
     foot = HEIGHT - BOTTOM
     parts = [
-        f'<line class="mark" x1="{start}" y1="{foot}" x2="{start + size}" y2="{foot - size}"/>',
-        f'<path class="axis" fill="none" d="M{start} {foot - size}V{foot}H{start + size}"/>',
+        mark("line", css="mark", x1=start, y1=foot, x2=start + size, y2=foot - size),
+        mark("path", css="axis", fill="none", d=f"M{start} {foot - size}V{foot}H{start + size}"),
     ]
     for _, found in sorted(bins.items()):
         stated, score = (sum(each[place] for each in found) / len(found) for place in (0, 1))
         radius = 3 + 9 * math.sqrt(len(found) / len(pairs))
         title = f"{len(found)} values: stated {stated:.2f}, observed {score:.2f}"
-        parts.append(
-            f'<circle class="dot" cx="{start + stated * size:.1f}" cy="{foot - score * size:.1f}" r="{radius:.1f}" '
-            f'opacity="0.7"><title>{title}</title></circle>'
-        )
+        x, y = start + stated * size, foot - score * size
+        parts.append(mark("circle", title, css="dot", cx=x, cy=y, r=radius, opacity="0.7"))
     labels = [
-        _text(start + size, HEIGHT - 5, "stated 1", "end"),
-        _text(start - 4, foot, "0", "end"),
-        _text(start - 4, foot - size + 8, "observed 1", "end"),
+        label(start + size, HEIGHT - 5, "stated 1", "end"),
+        label(start - 4, foot, "0", "end"),
+        label(start - 4, foot - size + 8, "observed 1", "end"),
     ]
     error = sum(abs(sum(s - p for p, s in found)) for found in bins.values()) / len(pairs)
-    labels.append(_text(start + size + 12, foot - size + 8, f"gap {error:.3f}"))
-    return _svg(f"Observed score over stated probability; mean gap {error:.3f}", [*parts, *labels])
+    labels.append(label(start + size + 12, foot - size + 8, f"gap {error:.3f}"))
+    shown = f"Observed score over stated probability; mean gap {error:.3f}"
+    return svg(WIDTH, HEIGHT, shown, [*parts, *labels])
 
 
 def agreement(repeats: Sequence[Sequence[float]], most: int) -> str:
@@ -219,24 +210,15 @@ def agreement(repeats: Sequence[Sequence[float]], most: int) -> str:
         name = "right" if place == most else "wrong" if place == 0 else "mixed"
         parts += _bars(place, most + 1, {name: count}, max(counts))
         x = MARGIN + (place + 0.5) * (WIDTH - 2 * MARGIN) / (most + 1)
-        parts.append(_text(x, HEIGHT - 5, f"{place} of {most}", "middle"))
+        parts.append(label(x, HEIGHT - 5, f"{place} of {most}", "middle"))
         tall = count / max(counts) * (HEIGHT - TOP - BOTTOM)
-        parts.append(_text(x, HEIGHT - BOTTOM - tall - 4, f"{count}", "middle"))
-    return _svg(f"Right repeats of {len(repeats)} examples", [*parts, _axis()])
+        parts.append(label(x, HEIGHT - BOTTOM - tall - 4, f"{count}", "middle"))
+    return svg(WIDTH, HEIGHT, f"Right repeats of {len(repeats)} examples", [*parts, _axis()])
 
 
 def _axis() -> str:
     foot = HEIGHT - BOTTOM
-    return f'<line class="axis" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{foot}" y2="{foot}"/>'
-
-
-def _text(x: float, y: float, label: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(label)}</text>'
-
-
-def _svg(name: str, parts: Sequence[str], height: int = HEIGHT, width: int = WIDTH) -> str:
-    shown = escape(name, quote=True)
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{shown}"><title>{shown}</title>{"".join(parts)}</svg>'
+    return mark("line", css="axis", x1=MARGIN, x2=WIDTH - MARGIN, y1=foot, y2=foot)
 
 
 def _short(value: float, unit: str) -> str:

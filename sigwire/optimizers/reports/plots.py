@@ -7,7 +7,6 @@ rows    candidates by validation rows: won, lost or as the student; rows by how 
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from sigwire.errors import InputError
 from sigwire.evaluate.statistics import mean_interval
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
+from sigwire.show.svg import Scale, label, mark, points, svg
 
 __all__ = ["PlottedSearch", "PlottedTrial", "Svg", "plot"]
 
@@ -89,39 +89,39 @@ def plot(search: PlottedSearch, kind: str) -> Svg:
 
 
 def _score(search: PlottedSearch) -> Svg:
-    points = sorted((each.spent.calls, each.mean) for each in search.trials if each.mean is not None and each.spent)
+    trials = sorted((each.spent.calls, each.mean) for each in search.trials if each.mean is not None and each.spent)
     baseline = list(search.scores.get(search.baseline.digest, {}).values())
     start = sum(baseline) / len(baseline) if baseline else float("-inf")
-    means = [mean for _, mean in points]
-    axes = _Axes.around([0, *(x for x, _ in points)], [*means, start] if baseline else means, "calls", "mean score")
+    means = [mean for _, mean in trials]
+    axes = _Axes.around([0, *(x for x, _ in trials)], [*means, start] if baseline else means, "calls", "mean score")
     band = _band(axes, baseline) if baseline else []
     return axes.drawing(
-        "Mean score of trials over calls; the band is the student's 95 % interval", [*band, *_best(axes, points, start)]
+        "Mean score of trials over calls; the band is the student's 95 % interval", [*band, *_best(axes, trials, start)]
     )
 
 
-def _best(axes: _Axes, points: Sequence[tuple[int, float]], best: float) -> list[str]:
+def _best(axes: _Axes, means: Sequence[tuple[int, float]], best: float) -> list[str]:
     """Return a dot for each point, large if it is the best until then, and the line of the best."""
     corners: list[tuple[float, float]] = []
     dots: list[str] = []
-    for calls, mean in points:
+    for calls, mean in means:
         title = f"{mean:.3f} at {calls} calls"
-        dots.append(_dot(axes.x(calls), axes.y(mean), 4.0 if mean > best else 2.5, title))
+        dots.append(_dot(axes.x.at(calls), axes.y.at(mean), 4.0 if mean > best else 2.5, title))
         if mean > best:
-            corners += [(axes.x(calls), axes.y(max(best, axes.low))), (axes.x(calls), axes.y(mean))]
+            corners += [(axes.x.at(calls), axes.y.at(best)), (axes.x.at(calls), axes.y.at(mean))]
             best = mean
-    return [*dots, _line([*corners, (WIDTH - 8, axes.y(best))])] if corners else dots
+    return [*dots, _line([*corners, (WIDTH - 8, axes.y.at(best))])] if corners else dots
 
 
 def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
     """Return the mean of scores as a dashed line, and its interval as a band."""
     mean, interval = sum(scores) / len(scores), mean_interval(scores)
     low, high = (interval.low, interval.high) if interval is not None else (mean, mean)
-    top, end = axes.y(high), axes.y(low)
+    top, end = axes.y.at(high), axes.y.at(low)
+    wide, tall = WIDTH - MARGIN - 8, max(1.0, end - top)
     return [
-        f'<rect x="{MARGIN}" y="{top:.1f}" width="{WIDTH - MARGIN - 8}" height="{max(1.0, end - top):.1f}" '
-        'fill="currentColor" opacity="0.08"/>',
-        _line([(MARGIN, axes.y(mean)), (WIDTH - 8, axes.y(mean))], dashed=True),
+        mark("rect", x=MARGIN, y=top, width=wide, height=tall, fill="currentColor", opacity="0.08"),
+        _line([(MARGIN, axes.y.at(mean)), (WIDTH - 8, axes.y.at(mean))], dashed=True),
     ]
 
 
@@ -132,7 +132,7 @@ def _cost(search: PlottedSearch) -> Svg:
     axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit, "mean score")
     most = max(rows.values(), default=0)
     whole = {digest: cost for digest, cost in costs.items() if rows[digest] == most}
-    places = {digest: (axes.x(cost), axes.y(means[digest])) for digest, cost in costs.items()}
+    places = {digest: (axes.x.at(cost), axes.y.at(means[digest])) for digest, cost in costs.items()}
     dots = [
         _dot(
             *place,
@@ -176,12 +176,12 @@ def _rows(search: PlottedSearch) -> Svg:
     for line, name in enumerate(names):
         for at, row in enumerate(rows):
             if (score := scores[name].get(row)) is not None:
-                parts.append(_mark(MARGIN + at * size, 8 + line * 12, size, score - baseline[row]))
+                parts.append(_gain(MARGIN + at * size, 8 + line * 12, size, score - baseline[row]))
     height = 8 + 12 * max(1, len(names)) + 24
     labels = "".join(_text(4, 16 + 12 * line, str(line + 1)) for line in range(len(names)))
     caption = _text(MARGIN, height - 8, f"{len(rows)} rows, hardest first · ▲ won · ▼ lost · ▪ as the student")
     title = "Candidates by validation rows, compared with the student"
-    return Svg(_svg(height, title, [*parts, labels, caption]))
+    return _drawing(height, title, [*parts, labels, caption])
 
 
 _KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {"score": _score, "cost": _cost, "rows": _rows}
@@ -194,9 +194,8 @@ _KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {"score": _score, "cost":
 class _Axes:
     """The scales of a plot."""
 
-    most_x: float
-    low: float
-    high: float
+    x: Scale
+    y: Scale
     x_name: str
     y_name: str
 
@@ -204,60 +203,45 @@ class _Axes:
     def around(cls, xs: Iterable[float], ys: Sequence[float], x_name: str, y_name: str) -> _Axes:
         low, high = min(ys, default=0.0), max(ys, default=1.0)
         margin = max(0.05, (high - low) * 0.15)
-        return cls(max(xs) or 1.0, low - margin, high + margin, x_name, y_name)
-
-    def x(self, value: float) -> float:
-        return MARGIN + value / self.most_x * (WIDTH - MARGIN - 8)
-
-    def y(self, value: float) -> float:
-        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return 8 + (1 - share) * (HEIGHT - BOTTOM - 8)
+        wide = Scale(0, max(xs) or 1.0, MARGIN, WIDTH - 8)
+        return cls(wide, Scale(low - margin, high + margin, HEIGHT - BOTTOM, 8), x_name, y_name)
 
     def drawing(self, title: str, parts: Sequence[str]) -> Svg:
         frame = _line([(MARGIN, 8), (MARGIN, HEIGHT - BOTTOM), (WIDTH - 8, HEIGHT - BOTTOM)], width=1.0)
         labels = [
             _text(MARGIN, HEIGHT - 8, "0"),
-            _text(WIDTH - 8, HEIGHT - 8, f"{self.most_x:,.4g} {self.x_name}", "end"),
-            _text(MARGIN - 4, 16, f"{self.high:.2f}", "end"),
-            _text(MARGIN - 4, HEIGHT - BOTTOM, f"{self.low:.2f}", "end"),
+            _text(WIDTH - 8, HEIGHT - 8, f"{self.x.high:,.4g} {self.x_name}", "end"),
+            _text(MARGIN - 4, 16, f"{self.y.high:.2f}", "end"),
+            _text(MARGIN - 4, HEIGHT - BOTTOM, f"{self.y.low:.2f}", "end"),
             _text(MARGIN + 4, 16, self.y_name),
         ]
-        return Svg(_svg(HEIGHT, title, [frame, *parts, *labels]))
+        return _drawing(HEIGHT, title, [frame, *parts, *labels])
 
 
-def _svg(height: float, title: str, parts: Iterable[str]) -> str:
-    name = html.escape(title, quote=True)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" role="img" '
-        f'aria-label="{name}" font-family="sans-serif" font-size="11"><title>{name}</title>{"".join(parts)}</svg>'
-    )
+def _drawing(height: int, title: str, parts: Iterable[str]) -> Svg:
+    style: dict[str, float | str] = {"width": WIDTH, "font_family": "sans-serif", "font_size": 11}
+    return Svg(svg(WIDTH, height, title, parts, xmlns="http://www.w3.org/2000/svg", **style))
 
 
-def _line(points: Sequence[tuple[float, float]], *, dashed: bool = False, width: float = 1.5) -> str:
-    dashes = ' stroke-dasharray="4 3"' if dashed else ""
-    text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{text}" fill="none" stroke="currentColor" stroke-width="{width}"{dashes}/>'
+def _line(places: Sequence[tuple[float, float]], *, dashed: bool = False, width: float = 1.5) -> str:
+    dashes = {"stroke_dasharray": "4 3"} if dashed else {}
+    return mark("polyline", points=points(*places), fill="none", stroke="currentColor", stroke_width=width, **dashes)
 
 
 def _dot(x: float, y: float, radius: float, title: str, *, is_faint: bool = False) -> str:
-    opacity = ' opacity="0.35"' if is_faint else ""
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="currentColor"{opacity}><title>{html.escape(title)}</title>'
-        "</circle>"
-    )
+    faint = {"opacity": "0.35"} if is_faint else {}
+    return mark("circle", title, cx=x, cy=y, r=radius, fill="currentColor", **faint)
 
 
-def _mark(x: float, y: float, size: float, gain: float) -> str:
+def _gain(x: float, y: float, size: float, gain: float) -> str:
     wide, tall = size * 0.8, 9.0
     if gain > 0:
-        return f'<path d="M{x:.1f} {y + tall:.1f}h{wide:.1f}l{-wide / 2:.1f} {-tall:.1f}z" fill="{_GOOD}"/>'
+        return mark("path", d=f"M{x:.1f} {y + tall:.1f}h{wide:.1f}l{-wide / 2:.1f} {-tall:.1f}z", fill=_GOOD)
     if gain < 0:
-        return f'<path d="M{x:.1f} {y:.1f}h{wide:.1f}l{-wide / 2:.1f} {tall:.1f}z" fill="{_BAD}"/>'
+        return mark("path", d=f"M{x:.1f} {y:.1f}h{wide:.1f}l{-wide / 2:.1f} {tall:.1f}z", fill=_BAD)
     side = min(wide, 4.0)
-    return (
-        f'<rect x="{x:.1f}" y="{y + 3:.1f}" width="{side:.1f}" height="{side:.1f}" fill="currentColor" opacity="0.3"/>'
-    )
+    return mark("rect", x=x, y=y + 3, width=side, height=side, fill="currentColor", opacity="0.3")
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor" opacity="0.8">{html.escape(text)}</text>'
+    return label(x, y, text, anchor, fill="currentColor", opacity="0.8")
