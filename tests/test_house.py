@@ -296,9 +296,6 @@ KNOWN_BREAKS: dict[str, set[str]] = {
     },
     "one home a fact": {
         "sigwire/evaluate/records.py",
-        "sigwire/lm/policy/cache/folder.py",
-        "sigwire/lm/policy/cache/rows.py",
-        "sigwire/lm/policy/cache/store.py",
     },
     "no layout by hand": {
         "sigwire/adapters/prompts/demos.py",

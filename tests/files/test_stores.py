@@ -20,6 +20,7 @@ from sigwire.errors import ConfigurationError, StateError
 from sigwire.journal.records import Row
 from sigwire.journal.store import Store
 from sigwire.lm.batch.store import FORM, BatchStore
+from sigwire.lm.policy.cache.store import DiskStore
 from sigwire.lm.policy.money.ledger import Reserved
 from sigwire.lm.policy.money.store import FileLedger
 from sigwire.lm.policy.money.sums import BudgetLimits, Sums
@@ -35,9 +36,10 @@ class Kind(NamedTuple):
     open: Callable[[Path], Any]
     write: Callable[[Any, str], object]
     count: Callable[[Any], int]
-    error: type[Exception]
+    error: type[Exception] | None = None  # for a foreign file
     old: tuple[str, ...] = ()  # statements behind the schema in a file of an earlier version
     close: Callable[[Any], object] = lambda store: store.close()
+    file: str = "file"
 
 
 def reserve(ledger: FileLedger, name: str) -> None:
@@ -59,6 +61,10 @@ KINDS = {
     "batches": Kind(
         BatchStore, lambda store, name: store.keep(name, 200, b"{}"),
         lambda store: sum(store.find(str(number)) is not None for number in range(100)), ConfigurationError,
+    ),
+    "cache": Kind(
+        lambda path: DiskStore(path.parent, 1 << 30), lambda store, name: store.put(name.zfill(32).encode(), b"{}"),
+        lambda store: store.size()[0], file="cache-1.sqlite3",
     ),
 }  # fmt: skip
 
@@ -95,14 +101,14 @@ def make_old(path: Path, form: dict[str, Any], statements: tuple[str, ...]) -> N
 
 
 def test_new_file_has_the_form_of_every_version(name: str, kind: Kind, tmp_path: Path) -> None:
-    store = kind.open(tmp_path / "file")
+    store = kind.open(tmp_path / kind.file)
     kind.write(store, "1")
     kind.close(store)
-    assert form_of(tmp_path / "file") == FORMS[name]
+    assert form_of(tmp_path / kind.file) == FORMS[name]
 
 
 def test_file_of_an_earlier_version_is_read_and_written(name: str, kind: Kind, tmp_path: Path) -> None:
-    path = tmp_path / "file"
+    path = tmp_path / kind.file
     make_old(path, FORMS[name], kind.old)
     assert form_of(path) == FORMS[name]
     for number in range(2):
@@ -114,15 +120,20 @@ def test_file_of_an_earlier_version_is_read_and_written(name: str, kind: Kind, t
 
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
-def test_foreign_file_is_refused_and_keeps_its_bytes(kind: Kind, mode: str, tmp_path: Path) -> None:
-    path = tmp_path / "shop.sqlite3"
+def test_foreign_file_is_refused_or_renamed_and_keeps_its_bytes(kind: Kind, mode: str, tmp_path: Path) -> None:
+    path = tmp_path / kind.file
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA journal_mode = {mode}")
         connection.execute("CREATE TABLE stock (item TEXT)")
         connection.execute("PRAGMA user_version = 1")
     before = path.read_bytes()
-    with pytest.raises(kind.error):
-        kind.write(kind.open(path), "1")
+    if kind.error is None:
+        for name in "12":
+            kind.write(kind.open(path), name)
+        (path,) = tmp_path.glob("*.broken-*")
+    else:
+        with pytest.raises(kind.error):
+            kind.write(kind.open(path), "1")
     assert path.read_bytes() == before
 
 
@@ -144,7 +155,8 @@ def test_two_processes_that_open_a_new_file_at_once_both_work(kind: Kind, rounds
 def test_ten_children_that_are_forked_while_threads_use_a_store_use_it(
     name: str, kind: Kind, rounds: int, tmp_path: Path
 ) -> None:
-    store, numbers = kind.open(tmp_path / "file"), iter(range(100_000, 1_000_000))
+    path = tmp_path / kind.file
+    store, numbers = kind.open(path), iter(range(100_000, 1_000_000))
 
     def child(number: int) -> None:
         mine = kind.open(tmp_path / f"{number}") if name == "batches" else store  # one process at a time
@@ -157,8 +169,8 @@ def test_ten_children_that_are_forked_while_threads_use_a_store_use_it(
             assert statuses(children) == [0] * 10
     assert kind.count(store) >= 10 or name == "batches"
     kind.close(store)
-    assert form_of(tmp_path / "file") == FORMS[name]
-    with closing(sqlite3.connect(tmp_path / "file")) as connection:
+    assert form_of(path) == FORMS[name]
+    with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 

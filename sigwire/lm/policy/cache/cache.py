@@ -173,12 +173,10 @@ class ResponseCache:
             self._disk.clear()
 
     def after_fork(self) -> None:
-        """Drop locks, flights and the open file of the parent, in a forked child."""
+        """Drop locks and flights of the parent, in a forked child."""
         self.flights, self._lock = SingleFlight(), threading.Lock()
         if self.memory is not None:
             self.memory.forget_lock()
-        if self._disk is not None:
-            self._disk.forget_connection()
 
 
 # --- the process

@@ -1,4 +1,4 @@
-"""The folder of the cache: its default place, its permissions, and the lock that its processes share."""
+"""The folder of the cache: its default place and its permissions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from sigwire.files.database import make_private
 
-__all__ = ["FileLock", "RefusedFolder", "check_file", "default_folder", "make_folder"]
+__all__ = ["RefusedFolder", "check_file", "default_folder", "make_folder"]
 
 
 class RefusedFolder(Exception):
@@ -50,41 +47,7 @@ def make_folder(folder: Path) -> None:
 
 def check_file(path: Path) -> None:
     """Make the file, for this user alone, if there is none. Raises ``RefusedFolder`` for a link or another user's file."""
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    make_private(path)
     found = path.lstat()
     if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
         raise RefusedFolder(f"{path} is a link, or belongs to another user")
-
-
-class FileLock:
-    """A lock that every process with the cache open shares. Without ``flock`` (Windows) it is never exclusive."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        self.make_shared()
-
-    def make_shared(self) -> None:
-        """Share the lock. Raises ``BlockingIOError`` if a process has it alone, which replaces the file."""
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:  # a file system without locks
-            return
-
-    def make_exclusive(self) -> bool:
-        """Take the lock alone. Return False if another process has it."""
-        if fcntl is None:
-            return False
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
-
-    def close(self) -> None:
-        """Release the lock."""
-        os.close(self._file)

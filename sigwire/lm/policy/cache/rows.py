@@ -1,12 +1,14 @@
-"""The form of the cache's file: schema, version, and values that are checked before they are trusted. No state."""
+"""The form of the cache's file, and values that are checked before they are trusted. No state."""
 
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from hashlib import blake2b
 
-__all__ = ["BROKEN_FILE", "LARGEST_VALUE", "bytes_in_use", "clear", "count", "pack", "prepare", "unpack"]
+from sigwire.files.database import Form
+from sigwire.files.packing import deflate, inflate
+
+__all__ = ["BROKEN_FILE", "FORM", "LARGEST_VALUE", "bytes_in_use", "clear", "count", "pack", "prepare", "unpack"]
 
 LARGEST_VALUE = 16 << 20  # bytes
 BROKEN_FILE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})  # error codes of a file that must be replaced
@@ -14,34 +16,30 @@ _MOST_INFLATED = 64 << 20
 _DIGEST = 16
 _SHORT = 4096  # bytes: inflating costs more than reading them
 _KEY = 32
-_FORMAT = 1
 _SCHEMA = (
     "CREATE TABLE answers (key BLOB UNIQUE NOT NULL, at REAL NOT NULL, used REAL NOT NULL, size INTEGER NOT NULL, "
     "value BLOB NOT NULL)",
     "CREATE INDEX answers_used ON answers (used)",
 )
-_PRAGMAS = (
-    "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "busy_timeout=50", "synchronous=NORMAL",
-    "journal_size_limit=67108864",
-)  # fmt: skip
+FORM = Form(
+    ";".join(_SCHEMA),
+    settings=(
+        "trusted_schema = OFF",
+        "cell_size_check = ON",
+        "mmap_size = 0",
+        "synchronous = NORMAL",
+        "journal_size_limit = 67108864",
+    ),
+    first_settings=("auto_vacuum = INCREMENTAL",),
+    wal=True,
+    busy_seconds=0.05,
+)
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Set up a connection. Raises ``sqlite3.DatabaseError`` for any other file."""
+    """Set up a connection. Raises ``sqlite3.DatabaseError`` for a file with other tables, indexes or triggers."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * LARGEST_VALUE)
-    for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
-    if not _schema_of(connection):
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-        connection.execute("PRAGMA journal_mode=WAL").fetchall()
-        connection.execute("BEGIN IMMEDIATE")  # several processes may open a new file at once
-        if not _schema_of(connection):
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version={_FORMAT}")
-        connection.execute("COMMIT")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != _FORMAT or _schema_of(connection) != {*_SCHEMA, None}:
+    if _schema_of(connection) != {*_SCHEMA, None}:
         error = sqlite3.DatabaseError("not a file of this cache")
         error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
         raise error
@@ -79,7 +77,7 @@ def pack(key: bytes, json: bytes) -> bytes:
     (b'{}', None)
     """
     digest = blake2b(key + json, digest_size=_DIGEST).digest()
-    return digest + (json if len(json) < _SHORT else zlib.compress(json, 1))
+    return digest + (json if len(json) < _SHORT else deflate(json, 1))
 
 
 def unpack(key: bytes, value: object) -> bytes | None:
@@ -88,11 +86,8 @@ def unpack(key: bytes, value: object) -> bytes | None:
         return None
     json = value[_DIGEST:]
     if not json.startswith((b"[", b"{")):  # no JSON: compressed
-        inflater = zlib.decompressobj()
         try:
-            json = inflater.decompress(json, _MOST_INFLATED)
-        except zlib.error:
-            return None
-        if not inflater.eof or inflater.unused_data:
+            json = inflate(json, _MOST_INFLATED)
+        except ValueError:
             return None
     return json if blake2b(key + json, digest_size=_DIGEST).digest() == value[:_DIGEST] else None

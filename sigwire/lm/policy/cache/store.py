@@ -5,12 +5,13 @@ is hostile until it is parsed: one of another form, a swapped one, one that infl
 file that is damaged, or of another program, is renamed by the process that gets the lock exclusively; the others go on in
 memory.
 
-Nothing here raises: a failed look-up is a miss, a failed write is dropped, and both are counted. One connection a process,
-under a lock; a forked child leaves it unclosed and opens its own (sqlite.org/howtocorrupt.html, 2.6).
+Nothing here raises: a failed look-up is a miss, a failed write is dropped, and both are counted. ``files/database.py`` has the
+connection.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -20,9 +21,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias, TypeVar, TypeVarTuple
 
-from sigwire.lm.policy.cache.folder import FileLock, RefusedFolder, check_file, make_folder
+from sigwire.effects.forks import reset_when_forked
+from sigwire.files.database import Database, OtherForm
+from sigwire.files.lock import HeldFile, lock_file
+from sigwire.lm.policy.cache.folder import RefusedFolder, check_file, make_folder
 from sigwire.lm.policy.cache.rows import (
     BROKEN_FILE,
+    FORM,
     LARGEST_VALUE,
     bytes_in_use,
     clear,
@@ -63,21 +68,23 @@ class DiskStore:
         self.counts: Counter[str] = Counter()
         self._limit, self._clock, self._refused = limit, clock, refused
         self._lock = threading.Lock()
-        self._file_lock: FileLock | None = None
-        self._connection: sqlite3.Connection | None = None
+        self._database = Database(self.path, FORM, prepare)
+        self._file_lock: HeldFile | None = None
         self._is_off = False
         self._writes = 0
         self._inode: int | None = None
+        reset_when_forked(self)
 
     # --- entries
 
     def get(self, key: bytes, oldest: float = 0.0) -> StoredAnswer | None:
         """Return the answer of a key, ``None`` if there is none that was stored after ``oldest``."""
-        with self._lock:
+        with self._lock:  # as ``_use``, without its calls
             try:
-                connection = self._connection or self._open()
-                return None if connection is None else self._get(connection, key, oldest)
-            except (sqlite3.Error, OSError) as error:
+                if self._database.is_open or self._prepare_folder():
+                    with self._database.reading() as connection:
+                        return self._get(connection, key, oldest)
+            except (sqlite3.Error, OSError, OtherForm) as error:
                 self._fail(error, "failed")
         return None
 
@@ -135,12 +142,9 @@ class DiskStore:
         with self._lock:
             self._close()
 
-    def forget_connection(self) -> None:
-        """Leave the parent's connection alone, in a forked child."""
-        _unclosed.append(self._connection)
-        if self._file_lock is not None:
-            self._file_lock.close()
-        self._lock, self._connection, self._file_lock = threading.Lock(), None, None
+    def reset_after_fork(self) -> None:
+        """Begin with a new lock, in a forked child."""
+        self._lock, self._file_lock = threading.Lock(), None
 
     def _evict(self, connection: sqlite3.Connection) -> None:
         """Delete the entries that were not used for longest, if the file is too large."""
@@ -164,49 +168,45 @@ class DiskStore:
         """
         with self._lock:
             try:
-                connection = self._connection or self._open()
-                return None if connection is None else action(connection, *args)
-            except (sqlite3.Error, OSError) as error:
+                if not self._database.is_open and not self._prepare_folder():
+                    return None
+                with self._database.reading() as connection:
+                    return action(connection, *args)
+            except (sqlite3.Error, OSError, OtherForm) as error:
                 self._fail(error, failed)
         return None
 
     def _fail(self, error: Exception, failed: str) -> None:
         self.counts[failed] += 1
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE:
+        if isinstance(error, OtherForm) or getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN_FILE:
             self._replace()
 
-    def _open(self) -> sqlite3.Connection | None:
+    def _prepare_folder(self) -> bool:
+        """Check the folder, make the file and take the shared lock. Return False if the folder is not safe to use."""
         if self._is_off:
-            return None
+            return False
         try:
             make_folder(self.path.parent)
             check_file(self.path)
             self._inode = self.path.stat().st_ino
-            self._file_lock = self._file_lock or FileLock(self.path.parent / _LOCK_FILE)
+            # ``BlockingIOError``: another process has the lock alone, and replaces the file.
+            self._file_lock = self._file_lock or HeldFile(
+                self.path.parent / _LOCK_FILE, shared=True, flags=getattr(os, "O_NOFOLLOW", 0)
+            )
         except RefusedFolder as error:
             self._is_off = True
             self._refused(str(error))
-            return None
+            return False
         except OSError:
             self._is_off = True
             raise
-        return self._connect()
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=0.05, isolation_level=None, check_same_thread=False)
-        try:
-            prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        self._connection = connection
-        return connection
+        return True
 
     def _replace(self) -> None:
         """Rename a broken file and begin a new one. If other processes have it open, go on without a file."""
         self._close(keep_lock=True)
         lock = self._file_lock
-        if lock is None or not lock.make_exclusive():
+        if lock is None or lock_file(lock.descriptor) != "locked":
             self._is_off = True
             return
         try:
@@ -215,20 +215,17 @@ class DiskStore:
                 self.path.rename(f"{self.path}.broken-{stamp}")
                 for end in ("-wal", "-shm"):
                     Path(f"{self.path}{end}").unlink(missing_ok=True)
-            self._open()
-        except (sqlite3.Error, OSError, RefusedFolder):
+            if self._prepare_folder():
+                with self._database.reading():  # the new file gets its form
+                    pass
+        except (sqlite3.Error, OSError, OtherForm):
             self._is_off = True
         finally:
-            lock.make_shared()
+            lock_file(lock.descriptor, shared=True)
 
     def _close(self, keep_lock: bool = False) -> None:
-        if self._connection is not None:
-            with suppress(sqlite3.Error):
-                self._connection.close()
-            self._connection = None
+        with suppress(sqlite3.Error):
+            self._database.close()
         if self._file_lock is not None and not keep_lock:
             self._file_lock.close()
             self._file_lock = None
-
-
-_unclosed: list[sqlite3.Connection | None] = []  # connections of parents: closing one in a child damages the file
