@@ -1,14 +1,17 @@
-"""Tools: the schemas of 200 typed functions (e1), and one call validated and run (e2)."""
+"""Tools: the schemas of 200 typed functions, of plain types and of classes (e1); one call validated and run (e2)."""
 
 from __future__ import annotations
 
+import enum
+import importlib
+import importlib.util
 import inspect
 import itertools
 import json
-from collections.abc import Callable, Iterator
-from typing import Any, Literal, get_type_hints
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from benchmarks.timing import FLOOR, SIGWIRE, Job
 from sigwire import Tool, ToolCall
@@ -25,9 +28,17 @@ class Address(BaseModel):
     country: str = "Norway"
 
 
-def functions() -> list[Callable[..., Any]]:
+class Priority(enum.StrEnum):
+    LOW = "low"
+    HIGH = "high"
+
+
+Shape = Callable[[], Callable[..., Any]]
+
+
+def functions(shapes: Sequence[Shape]) -> list[Callable[..., Any]]:
     """Return 200 new functions: four shapes, fifty of each."""
-    return [shape() for _ in range(50) for shape in (plain, several, choices, nested)]
+    return [shape() for _ in range(50) for shape in shapes]
 
 
 def plain() -> Callable[..., Any]:
@@ -79,6 +90,46 @@ def nested() -> Callable[..., Any]:
     return named(send)
 
 
+def constrained() -> Callable[..., Any]:
+    def find(
+        query: Annotated[str, Field(min_length=1)], limit: Annotated[int, Field(ge=1, le=50)] = 10, page: int = 1
+    ) -> list[str]:
+        """Find rows.
+
+        Args:
+            query: The text.
+            limit: How many rows to give.
+        """
+        return []
+
+    return named(find)
+
+
+def ordered() -> Callable[..., Any]:
+    def order(lines: list[int], to: Address, priority: Priority = Priority.LOW) -> int:
+        """Place an order.
+
+        Args:
+            lines: The numbers of the goods.
+            to: Where to.
+        """
+        return 0
+
+    return named(order)
+
+
+def several_models() -> Callable[..., Any]:
+    def route(stops: list[Address], by_name: dict[str, Address], avoid: set[str] | None = None) -> float:
+        """Plan a route."""
+        return 0.0
+
+    return named(route)
+
+
+PLAIN: Sequence[Shape] = (plain, several, choices, nested)
+TYPED: Sequence[Shape] = (nested, constrained, ordered, several_models)
+
+
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
     function.__name__ = f"{function.__name__}_{next(NUMBERS)}"
     return function
@@ -86,7 +137,7 @@ def named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def floor_schema(function: Callable[..., Any]) -> dict[str, Any]:
     """Return a function's schema by hand: pydantic, without the docstring."""
-    hints = get_type_hints(function)
+    hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters.values()
     fields: dict[str, Any] = {p.name: (hints[p.name], ... if p.default is p.empty else p.default) for p in parameters}
     schema = create_model(function.__name__, **fields).model_json_schema()
@@ -114,18 +165,31 @@ def floor_run() -> str:
     return json.dumps(book(values.room, values.nights, values.breakfast), separators=(",", ":"))
 
 
+Maker = Callable[[Callable[..., Any]], object]
+
+
+def sigwire_schema(function: Callable[..., Any]) -> object:
+    return Tool(function).spec
+
+
+def peers() -> dict[str, Maker]:
+    """Return dspy's way to a schema, if it is installed."""
+    if importlib.util.find_spec("dspy") is None:
+        return {}
+    library: Any = importlib.import_module("dspy")
+    return {"dspy": lambda function: library.Tool(function).format_as_litellm_function_call()}
+
+
+def described(make: Maker, shapes: Sequence[Shape]) -> Callable[[], object]:
+    return lambda: [make(function) for function in functions(shapes)]
+
+
 def jobs() -> Iterator[Job]:
     """Yield e1 and e2."""
-    yield Job(
-        "e1",
-        "schemas of 200 typed functions",
-        "≤ 1.15x",
-        {
-            FLOOR: lambda: [floor_schema(function) for function in functions()],
-            SIGWIRE: lambda: [Tool(function).spec for function in functions()],
-        },
-        unit="ms",
-    )
+    makers: dict[str, Maker] = {FLOOR: floor_schema, SIGWIRE: sigwire_schema, **peers()}
+    for what, shapes in (("typed functions", PLAIN), ("functions of classes and constraints", TYPED)):
+        contestants = {name: described(make, shapes) for name, make in makers.items()}
+        yield Job("e1", f"schemas of 200 {what}", "≤ 1.15x", contestants, unit="ms")
     toolbox = Toolbox([Tool(book)])
 
     def run() -> str:

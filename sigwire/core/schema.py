@@ -51,9 +51,15 @@ def untitled_generator() -> type[GenerateJsonSchema]:
         def field_title_should_be_set(self, schema: object) -> bool:
             return False
 
+        def encode_default(self, dft: Any) -> Any:
+            return (
+                dft if type(dft) in _ENCODED else super().encode_default(dft)
+            )  # pydantic makes a TypeAdapter for each
+
     return Untitled
 
 
+_ENCODED = frozenset({str, int, bool, type(None)})
 _DEFS = "#/$defs/"
 _MOST_NODES = 20_000  # Types that share types can double at each level: larger schemas keep their definitions.
 

@@ -10,8 +10,8 @@ pydantic makes the schema of type hints and defaults; the docstring has the desc
 Parameters that ``functools.partial`` binds by name are not offered. A property name that Python forbids is an alias of its
 parameter: ``from_: Annotated[str, Field(alias="from")]``.
 
-The function is inspected when the tool is made (``FunctionParameter``). pydantic compiles it on first use; at once if a type
-is not plain, so that a type without a schema raises where the tool is defined. Schemas of simple types need no pydantic.
+The function is inspected when the tool is made (``FunctionParameter``). pydantic compiles its validation on first use. The
+schema is made at once if a type is not plain, so that a type without a schema raises where the tool is defined.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.schema import inline_refs, schema_of, untitled_generator
 from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
@@ -37,6 +37,7 @@ from sigwire.core.tools.inspection import (
     is_unpacked,
     type_hints,
 )
+from sigwire.core.tools.properties import annotated_metadata, drop_repeated, properties_of
 from sigwire.core.tools.validation import Validate, describe_argument_errors, refuse_booleans
 from sigwire.core.typed_dict import TypeExpression, to_typing_extensions, typed_dict_members
 from sigwire.errors import InputError, ToolDefinitionError
@@ -159,14 +160,19 @@ class FunctionArguments:
         return self._schema
 
     def _make_schema(self) -> JsonObject:
-        simple = _simple_record(self._arguments.values())
-        made = simple or self._compiled().json_schema(schema_generator=untitled_generator())
-        properties = cast("dict[str, Any]", made.get("properties", {}))
+        schema: JsonObject = {"type": "object"}
+        properties: dict[str, Any] | None = properties_of([*self._arguments.values()])
+        made: JsonObject = {}
+        if properties is None:
+            made = self._compiled().json_schema(schema_generator=untitled_generator())
+            properties = cast("dict[str, Any]", made.get("properties", {}))
+            for argument in self._arguments.values():
+                drop_repeated(argument.description, properties[argument.offered_as])
+        schema["properties"] = properties
         for argument in self._arguments.values():
             _add_metadata(properties[argument.offered_as], argument)
-        schema: JsonObject = {"type": "object", "properties": properties}
-        if "required" in made:
-            schema["required"] = made["required"]
+        if required := [argument.offered_as for argument in self._arguments.values() if argument.required]:
+            schema["required"] = [*required]
         if "$defs" in made:
             schema["$defs"] = made["$defs"]
         return self._with_extra_schema(inline_refs(schema))
@@ -265,9 +271,6 @@ def _add_metadata(schema: dict[str, Any], argument: FunctionParameter) -> None:
     """Add the description and default of a parameter to its property."""
     if argument.description:
         schema["description"] = argument.description
-        for member in schema.get("anyOf", ()):  # a description that a member of X | None repeats is kept once
-            if member.get("description") == argument.description:
-                del member["description"]
     if argument.default is Parameter.empty or _is_pydantic_field(argument.default):
         return
     from pydantic_core import to_jsonable_python
@@ -345,22 +348,13 @@ def _is_pydantic_field(default: Any) -> bool:
 def _read_metadata(hint: TypeExpression, name: str) -> tuple[str, str | None]:
     """Return the name and description of a property from ``Annotated``: a string, ``Doc`` or ``Field``."""
     description: str | None = None
-    for data in _annotated_metadata(hint):
+    for data in annotated_metadata(hint):
         alias = getattr(data, "validation_alias", None)
         name = alias if isinstance(alias, str) else name
         described = getattr(data, "description", None) or getattr(data, "documentation", None)
         text = data if isinstance(data, str) else described
         description = text if isinstance(text, str) else description
     return name, description
-
-
-def _annotated_metadata(hint: object) -> tuple[Any, ...]:
-    """Return the metadata of ``Annotated``, also inside ``X | None``."""
-    if typing.get_origin(hint) is Annotated:
-        return (*_annotated_metadata(typing.get_args(hint)[0]), *typing.get_args(hint)[1:])
-    members = [member for member in typing.get_args(hint) if member is not types.NoneType]
-    is_optional = typing.get_origin(hint) in (typing.Union, types.UnionType) and len(members) == 1
-    return _annotated_metadata(members[0]) if is_optional else ()
 
 
 def _admits_none(hint: object) -> bool:
@@ -390,46 +384,3 @@ def _is_plain(hint: object) -> bool:
     if origin is None:
         return isinstance(hint, type) and hint in _PLAIN
     return origin is typing.Literal or (origin in _CONTAINERS and all(map(_is_plain, typing.get_args(hint))))
-
-
-_TYPES: Mapping[type, str] = {
-    str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null",
-}  # fmt: skip
-
-
-def _simple_record(arguments: Iterable[FunctionParameter]) -> JsonObject | None:
-    properties: JsonObject = {}
-    required: list[JsonValue] = []
-    for argument in arguments:
-        schema = _simple_schema(argument.hint)
-        if schema is None:
-            return None
-        properties[argument.offered_as] = schema
-        if argument.required:
-            required.append(argument.offered_as)
-    return {"properties": properties, **({"required": required} if required else {})}
-
-
-def _simple_schema(hint: object) -> JsonObject | None:
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if not arguments:
-        return {"type": _TYPES[hint]} if isinstance(hint, type) and hint in _TYPES else None
-    if origin is typing.Literal:
-        return {"enum": [*arguments], "type": "string"} if _are_several_strings(arguments) else None
-    if origin is list:
-        inner = _simple_schema(arguments[0])
-        return inner and {"items": inner, "type": "array"}
-    if origin is dict and arguments[0] is str:
-        inner = _simple_schema(arguments[1])
-        return inner and {"additionalProperties": inner, "type": "object"}
-    return _simple_optional(arguments) if origin in (typing.Union, types.UnionType) else None
-
-
-def _simple_optional(members: tuple[TypeExpression, ...]) -> JsonObject | None:
-    members = tuple(member for member in members if member is not types.NoneType)
-    inner = _simple_schema(members[0]) if len(members) == 1 else None
-    return inner and {"anyOf": [inner, {"type": "null"}]}
-
-
-def _are_several_strings(values: tuple[object, ...]) -> bool:
-    return len(values) > 1 and all(type(value) is str for value in values)
