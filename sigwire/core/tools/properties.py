@@ -16,21 +16,30 @@ import dataclasses
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from typing_extensions import is_typeddict
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.schema import inline_refs, untitled_generator
+from sigwire.core.typed_dict import TypeExpression
 
-if TYPE_CHECKING:
-    from sigwire.core.tools.function import FunctionParameter
-
-__all__ = ["annotated_metadata", "drop_repeated", "properties_of"]
+__all__ = ["Described", "annotated_metadata", "drop_repeated", "properties_of"]
 
 
-def properties_of(parameters: Sequence[FunctionParameter]) -> dict[str, JsonObject] | None:
+class Described(Protocol):
+    """A parameter: its property, its type and its description."""
+
+    @property
+    def offered_as(self) -> str: ...
+    @property
+    def hint(self) -> TypeExpression: ...
+    @property
+    def description(self) -> str | None: ...
+
+
+def properties_of(parameters: Sequence[Described]) -> dict[str, JsonObject] | None:
     """Return the schema of each parameter by its property name, or None if pydantic must see all parameters together."""
     if not all(_is_independent(parameter.hint) for parameter in parameters):
         return None
