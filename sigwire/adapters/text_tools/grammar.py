@@ -20,8 +20,8 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
 __all__ = [
-    "END_TOKENS", "NAMELESS", "TRUNCATED", "UNCLEAR", "CallBlock", "Grammar", "Reader", "ToolCatalog", "broken_call",
-    "closes_fence", "unknown_call"
+    "END_TOKENS", "NAMELESS", "PREFIXES", "TRUNCATED", "UNCLEAR", "CallBlock", "Grammar", "Reader", "ToolCatalog",
+    "broken_call", "closes_fence", "unknown_call"
 ]  # fmt: skip
 
 END_TOKENS = frozenset(
@@ -33,7 +33,8 @@ END_TOKENS = frozenset(
 )  # fmt: skip
 """Tokens that end a turn. Some servers leave one in the text."""
 
-_PREFIXES = ("functions.", "default_api.")
+PREFIXES = ("functions.", "default_api.")
+"""Prefixes that some dialects write before the name of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class ToolCatalog:
         given: Mapping[str, Any] = tools if is_mapping(tools) else dict.fromkeys(tools)
         nothing: Mapping[str, Any] = {}
         schemas = {name: schema if is_mapping(schema) else nothing for name, schema in given.items()}
-        initials = "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name}))
+        initials = "".join(sorted({name[0] for name in (*schemas, *PREFIXES) if name}))
         return cls(schemas, strict, initials, output, fields or {})
 
     def declared_name(self, name: object) -> str | None:
@@ -76,7 +77,7 @@ class ToolCatalog:
             return None
         if name in self.tools:
             return name
-        for prefix in _PREFIXES:
+        for prefix in PREFIXES:
             if name.startswith(prefix) and name.removeprefix(prefix) in self.tools:
                 return name.removeprefix(prefix)
         return None

@@ -143,7 +143,7 @@ def read_calls(
     """
     catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
     # Most texts hold no markup at all.
-    if not catalog.tools or _grammars_for(grammars, catalog).pattern(catalog).search("\n" + text) is None:
+    if not catalog.tools or not _grammars_for(grammars, catalog).can_hold_calls(text, catalog):
         return ScanResult(text)
     reader = TextReader(catalog, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars)
     reader.feed(text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from sigwire.adapters.text_tools.grammar import END_TOKENS, Grammar, ToolCatalog
+from sigwire.adapters.text_tools.grammar import END_TOKENS, PREFIXES, Grammar, ToolCatalog
 from sigwire.adapters.text_tools.scan.marks import CLOSERS, ECHOES, THOUGHTS
 
 __all__ = ["NO_FIELDS", "CompiledGrammars"]
@@ -19,8 +19,8 @@ class CompiledGrammars:
     """A compiled table of grammars, shared by all scans. ``fields``: the tags around the outputs, closing by opening tag."""
 
     __slots__ = (
-        "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "echoes", "first_characters", "own_by_first",
-        "own_line", "prefixes", "quotations", "stops", "token", "tokens", "width"
+        "_openers", "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "echoes", "first_characters",
+        "own_by_first", "own_line", "prefixes", "quotations", "stops", "token", "tokens", "width"
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...], fields: Mapping[str, str] = NO_FIELDS) -> None:
@@ -40,6 +40,7 @@ class CompiledGrammars:
         self.width = max(map(len, self.tokens))
         self.token = re.compile(_alternatives(self.tokens))
         self._patterns: dict[str, re.Pattern[str]] = {}
+        self._openers: dict[str, re.Pattern[str]] = {}
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -58,6 +59,41 @@ class CompiledGrammars:
             if len(self._patterns) >= _MAX_PATTERNS:
                 self._patterns.clear()
             self._patterns[catalog.initials] = found
+        return found
+
+    def can_hold_calls(self, text: str, catalog: ToolCatalog) -> bool:
+        """Return False if the text holds nothing that a scan would act on: no opener and no token. Quotation is no opener.
+
+        >>> from sigwire.adapters.text_tools.registry import current_scanner
+        >>> tools = ToolCatalog.of(["ping"])
+        >>> current_scanner().can_hold_calls("[[ ## answer ## ]]\nCall `ping`.", tools)
+        False
+        >>> current_scanner().can_hold_calls("ping\n{}", tools)
+        True
+        """
+        text = "\n" + text
+        if self._opener_pattern(catalog.output).search(text):
+            return True
+        if not self.by_tool_name or not catalog.initials:
+            return False
+        names = (*catalog.tools, *PREFIXES)
+        lines = re.compile(rf"\n[ \t]*(?=[{re.escape(catalog.initials)}])")
+        return any(text.startswith(names, line.end()) for line in lines.finditer(text))
+
+    def _opener_pattern(self, output: str) -> re.Pattern[str]:
+        """Return the expression of all openers: tokens anywhere, others at the start of a line. ``output``: of the catalog."""
+        found = self._openers.get(output)
+        if found is None:
+            known = self.by_opener.items()
+            sections = {opener for opener, grammars in known if all(each.name == "section" for each in grammars)}
+            plain = {*self.own_line, *self.by_start} - sections - {"["}
+            starts = [*map(re.escape, sorted(plain)), r"\[(?!\[[ \t]*##)"]  # the header of an output is no list
+            if output and sections:
+                starts.append(rf"\[\[[ \t]*##[ \t]*{re.escape(output)}")
+            found = re.compile(rf"\n[ \t]*(?:{'|'.join(starts)})|{self.token.pattern}")
+            if len(self._openers) >= _MAX_PATTERNS:
+                self._openers.clear()
+            self._openers[output] = found
         return found
 
 
