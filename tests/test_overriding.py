@@ -49,7 +49,8 @@ USED_BY: dict[type, set[str]] = {dspy.Module: {"__call__", "acall"}, dspy.ReAct:
 # Methods of sigwire's own steps, by the classes whose calls use them; a module of the user calls its own.
 HOOKS: dict[type, set[str]] = {
     **{base: {"plan_for", "prepare_inputs"} for base in (sigwire.Predict, dspy.Predict)},
-    **{base: {"prepare_inputs"} for base in (Module, StepsModule, dspy.Module, sigwire.ReAct, dspy.ReAct)},
+    **{base: {"prepare_inputs", "run_fields", "turn_steps"} for base in (sigwire.ReAct, dspy.ReAct)},
+    **{base: {"prepare_inputs"} for base in (Module, StepsModule, dspy.Module)},
 }
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
@@ -371,7 +372,8 @@ async def test_overridden_entry_of_a_module_is_used_by_every_call(base: type, na
 )
 async def test_overridden_hook_of_a_module_is_used_by_every_call(base: type, name: str) -> None:
     seen: list[str] = []
-    module = overriding(base, name, seen)(QA)
+    made = overriding(base, name, seen)
+    module = made(QA, tools=[len]) if issubclass(base, sigwire.ReAct) else made(QA)
     module.set_lm(sigwire.FakeLM(fields))
     for way in CALLS:
         assert (await call(way, module, question="?")).answer == "Oslo"

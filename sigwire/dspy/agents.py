@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar, cast, overload
 
 from sigwire.core.example import Prediction
-from sigwire.core.record import FieldValues
-from sigwire.core.response import Choice
 from sigwire.dspy.agent_history import AgentHistory, messages_of, with_closed_turn
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.layouts.thinking import takes_effort
@@ -20,7 +18,7 @@ from sigwire.dspy.text_loop import TextReAct, trajectory_of
 from sigwire.dspy.tools import Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
-from sigwire.modules import chain_of_thought, predict
+from sigwire.modules import predict
 from sigwire.modules.agents import run
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.inputs import InputReader
@@ -51,8 +49,7 @@ class ReAct(Module, TextReAct[P, S]):
     42
     """
 
-    _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
-    _extract_class: ClassVar[type[chain_of_thought.ChainOfThought[..., Any]]] = ChainOfThought
+    predictor_classes: ClassVar[predict.PredictorClasses] = predict.PredictorClasses(Predict, ChainOfThought)
 
     if TYPE_CHECKING:
 
@@ -74,8 +71,9 @@ class ReAct(Module, TextReAct[P, S]):
         self._reader = read_as_dspy(reader)
         return super().prepare_inputs(self._reader, given, check_types=check_types)
 
-    def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
-        return {"trajectory": trajectory_of(run.steps), **super()._run_fields(run)}
+    def run_fields(self, run: run.AgentRun) -> dict[str, Any]:
+        """Return the fields of a result, with ``trajectory``."""
+        return {"trajectory": trajectory_of(run.steps), **super().run_fields(run)}
 
 
 class ReActV2(ReAct[P, S]):
@@ -95,7 +93,8 @@ class ReActV2(ReAct[P, S]):
     'submit'
     """
 
-    _has_text_loop = False
+    takes_plain_text = False
+    has_text_loop = False
 
     def __init__(
         self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
@@ -116,15 +115,10 @@ class ReActV2(ReAct[P, S]):
         answers = Tool(_fields, name=submit.name, desc=submit.description, parameters=submit.parameters)
         return {**super().tools, submit.name: answers}
 
-    def _run_fields(self, run: run.AgentRun) -> dict[str, object]:
+    def run_fields(self, run: run.AgentRun) -> dict[str, Any]:
+        """Return the fields of a result, with DSPy's ``history`` and ``termination_reason``."""
         reason = "submit" if run.termination_reason == "submit" else "forced_submit"
-        return {**super()._run_fields(run), "history": AgentHistory(run.history), "termination_reason": reason}
-
-    def _plain_end(self, choice: Choice) -> Termination:
-        outputs = super()._plain_end(choice).outputs
-        if outputs is None or list(outputs.values()) == [choice.text.strip()]:
-            return Termination("no_calls", why="the model answered in plain text")
-        return Termination("submit", outputs)
+        return {**super().run_fields(run), "history": AgentHistory(run.history), "termination_reason": reason}
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run."""
@@ -134,14 +128,16 @@ class ReActV2(ReAct[P, S]):
             inputs[self.history_input] = with_closed_turn(history) if is_continued else history
         return super().steps(*args, **inputs)
 
-    def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
+    def turn_steps(self, state: RunState, limit: int) -> Steps[Termination]:
+        """Run the turns; a plain answer with the outputs in the layout of the adapter submits them."""
         own, config = getattr(self.react, "lm", None), getattr(self.react, "config", {})
         lm: Any = current().lm if own is None else own
         given = {**getattr(lm, "kwargs", {}), **config, **self.signature.input_fields}
         is_open = getattr(lm, "supports_reasoning", False) and given.keys().isdisjoint(_NO_EFFORT_WITH)
         if is_open and takes_effort(lm, {**config, "reasoning_effort": "low"}):
-            tools = {**tools, "config": {"reasoning_effort": "low"}}  # the thought of a turn is the model's own
-        return super()._ask(state, tools)
+            state.options["config"] = {"reasoning_effort": "low"}  # the thought of a turn is the model's own
+        end = yield from super().turn_steps(state, limit)
+        return end if end.outputs is None else Termination("submit", end.outputs)
 
 
 _NO_EFFORT_WITH = ("reasoning", "reasoning_effort", "thinking", "config")

@@ -47,6 +47,24 @@ SCRIPTED_FINISH = "finish"
 """The mark of a ``submit`` call that a script of DSPy wrote as ``next_tool_name="finish"``."""
 
 
+class OverriddenEntries(base.Entries):
+    """``forward`` and ``__call__`` in DSPy's form, blocking and awaited."""
+
+    names = tuple(name for entry in ENTRIES for name in entry)
+    form = (
+        "forward(self, prompt=None, messages=None, **kwargs) or aforward; return an object or dict with "
+        "choices[i].message.content"
+    )
+
+    def check(self, cls: type[base.BaseLM], overrides: Iterable[str]) -> None:
+        """Entries have DSPy's form."""
+
+    def steps(self, lm: Any, request: Request, streamed: bool) -> Steps[Response]:
+        """Answer by the outermost of the entries that a subclass overrides, or by the model itself."""
+        answer: Steps[Response] = lm._entries_steps(ENTRIES, request, streamed)
+        return answer
+
+
 class BaseLM(base.BaseLM):
     """Base of language models that takes DSPy's arguments in DSPy's order.
 
@@ -71,11 +89,7 @@ class BaseLM(base.BaseLM):
             "with respond, arespond, model and capabilities around a model, which needs no base class",
         ),
     }
-    _form = (
-        "forward(self, prompt=None, messages=None, **kwargs) or aforward; return an object or dict with "
-        "choices[i].message.content"
-    )
-    _entry_names: ClassVar[Sequence[str]] = tuple(name for entry in ENTRIES for name in entry)
+    entries = OverriddenEntries()
 
     def __init__(
         self,
@@ -100,10 +114,6 @@ class BaseLM(base.BaseLM):
         if load is not None and "allow_unsafe_lm_state" not in signature(load).parameters:
             type.__setattr__(cls, "load_state", classmethod(partial(_load_with, load)))
 
-    @classmethod
-    def _check_entries(cls) -> None:
-        """Entries have DSPy's form."""
-
     def __call__(
         self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
     ) -> list[Any]:
@@ -112,7 +122,7 @@ class BaseLM(base.BaseLM):
         prompt, messages = _placed(prompt, messages)
         if "__call__" not in self._overrides and "acall" in self._overrides:
             return block_on(self.acall(prompt, messages, **kwargs))
-        return super().__call__(prompt, messages, **kwargs)
+        return run(self._output_steps(decode_call(prompt, messages, **kwargs), prompt))
 
     async def acall(
         self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
@@ -122,17 +132,17 @@ class BaseLM(base.BaseLM):
         prompt, messages = _placed(prompt, messages)
         if "acall" not in self._overrides and "__call__" in self._overrides:
             return await to_thread(self, prompt, messages, **kwargs)
-        return await super().acall(prompt, messages, **kwargs)
+        return await arun(self._output_steps(decode_call(prompt, messages, **kwargs), prompt))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Ask the model itself, without call log and callbacks: for ``super().forward(...)``. Returns a ``Response``."""
-        return run(self._steps(decode_call(*args, **kwargs), streamed=False))
+        return run(self._model_steps(decode_call(*args, **kwargs), streamed=False))
 
     async def aforward(self, *args: Any, **kwargs: Any) -> Any:
         """``forward``, awaited."""
-        return await arun(self._steps(decode_call(*args, **kwargs), streamed=False))
+        return await arun(self._model_steps(decode_call(*args, **kwargs), streamed=False))
 
-    def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
+    def _output_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
         """Return the steps of ``lm(...)``. Inside an overridden ``__call__`` they are part of the call around them."""
         around = running_call.get()
         if around is not None and around.lm is self:
@@ -142,19 +152,20 @@ class BaseLM(base.BaseLM):
         record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")
         return encode_outputs(response)
 
-    def _entry_steps(self, request: Request, streamed: bool) -> Steps[Response]:
-        """Answer by the outermost of the entries that a subclass overrides, or by the model itself."""
-        return self._steps_of(ENTRIES, request, streamed)
-
     def _inner_steps(self, request: Request, streamed: bool) -> Steps[Response]:
-        return self._steps_of(ENTRIES[1:], request, streamed)
+        return self._entries_steps(ENTRIES[1:], request, streamed)
 
-    def _steps_of(self, entries: Iterable[Entry], request: Request, streamed: bool) -> Steps[Response]:
+    def _entries_steps(self, entries: Iterable[Entry], request: Request, streamed: bool) -> Steps[Response]:
+        """Answer by the first of the entries that a subclass overrides, or by the model itself."""
         entry = next((entry for entry in entries if not self._overrides.isdisjoint(entry)), None)
         if entry is None:
-            return self._steps(request, streamed=streamed)
+            return self._model_steps(request, streamed=streamed)
         call = OverriddenCall(self, entry, self._overrides, request)
         return self._overridden_steps(FunctionEffect(call.run, call.arun), streamed)
+
+    def _model_steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        """Answer by the model itself."""
+        return self._steps(request, streamed=streamed)
 
     def default_capabilities(self) -> Capabilities:
         """Return the capabilities of a model that is made without ``capabilities``."""
@@ -345,10 +356,11 @@ class LM(BaseLM, client.LM):
         if not self._answers_itself:
             super().check_options(options, stage)
 
-    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+    def _model_steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        """Answer by the model itself. Raises ``ConfigurationError`` for an unknown model."""
         if self._answers_itself:
-            find_provider(self.model)  # raises for the unknown model
-        return super()._steps(request, streamed=streamed)
+            find_provider(self.model)
+        return super()._model_steps(request, streamed=streamed)
 
     def __getstate__(self) -> dict[str, object]:
         return base.BaseLM.__getstate__(self) if self._answers_itself else super().__getstate__()

@@ -266,7 +266,7 @@ class Predict(Module, predict.Predict[P, S]):
 class ChainOfThought(Module, chain_of_thought.ChainOfThought[P, S]):
     """``sigwire.ChainOfThought`` with DSPy's methods."""
 
-    _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
+    predictor_classes: ClassVar[predict.PredictorClasses] = predict.PredictorClasses(Predict, Predict)
 
     if TYPE_CHECKING:
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, TypeVar, cast
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import dumps
@@ -41,7 +42,7 @@ from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
-    from sigwire.modules.agents.run import ReActStep, TerminationReason
+    from sigwire.modules.agents.run import ReActStep
     from sigwire.modules.agents.toolbox import ToolsLike
     from sigwire.signatures.signature import Signature
 
@@ -68,27 +69,21 @@ def trajectory_of(steps: Iterable[ReActStep], number: int = 0) -> dict[str, Any]
     return flat
 
 
-class _TextRun(RunState):
-    """A run of DSPy's loop: with the trajectory, and the conversation before the run."""
+class _TextRun:
+    """A run in DSPy's loop: its state, the trajectory, and the conversation before it."""
 
-    trajectory: dict[str, Any]
-    before: History
-
-    @classmethod
-    def of(cls, state: RunState) -> Self:
-        made = cls.__new__(cls)
-        made.__dict__.update(state.__dict__)
-        made.trajectory = trajectory_of(state.steps)
+    def __init__(self, state: RunState) -> None:
+        self.state = state
+        self.trajectory = trajectory_of(state.steps)
         turns, later = state.history.messages, len(state.turns_since_task())
         is_continued = bool(later) and not state.open_calls  # without inputs of its own
-        made.before = state.history if is_continued else History(turns[: len(turns) - later - 1])
-        return made
+        self.before = state.history if is_continued else History(turns[: len(turns) - later - 1])
 
 
 class TextReAct(react.ReAct[P, S]):
     """``sigwire.ReAct`` that runs DSPy's loop if a program relies on it."""
 
-    _has_text_loop: ClassVar[bool] = True
+    has_text_loop: ClassVar[bool] = True
 
     def __init__(
         self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
@@ -97,7 +92,7 @@ class TextReAct(react.ReAct[P, S]):
         if not self.toolbox.tools:
             self._offered = (self._submit.tool,)
             self.react.signature = self._signatures.turn(self._submit.name)
-        if self._has_text_loop and (self._overrides_truncation() or not self.toolbox.tools):
+        if self.has_text_loop and (self._overrides_truncation() or not self.toolbox.tools):
             self.react.signature = _turn_signature(self)
 
     @property
@@ -129,24 +124,28 @@ class TextReAct(react.ReAct[P, S]):
         shorten: object = cast(Any, self).truncate_trajectory
         return getattr(shorten, "__func__", None) is not cast(Any, TextReAct).truncate_trajectory
 
-    def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
-        is_text = self._has_text_loop and (
+    def turn_steps(self, state: RunState, limit: int) -> Steps[Termination]:
+        """Run the turns: in DSPy's loop, with the outputs of ``extract``, if the program relies on it."""
+        is_text = self.has_text_loop and (
             not all(isinstance(part, _PREDICTORS) for part in (self.react, self.extract))
             or _asks_in_text(self.react)
             or self._overrides_truncation()
         )
-        return super()._run(_TextRun.of(state) if is_text else state, limit)
+        if not is_text:
+            return (yield from super().turn_steps(state, limit))
+        run = _TextRun(state)
+        end = state.end = yield from self._loop(state, limit, lambda _: self._text_turn(run))
+        if self.extracts:
+            end = replace(end, outputs=(yield from self._text_outputs(run, end)))
+        state.fields["trajectory"] = run.trajectory
+        return end
 
-    def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
-        return self._turn(state) if isinstance(state, _TextRun) else super()._streamed_turn(state)
-
-    def _turn(self, state: RunState) -> Steps[Termination | None]:
-        if not isinstance(state, _TextRun):
-            return (yield from super()._turn(state))
-        started = time.perf_counter()
+    def _text_turn(self, run: _TextRun) -> Steps[Termination | None]:
+        """Ask for one call and run it; return the end of the run, or ``None`` to continue."""
+        started, state = time.perf_counter(), run.state
         if not state.open_calls:
             try:
-                asked = yield from self._ask_in_text(state)
+                asked = yield from self._ask_in_text(run)
             except ContextWindowExceededError as error:
                 return Termination(
                     "context_window_exceeded", why="the trajectory no longer fits the model", cause=error
@@ -160,89 +159,80 @@ class TextReAct(react.ReAct[P, S]):
             ]
             calls = number_calls([ToolCall.read("", str(asked.next_tool_name), asked.next_tool_args)], taken)
             state.add_choice(Choice(str(asked.next_thought), calls, finish_reason="tool_calls"), calls)
-        end = yield from self._end_turn(state, started)
-        state.trajectory.update(trajectory_of(state.steps[-1:], state.turn))
+        if (call := state.open_calls[0]).name == _FINISH:
+            result = ToolResult(call.id, _FINISH, _COMPLETED)
+            state.end_turn([ToolRun(call, result, result)], time.perf_counter() - started)
+            end: Termination | None = Termination("submit", why="the model called finish")
+        else:
+            end = yield from self._end_turn(state, started)
+        run.trajectory.update(trajectory_of(state.steps[-1:], state.turn))
         if any(result.media for result in state.steps[-1].results):
             warn_user(
                 "The trajectory of a ReAct is text: the model does not see the images and files of a tool's result."
             )
         return end
 
-    def _ask_in_text(self, state: _TextRun) -> Steps[Any]:
+    def _ask_in_text(self, run: _TextRun) -> Steps[Any]:
         asker: object = self.react
         if isinstance(asker, _PREDICTORS) and not _asks_in_text(asker):  # only extract was replaced
             asker = self._text_predictor()
-        return self._called_with_trajectory(state, asker)
+        return self._called_with_trajectory(run, asker)
 
     def _text_predictor(self) -> Predict[..., Any]:
         asker: Any = getattr(self.react, "predict", self.react)  # of a ChainOfThought
         options: dict[str, Any] = asker.config
-        return self._predict_class(_turn_signature(self), lm=asker.lm, **options)
+        predictor: Predict[..., Any] = self.predictor_classes.ask(_turn_signature(self), lm=asker.lm, **options)
+        return predictor
 
     def _called_with_trajectory(
-        self, state: _TextRun, module: object, purpose: Literal["ask", "extract"] = "ask"
+        self, run: _TextRun, module: object, purpose: Literal["ask", "extract"] = "ask"
     ) -> Steps[Any]:
         """Call a predictor with the inputs and the trajectory, which is shortened while it is too long."""
         failure: ContextWindowExceededError | None = None
         for _ in range(_ATTEMPTS):
-            inputs = {**state.inputs, self._signatures.trajectory: self._as_text(state)}
+            inputs = {**run.state.inputs, self._signatures.trajectory: self._as_text(run)}
             try:
                 prediction = yield from _called(module, inputs)
             except ContextWindowExceededError as error:
                 failure = error
-                state.attempts.append(Attempt(purpose, error.model, error=error.code))
-                state.trajectory = self.truncate_trajectory(state.trajectory)
+                run.state.attempts.append(Attempt(purpose, error.model, error=error.code))
+                run.trajectory = self.truncate_trajectory(run.trajectory)
             except ModelError as error:
-                state.attempts.extend(error.attempts)
+                run.state.attempts.extend(error.attempts)
                 raise
             else:
                 if isinstance(prediction, Prediction):
-                    state.add_prediction(prediction, purpose)
+                    run.state.add_prediction(prediction, purpose)
                 return prediction
         raise ContextWindowExceededError(
             f"The trajectory does not fit the model, even after {_ATTEMPTS} attempts to shorten it (running a ReAct). "
             "Use a model with a larger context window, or set max_output."
         ) from failure
 
-    def _run_calls(
-        self, state: RunState, calls: tuple[ToolCall, ...]
-    ) -> Steps[tuple[Termination | None, list[ToolRun]]]:
-        if not isinstance(state, _TextRun) or calls[0].name != _FINISH:
-            return (yield from super()._run_calls(state, calls))
-        result = ToolResult(calls[0].id, _FINISH, _COMPLETED)
-        return Termination("submit", why="the model called finish"), [ToolRun(calls[0], result, result)]
-
-    def _extracted_outputs(self, state: RunState, end: Termination) -> Steps[dict[str, object]]:
-        if not isinstance(state, _TextRun) or not self.extracts:
-            return (yield from super()._extracted_outputs(state, end))
+    def _text_outputs(self, run: _TextRun, end: Termination) -> Steps[dict[str, object]]:
+        """Get the outputs from the trajectory with one more request, or raise ``AgentStopped``."""
         try:
-            outputs: dict[str, object] = dict((yield from self._called_with_trajectory(state, self.extract, "extract")))
+            outputs: dict[str, object] = dict((yield from self._called_with_trajectory(run, self.extract, "extract")))
         except ContextWindowExceededError:
             raise
         except ModelError as error:
-            raise state.stopped_error(self._output_names, end, f"and could not be extracted: {error}") from error
-        state.add_outputs({name: value for name, value in outputs.items() if name in self._output_names})
+            raise run.state.stopped_error(self._output_names, end, f"and could not be extracted: {error}") from error
+        run.state.add_outputs({name: value for name, value in outputs.items() if name in self._output_names})
         return outputs
 
-    def _as_text(self, state: _TextRun) -> str:
+    def _as_text(self, run: _TextRun) -> str:
         """Return the trajectory for a prompt; results longer than ``max_output`` are cut."""
-        before = [conversation.as_text(state.before)] if len(state.before) else []
+        before = [conversation.as_text(run.before)] if len(run.before) else []
         texts: list[str] = []
-        for name, value in state.trajectory.items():
+        for name, value in run.trajectory.items():
             kind, _, number = name.rpartition("_")
             plain = to_plain(value)
             if kind == "observation":
-                tool = self.toolbox.tools.get(str(state.trajectory.get(f"tool_name_{number}")))
+                tool = self.toolbox.tools.get(str(run.trajectory.get(f"tool_name_{number}")))
                 own = None if tool is None else tool.max_output
                 plain = shorten(plain, self.toolbox.max_output if own is None else own)
             texts.append(f"[[ ## {name} ## ]]\n{plain if isinstance(plain, str) else dumps(plain)}")
         return "\n\n".join([*before, *texts])
-
-    def _prediction(self, state: RunState, reason: TerminationReason, outputs: dict[str, object]) -> Prediction:
-        made = super()._prediction(state, reason, outputs)
-        if isinstance(state, _TextRun):
-            made["run_trajectory" if "trajectory" in outputs else "trajectory"] = state.trajectory
-        return made
 
 
 _init: Any = vars(TextReAct)["__init__"]
@@ -278,7 +268,7 @@ def _finish_tool(outputs: Iterable[str]) -> Tool:
     return Tool(lambda: _COMPLETED, _FINISH, f"Call it without arguments when you know all output fields ({names}).")
 
 
-def _unread(state: _TextRun, error: ValueError | ModelError, seconds: float) -> Termination:
+def _unread(state: RunState, error: ValueError | ModelError, seconds: float) -> Termination:
     """End the loop after a turn that could not be read: it is a step, or a warning if a replaced predictor failed."""
     problem = f"{type(error).__name__}: {error!s:.200}"
     if isinstance(error, ModelError):

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
     from sigwire.lm.preview.printing import HistoryFormat
 
-__all__ = ["BaseLM", "LanguageModel"]
+__all__ = ["BaseLM", "Entries", "LanguageModel"]
 
 _Answer: TypeAlias = Callable[[Request, bool], Steps[Response]]
 
@@ -75,6 +75,57 @@ class LanguageModel(Protocol):
     async def arespond(self, request: Request) -> Response: ...
 
 
+class Entries:
+    """The methods of a model that a subclass overrides to answer: their names and form, and the calls through them.
+
+    ``names``: the methods; ``form``: what an error tells a subclass without one to define.
+    """
+
+    names: ClassVar[Sequence[str]] = ("forward", "aforward")
+    form: ClassVar[str] = "forward(self, request) or aforward; return a Response or a text"
+
+    def check(self, cls: type[BaseLM], overrides: Iterable[str]) -> None:
+        """Raise ``OverrideError`` for a class whose overrides have another form."""
+        for name in overrides:
+            if inspect.signature(getattr(cls, name)).parameters.keys() & {"prompt", "messages"}:
+                raise OverrideError(
+                    f"{cls.__name__} overrides {name!r} in DSPy's form (creating the class). Define "
+                    f"{name}(self, request), which returns a Response or a text, or subclass sigwire.dspy's class."
+                )
+
+    def steps(self, lm: Any, request: Request, streamed: bool) -> Steps[Response]:
+        """Return the steps of an answer of a ``BaseLM``: by the method that its class overrides, or by the model itself."""
+        if lm._overrides:
+            effect = FunctionEffect(partial(_forward, lm, request), partial(_aforward, lm, request))
+            steps: Steps[Response] = lm._overridden_steps(effect, streamed)
+        else:
+            steps = lm._steps(request, streamed=streamed)
+        return steps
+
+
+def _forward(lm: Any, request: Request) -> Response:
+    answer = lm.forward(request) if "forward" in lm._overrides else lm.aforward(request)
+    return _response(lm, block_on_result(answer))
+
+
+async def _aforward(lm: Any, request: Request) -> Response:
+    is_blocking = "aforward" not in lm._overrides
+    answer = await to_thread(lm.forward, request) if is_blocking else lm.aforward(request)
+    return _response(lm, await answer if inspect.isawaitable(answer) else answer)
+
+
+def _response(lm: Any, answer: object) -> Response:
+    if isinstance(answer, Response):
+        return answer
+    if isinstance(answer, str):
+        return Response((Choice(answer),), model=lm.model)
+    raise LMUnexpectedError(
+        f"{type(lm).__name__} answered with {type(answer).__name__} (calling {lm.model!r}). Return a Response or a "
+        "text; the BaseLM and LM of sigwire.dspy take OpenAI-shaped answers.",
+        model=lm.model,
+    )
+
+
 class BaseLM:
     """Base of language models: define ``forward`` and use the instance like any other model.
 
@@ -96,8 +147,8 @@ class BaseLM:
         "define forward(self, request) and aforward; or write a class with respond, arespond, model and capabilities around "
         "a model, which needs no base class",
     )
-    _form: ClassVar[str] = "forward(self, request) or aforward; return a Response or a text"
-    _entry_names: ClassVar[Sequence[str]] = ("forward", "aforward")
+    entries: ClassVar[Entries] = Entries()
+    """The methods that a subclass overrides to answer; a base class may have others."""
     _overrides: ClassVar[frozenset[str]] = frozenset()  # the entries that a subclass overrides
 
     history_size: int = 50
@@ -139,18 +190,9 @@ class BaseLM:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         check_overrides(cls)
-        owners = {name: next(each for each in cls.__mro__ if name in vars(each)) for name in cls._entry_names}
-        cls._overrides = frozenset(name for name, owner in owners.items() if "_entry_names" not in vars(owner))
-        cls._check_entries()
-
-    @classmethod
-    def _check_entries(cls) -> None:
-        for name in cls._overrides:
-            if inspect.signature(getattr(cls, name)).parameters.keys() & {"prompt", "messages"}:
-                raise OverrideError(
-                    f"{cls.__name__} overrides {name!r} in DSPy's form (creating the class). Define "
-                    f"{name}(self, request), which returns a Response or a text, or subclass sigwire.dspy's class."
-                )
+        owners = {name: next(each for each in cls.__mro__ if name in vars(each)) for name in cls.entries.names}
+        cls._overrides = frozenset(name for name, owner in owners.items() if "entries" not in vars(owner))
+        cls.entries.check(cls, cls._overrides)
 
     def respond(self, request: Request) -> Response:
         """Answer a request, blocking."""
@@ -228,7 +270,7 @@ class BaseLM:
 
     def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
         """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""
-        return self._logged_steps(request, prompt, streamed, self._entry_steps)
+        return self._logged_steps(request, prompt, streamed, partial(self.entries.steps, self))
 
     def _logged_steps(self, request: Request, prompt: str | None, streamed: bool, answer: _Answer) -> Steps[Response]:
         request = _wrapped_request(request)
@@ -257,33 +299,6 @@ class BaseLM:
         record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")
         return encode_outputs(response)
 
-    def _entry_steps(self, request: Request, streamed: bool) -> Steps[Response]:
-        """Answer by the method that a subclass overrides, or by the model itself."""
-        if not self._overrides:
-            return self._steps(request, streamed=streamed)
-        effect = FunctionEffect(partial(self._forward, request), partial(self._aforward, request))
-        return self._overridden_steps(effect, streamed)
-
-    def _forward(self, request: Request) -> Response:
-        answer = self.forward(request) if "forward" in self._overrides else self.aforward(request)
-        return self._response(block_on_result(answer))
-
-    async def _aforward(self, request: Request) -> Response:
-        is_blocking = "aforward" not in self._overrides
-        answer = await to_thread(self.forward, request) if is_blocking else self.aforward(request)
-        return self._response(await answer if inspect.isawaitable(answer) else answer)
-
-    def _response(self, answer: object) -> Response:
-        if isinstance(answer, Response):
-            return answer
-        if isinstance(answer, str):
-            return Response((Choice(answer),), model=self.model)
-        raise LMUnexpectedError(
-            f"{type(self).__name__} answered with {type(answer).__name__} (calling {self.model!r}). Return a Response or a "
-            "text; the BaseLM and LM of sigwire.dspy take OpenAI-shaped answers.",
-            model=self.model,
-        )
-
     def _overridden_steps(self, effect: FunctionEffect[Response], streamed: bool) -> Steps[Response]:
         response: Response = yield effect
         if streamed:
@@ -294,13 +309,15 @@ class BaseLM:
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         """Answer without log and callbacks. Models of sigwire override it."""
-        raise ConfigurationError(f"{type(self).__name__} cannot answer (calling {self.model!r}). Define {self._form}.")
+        raise ConfigurationError(
+            f"{type(self).__name__} cannot answer (calling {self.model!r}). Define {self.entries.form}."
+        )
 
     def targets(self) -> Sequence[RouteTarget]:
         """Return the models that a call may ask, in their order, as a router asks them: without their logs."""
         from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
 
-        return (RouteTarget(self, lambda request, streamed, _: self._entry_steps(request, streamed)),)
+        return (RouteTarget(self, lambda request, streamed, _: self.entries.steps(self, request, streamed)),)
 
     @property
     def capabilities(self) -> Capabilities:

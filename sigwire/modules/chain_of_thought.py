@@ -12,7 +12,7 @@ from sigwire.errors import InputError
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
-from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
+from sigwire.modules.predict import P, Predict, PredictorCalls, PredictorClasses, S, signature_of
 from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
 from sigwire.signatures.types import Reasoning
@@ -40,7 +40,8 @@ class ChainOfThought(PredictorCalls[P, S]):
     fixed_methods: ClassVar[Mapping[str, str]] = {
         "prepare_inputs": "set its predictor: self.predict = MyPredict(self.predict.signature)"
     }
-    _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
+    predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(Predict, Predict)
+    """The class of ``predict`` is ``ask``; a subclass may have another."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class ChainOfThought(PredictorCalls[P, S]):
         super().__init__(callbacks)
         check_config(ChainOfThought, config, config.get("lm"))
         with_reasoning = _with_reasoning(signature_of(signature), rationale_field, rationale_field_type)
-        self.predict: Predict[..., Any] = self._predict_class(with_reasoning, **config)
+        self.predict: Predict[..., Any] = self.predictor_classes.ask(with_reasoning, **config)
 
     def steps(self, *args: object, **kwargs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records of this module."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, cast, overload
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
@@ -47,7 +47,15 @@ if TYPE_CHECKING:
 else:
     from typing import ParamSpec, TypeVar
 
-__all__ = ["Predict", "PredictorCalls", "default_adapter", "is_thinking", "signature_of", "without_thinking"]
+__all__ = [
+    "Predict",
+    "PredictorCalls",
+    "PredictorClasses",
+    "default_adapter",
+    "is_thinking",
+    "signature_of",
+    "without_thinking",
+]
 
 if TYPE_CHECKING:  # a signature that is text takes any inputs and returns a Prediction
     P = ParamSpec("P", default=...)
@@ -94,6 +102,13 @@ class PredictorCalls(StepsModule, Generic[P, S]):
         @overload
         def astream(self, **inputs: object) -> AsyncProgramStream[S]: ...
         def astream(self, *args: object, **kwargs: object) -> AsyncProgramStream[Any]: ...
+
+
+class PredictorClasses(NamedTuple):
+    """The classes of the predictors that a module makes: of the one that asks, and of the one that extracts the outputs."""
+
+    ask: type[Any]
+    extract: type[Any]
 
 
 class Predict(PredictorCalls[P, S], Predictor):

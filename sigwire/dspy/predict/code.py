@@ -11,7 +11,6 @@ from threading import Thread
 from typing import Any, ClassVar, cast
 
 from sigwire.core.example import Prediction
-from sigwire.core.record import FieldValues
 from sigwire.dspy.modules import ChainOfThought, Module, Predict
 from sigwire.dspy.predict.repl import ReplRun, ReplSignatures, check_fields, named_tools, repl_entry
 from sigwire.dspy.primitives.foreign_code import (
@@ -24,17 +23,13 @@ from sigwire.dspy.primitives.foreign_code import (
     wait_for,
 )
 from sigwire.dspy.primitives.interpreters import CodeInterpreter, WrongTypeGiven
-from sigwire.dspy.primitives.repl_types import REPLVariable
-from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable, SandboxSetup, build_repl_variable
 from sigwire.effects.steps import Steps
 from sigwire.lm.base import LanguageModel
-from sigwire.modules import chain_of_thought, predict
+from sigwire.modules import predict
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.agents.toolbox import ToolsLike
 from sigwire.modules.code import code_act, program_of_thought, rlm
-from sigwire.modules.code.session_run import SessionRun
 from sigwire.signatures.signature import Signature
-from sigwire.signatures.types.history import History, Turn
 
 __all__ = ["RLM", "CodeAct", "ProgramOfThought"]
 
@@ -52,8 +47,7 @@ class CodeAct(Module, code_act.CodeAct[..., Any]):
     (42, 'SUBMIT(answer=double(21))')
     """
 
-    _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
-    _extract_class: ClassVar[type[chain_of_thought.ChainOfThought[..., Any]]] = ChainOfThought
+    predictor_classes: ClassVar[predict.PredictorClasses] = predict.PredictorClasses(Predict, ChainOfThought)
 
     def __init__(
         self,
@@ -69,8 +63,9 @@ class CodeAct(Module, code_act.CodeAct[..., Any]):
         """Return the steps of one run."""
         return (yield from _with_given(self, super().steps, args, inputs))
 
-    def _run_fields(self, run: AgentRun) -> dict[str, object]:
-        return {"trajectory": _trajectory(run), **super()._run_fields(run)}
+    def run_fields(self, run: AgentRun) -> dict[str, object]:
+        """Return the fields of a result, with ``trajectory``."""
+        return {"trajectory": _trajectory(run), **super().run_fields(run)}
 
 
 class ProgramOfThought(Module, program_of_thought.ProgramOfThought[..., Any]):
@@ -83,7 +78,7 @@ class ProgramOfThought(Module, program_of_thought.ProgramOfThought[..., Any]):
     2
     """
 
-    _thinker_class: ClassVar[type[chain_of_thought.ChainOfThought[..., Any]]] = ChainOfThought
+    predictor_classes: ClassVar[predict.PredictorClasses] = predict.PredictorClasses(ChainOfThought, ChainOfThought)
 
     def __init__(
         self,
@@ -116,8 +111,7 @@ class RLM(Module, rlm.RLM[..., Any]):
     ('42', 'It is short.', 'SUBMIT(answer=context[-2:])')
     """
 
-    _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
-    _run_class: ClassVar[type[SessionRun]] = ReplRun
+    session_classes: ClassVar[rlm.SessionClasses] = rlm.SessionClasses(Predict, ReplRun)
 
     def __init__(
         self,
@@ -157,28 +151,6 @@ class RLM(Module, rlm.RLM[..., Any]):
         is_submitted = AgentRun.of(result).termination_reason == "submit"
         result["final_reasoning"] = entries[-1].reasoning if is_submitted else "Extract forced final output"
         return result
-
-    def _start(self, inputs: FieldValues) -> SessionRun:
-        objects = {name: value for name, value in inputs.items() if isinstance(value, SandboxSerializable)}
-        setup = SandboxSetup.of(objects) if objects else None  # before the session: it is code of the user
-        described = [
-            build_repl_variable(objects[name], name, field)
-            if name in objects
-            else REPLVariable.from_value(name, inputs[name], field)
-            for name, field in self.signature.input_fields.items()
-            if name in inputs
-        ]
-        run = cast(ReplRun, super()._start({name: value for name, value in inputs.items() if name not in objects}))
-        run.setup, run.described = setup, "\n\n".join(variable.format() for variable in described)
-        run.history = History([Turn({"variables_info": run.described})])
-        return run
-
-    def _turn_inputs(self, run: SessionRun) -> FieldValues:
-        return {
-            "variables_info": run.described,
-            "repl_history": run.log(),
-            "iteration": f"{len(run.steps) + 1}/{self.max_iters}",
-        }
 
 
 def _interpreter(factory: InterpreterFactory | None, options: Mapping[str, object]) -> FactoryInterpreter:

@@ -7,14 +7,16 @@ A turn is asked with ``variables_info``, ``repl_history`` and ``iteration``, so 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any
 
 from sigwire.core.example import Prediction
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import Tool
 from sigwire.dspy.primitives.interpreters import CodeInterpreterError, WrongTypeGiven
-from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory
-from sigwire.dspy.primitives.sandbox_serializable import SandboxSetup
+from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable
+from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable, SandboxSetup, build_repl_variable
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.interpreters.code_result import CodeResult
@@ -22,9 +24,11 @@ from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.toolbox import ToolsLike, as_tools
 from sigwire.modules.code.code_run import CodeReply
 from sigwire.modules.code.code_signatures import SessionSignatures
-from sigwire.modules.code.session_run import SessionRun
+from sigwire.modules.code.session_run import SessionInputs, SessionRun
+from sigwire.modules.code.variables import json_variables
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import SignatureClass, SignatureMeta, make_signature
+from sigwire.signatures.types.history import History, Turn
 from sigwire.signatures.types.text import fenced_blocks
 
 __all__ = ["ReplRun", "ReplSignatures", "check_fields", "named_tools", "repl_entry"]
@@ -107,11 +111,43 @@ class ReplSignatures(SessionSignatures):
         return super().extraction().with_updated_fields(self.log, REPLHistory)
 
 
+@dataclass(frozen=True)
+class ReplInputs(SessionInputs):
+    """The inputs of a run, and the code that makes those that are no JSON."""
+
+    setup: SandboxSetup | None
+
+
 class ReplRun(SessionRun):
     """A run whose turns are a ``REPLHistory``. ``setup`` makes the inputs that are no JSON, before the first code."""
 
     setup: SandboxSetup | None = None
     _shown: int | None = None
+
+    @classmethod
+    def read_inputs(cls, signature: SignatureMeta, inputs: FieldValues) -> ReplInputs:
+        """Return the inputs for a session; those that are no JSON are made by code."""
+        objects = {name: value for name, value in inputs.items() if isinstance(value, SandboxSerializable)}
+        setup = SandboxSetup.of(objects) if objects else None  # before the session: it is code of the user
+        described = [
+            build_repl_variable(objects[name], name, field)
+            if name in objects
+            else REPLVariable.from_value(name, inputs[name], field)
+            for name, field in signature.input_fields.items()
+            if name in inputs
+        ]
+        variables = json_variables({name: value for name, value in inputs.items() if name not in objects})
+        return ReplInputs(variables, "\n\n".join(variable.format() for variable in described), setup)
+
+    def begin(self, inputs: SessionInputs, functions: str) -> None:
+        """Begin the conversation with the inputs."""
+        self.described, self.setup = inputs.described, inputs.setup if isinstance(inputs, ReplInputs) else None
+        self.history = History([Turn({"variables_info": inputs.described})])
+
+    def turn_inputs(self, limit: int) -> FieldValues:
+        """Return DSPy's inputs of a turn."""
+        number = f"{len(self.steps) + 1}/{limit}"
+        return {"variables_info": self.described, "repl_history": self.log(), "iteration": number}
 
     def log(self) -> REPLHistory:
         """Return the turns; long results are shortened to beginning and end."""

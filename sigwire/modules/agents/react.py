@@ -65,7 +65,7 @@ from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
-from sigwire.modules.predict import P, Predict, S, signature_of
+from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed, set_turn
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
@@ -110,8 +110,10 @@ class ReAct(StepsModule, Generic[P, S]):
     fixed_methods: ClassVar[Mapping[str, str]] = {"tools": "pass tools to the constructor"}
     resumes: ClassVar[bool] = True
     secret: bytes | None = None
-    _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
-    _extract_class: ClassVar[type[ChainOfThought[..., Any]]] = ChainOfThought
+    predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(Predict, ChainOfThought)
+    """The classes of ``react`` and ``extract``; a subclass may have others."""
+    takes_plain_text: ClassVar[bool] = True
+    """Whether a plain answer is the only text output of the signature. Without, such an answer has no outputs."""
 
     def __init__(
         self,
@@ -152,8 +154,8 @@ class ReAct(StepsModule, Generic[P, S]):
         self.toolbox.reader = reader_name(large_results, taken=self.tools)
         self._offered = (*self.toolbox.tools.values(), self._submit.tool) if self.toolbox.tools else ()
         asked = signatures.turn(self._submit.name) if self._offered else signatures.with_history
-        self.react: Predict[..., Any] = self._predict_class(asked, **config)
-        self.extract: ChainOfThought[..., Any] = self._extract_class(signatures.extraction(), **config)
+        self.react: Predict[..., Any] = self.predictor_classes.ask(asked, **config)
+        self.extract: ChainOfThought[..., Any] = self.predictor_classes.extract(signatures.extraction(), **config)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -293,7 +295,7 @@ class ReAct(StepsModule, Generic[P, S]):
         try:
             if not self._offered:
                 return (yield from self._run_without_tools(state))
-            end = state.end = yield from self._loop(state, limit)
+            end = state.end = yield from self.turn_steps(state, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             return self._prediction(state, end.reason, outputs)
         except BaseException as error:  # interrupts too: another run can continue from the history
@@ -303,9 +305,18 @@ class ReAct(StepsModule, Generic[P, S]):
             state.attach_to(error)
             raise
 
-    def _loop(self, state: RunState, limit: int) -> Steps[Termination]:
+    def turn_steps(self, state: RunState, limit: int) -> Steps[Termination]:
+        """Run the turns until one ends the run, at most ``limit``; return the end. A subclass may have a loop of its own.
+
+        An end without outputs is followed by a request that extracts them.
+        """
+        return self._loop(state, limit, self._streamed_turn if is_streamed() else self._turn)
+
+    def _loop(
+        self, state: RunState, limit: int, turn: Callable[[RunState], Steps[Termination | None]]
+    ) -> Steps[Termination]:
+        """Run turns, each with its number in errors and events."""
         before, number, frame = set_turn(None), state.turn, current_frame()
-        turn = self._streamed_turn if is_streamed() else self._turn
         try:
             for number in range(state.turn, limit):
                 set_turn(number)
@@ -361,7 +372,7 @@ class ReAct(StepsModule, Generic[P, S]):
         """Ask with the conversation. If it is too long, shorten it and ask again, until no result is left to remove."""
         while True:
             try:
-                inputs = {**tools, self._signatures.history: state.history}
+                inputs = {**tools, **state.options, self._signatures.history: state.history}
                 prediction: Prediction = yield from self.react.call_steps(**inputs)
             except ContextWindowExceededError as error:
                 state.attempts.append(Attempt("ask", error.model, error=error.code))
@@ -382,7 +393,7 @@ class ReAct(StepsModule, Generic[P, S]):
 
     def _plain_end(self, choice: Choice) -> Termination:
         """Return the end of a run after a plain answer: the outputs in the adapter's layout, or the single text output."""
-        return plain_end(self._signatures.task, self.signature.spec.outputs, choice)
+        return plain_end(self._signatures.task, self.signature.spec.outputs if self.takes_plain_text else (), choice)
 
     def _extracted_outputs(self, state: RunState, end: Termination) -> Steps[dict[str, object]]:
         """Get the outputs from the tool results with one more request, or raise ``AgentStopped``."""
@@ -413,7 +424,7 @@ class ReAct(StepsModule, Generic[P, S]):
     def _prediction(self, state: RunState, reason: TerminationReason, outputs: dict[str, object]) -> Prediction:
         run = state.run(reason)
         fields = dict(outputs)
-        for name, value in self._run_fields(run).items():
+        for name, value in {**self.run_fields(run), **state.fields}.items():
             fields[f"run_{name}" if name in outputs else name] = value
         last = meta_of(state.prediction)
         warnings = tuple(warning for step in run.steps for warning in step.warnings)
@@ -427,7 +438,8 @@ class ReAct(StepsModule, Generic[P, S]):
             attempts=run.attempts,
         )
 
-    def _run_fields(self, run: AgentRun) -> dict[str, object]:
+    def run_fields(self, run: AgentRun) -> dict[str, object]:
+        """Return the fields that a result has beside the outputs. A subclass may add some."""
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
 
 

@@ -49,12 +49,15 @@ _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 co
 class RunState:
     """A run in progress: the conversation, the steps, and the calls without a result.
 
-    ``gate`` decides which calls run; ``large`` has the results that the model saw in part.
+    ``gate`` decides which calls run; ``large`` has the results that the model saw in part. ``options``: keywords of each
+    request for a turn; ``fields``: fields of the result. A loop of its own sets them.
     """
 
     def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
+        self.options: dict[str, object] = {}
+        self.fields: dict[str, object] = {}
         self.steps: list[ReActStep] = []
         self.attempts: list[Attempt] = []
         self.prediction: Prediction | None = None

@@ -22,7 +22,7 @@ from sigwire.modules.code.code_signatures import ThoughtSignatures
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.code.variables import json_variables
 from sigwire.modules.inputs import InputReader
-from sigwire.modules.predict import P, PredictorCalls, S, signature_of
+from sigwire.modules.predict import P, PredictorCalls, PredictorClasses, S, signature_of
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
 
@@ -50,7 +50,8 @@ class ProgramOfThought(PredictorCalls[P, S]):
     166833
     """
 
-    _thinker_class: ClassVar[type[ChainOfThought[..., Any]]] = ChainOfThought
+    predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(ChainOfThought, ChainOfThought)
+    """The classes of ``code_generate`` and ``code_regenerate``, and of ``generate_output``; a subclass may have others."""
 
     def __init__(
         self,
@@ -74,9 +75,9 @@ class ProgramOfThought(PredictorCalls[P, S]):
         self._reader = InputReader(self.signature.spec)
         self._submit = Submit(self.signature.spec, taken=self._reader.names)
         self._names = made = ThoughtSignatures(self.signature, self._submit, self.interpreter.capabilities)
-        self.code_generate: ChainOfThought[..., Any] = self._thinker_class(made.generation(), **config)
-        self.code_regenerate: ChainOfThought[..., Any] = self._thinker_class(made.regeneration(), **config)
-        self.generate_output: ChainOfThought[..., Any] = self._thinker_class(made.answer(), **config)
+        self.code_generate: ChainOfThought[..., Any] = self.predictor_classes.ask(made.generation(), **config)
+        self.code_regenerate: ChainOfThought[..., Any] = self.predictor_classes.ask(made.regeneration(), **config)
+        self.generate_output: ChainOfThought[..., Any] = self.predictor_classes.extract(made.answer(), **config)
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records of this module."""

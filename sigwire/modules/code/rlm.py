@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
@@ -33,17 +33,22 @@ from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCall
 from sigwire.modules.code.session_run import SessionRun
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.code.tool_signatures import tool_signature
-from sigwire.modules.code.variables import describe_variables, json_variables
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
-from sigwire.signatures.types.history import History, Turn
 
-__all__ = ["RLM"]
+__all__ = ["RLM", "SessionClasses"]
 
 _MAX_UNREADABLE = 3  # consecutive replies
+
+
+class SessionClasses(NamedTuple):
+    """The classes of what an ``RLM`` makes: of its predictors, and of each run."""
+
+    predictor: type[Any]
+    run: type[SessionRun]
 
 
 class RLM(PredictorCalls[P, S]):
@@ -73,8 +78,8 @@ class RLM(PredictorCalls[P, S]):
     ('disk', '100001 ok', True)
     """
 
-    _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
-    _run_class: ClassVar[type[SessionRun]] = SessionRun
+    session_classes: ClassVar[SessionClasses] = SessionClasses(Predict, SessionRun)
+    """The classes of the predictors and of a run; a subclass may have others."""
 
     def __init__(
         self,
@@ -108,8 +113,8 @@ class RLM(PredictorCalls[P, S]):
         self._signatures = made = SessionSignatures(self.signature)
         self._listing = self._functions()
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
-        self.generate_action: Predict[..., Any] = self._predict_class(turn, **config)
-        self.extract: Predict[..., Any] = self._predict_class(made.extraction(), **config)
+        self.generate_action: Predict[..., Any] = self.session_classes.predictor(turn, **config)
+        self.extract: Predict[..., Any] = self.session_classes.predictor(made.extraction(), **config)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -143,20 +148,19 @@ class RLM(PredictorCalls[P, S]):
             run.close()
 
     def _start(self, inputs: FieldValues) -> SessionRun:
-        submit, variables = SubmitFunction(self._submit), json_variables(inputs)
-        run = self._run_class(
+        submit, kind = SubmitFunction(self._submit), self.session_classes.run
+        read = kind.read_inputs(self.signature, inputs)
+        run = kind(
             self,
             self.interpreter.session(self._limits()),
             submit,
             {self._submit.name: submit},
-            variables,
+            read.variables,
             tools=self._tools,
             most=self.max_output_chars,
         )
         run.add_names(LanguageCalls(self._asked_lm, self.max_llm_calls, self.parallel, run.attempts).functions)
-        described = {field.name: field.description for field in self.signature.spec.inputs}
-        run.described = describe_variables(variables, described)
-        run.history = History([Turn({"functions": self._listing, "variables": run.described})])
+        run.begin(read, self._listing)
         return run
 
     def _asked_lm(self) -> LanguageModel:
@@ -196,14 +200,13 @@ class RLM(PredictorCalls[P, S]):
             set_turn(before)
         return Termination("limit", why=f"{self.max_iters} turns were used up")
 
-    def _turn_inputs(self, run: SessionRun) -> FieldValues:
-        return {"history": run.history}
-
     def _ask(self, run: SessionRun) -> Steps[CodeReply]:
         """Ask for the code of a turn. If the conversation is too long, remove old results and ask again."""
         while True:
             try:
-                reply = yield from run.ask(called_steps(self.generate_action, (), self._turn_inputs(run)), "code")
+                reply = yield from run.ask(
+                    called_steps(self.generate_action, (), run.turn_inputs(self.max_iters)), "code"
+                )
             except ContextWindowExceededError as error:
                 run.attempts.extend(error.attempts)
                 if not run.remove_old_results():

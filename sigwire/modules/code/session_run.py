@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
+from sigwire.core.record import FieldValues
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.code.code_run import CodeReply, CodeRun
-from sigwire.signatures.types.history import AnyTurn, History
+from sigwire.modules.code.variables import describe_variables, json_variables
+from sigwire.signatures.signature import SignatureMeta
+from sigwire.signatures.types.history import AnyTurn, History, Turn
 
-__all__ = ["SessionRun"]
+__all__ = ["SessionInputs", "SessionRun"]
 
 _LARGE_RESULT = 200  # characters
 _REMOVED = "[Result removed to save space: {} characters]"
+
+
+@dataclass(frozen=True)
+class SessionInputs:
+    """The inputs of a run: variables of the session, and their text in prompts."""
+
+    variables: Mapping[str, JsonValue]
+    described: str
 
 
 class SessionRun(CodeRun):
@@ -18,6 +33,22 @@ class SessionRun(CodeRun):
 
     history = History()
     described = ""
+
+    @classmethod
+    def read_inputs(cls, signature: SignatureMeta, inputs: FieldValues) -> SessionInputs:
+        """Return the inputs for a session, before it is opened. Raises ``InputError`` for a value without a JSON form."""
+        variables = json_variables(inputs)
+        described = {field.name: field.description for field in signature.spec.inputs}
+        return SessionInputs(variables, describe_variables(variables, described))
+
+    def begin(self, inputs: SessionInputs, functions: str) -> None:
+        """Begin the conversation with the inputs and the functions of the session."""
+        self.described = inputs.described
+        self.history = History([Turn({"functions": functions, "variables": inputs.described})])
+
+    def turn_inputs(self, limit: int) -> FieldValues:
+        """Return what the model is asked with in a turn; ``limit``: the most turns."""
+        return {"history": self.history}
 
     def add_reply(self, reply: CodeReply) -> None:
         """Add the model's message."""
