@@ -281,9 +281,6 @@ RULES: dict[str, Callable[[], list[rules.Break]]] = {
 }
 
 KNOWN_BREAKS: dict[str, set[str]] = {
-    "an import as text keeps the layers": {
-        "sigwire/jobs/job.py",
-    },
     "a package docstring is a map": {
         "sigwire/dspy/datasets/__init__.py",
         "sigwire/dspy/evaluate/__init__.py",

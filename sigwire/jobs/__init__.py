@@ -10,7 +10,7 @@ errors   JobRefused                                 orphan   the end of a worker
 coordinator  Coordinator: an HTTP server that gives permits within limits    lease_book  its permits, without a network
 permits  the worker's side of a coordinator         ray_executor  RayExecutor
 
-The room knows nothing of evaluation: a job names the runner of its rows (``sigwire.evaluate.rows.worker``).
+The room knows nothing of evaluation, which gives a job the runner of its rows.
 """
 
 from __future__ import annotations

@@ -23,12 +23,19 @@ from sigwire.modules.programs.encoding import ProgramEncoder
 from sigwire.modules.programs.library import LIBRARY
 from sigwire.settings import Settings, current
 
-__all__ = ["Job", "JobMetric"]
+__all__ = ["Job", "JobMetric", "run_rows_with"]
 
 _FORMAT = 1
 _TRAVELLING = ("fresh", "num_threads", "rollout_id", "warn_on_type_mismatch")
-_RUNNER = "sigwire.evaluate.rows.worker:RowRunner"
 JobMetric: TypeAlias = "Callable[..., object] | str"
+
+_usual_runner: str | None = None
+
+
+def run_rows_with(runner: type[object]) -> None:
+    """Set the runner of jobs that name none. This room knows no evaluation, so the module of the runner calls this."""
+    global _usual_runner
+    _usual_runner = f"{runner.__module__}:{runner.__qualname__}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +69,11 @@ class Job(ChecksKeywords):
     allow_versions: bool = False
     rows: str | None = None
     options: JsonObject = field(default_factory=dict[str, JsonValue], repr=False)
+    runner: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        for role, path in (("the program", self.program), ("the key", self.key), ("the function", self.rows)):
+        named = {"the program": self.program, "the key": self.key, "the function": self.rows, "the runner": self.runner}
+        for role, path in named.items():
             if isinstance(path, str):
                 check_path(path, role)
         if not isinstance(self.program, str | dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
@@ -96,11 +105,13 @@ class Job(ChecksKeywords):
         key: str | None = None,
         allow_versions: bool = False,
         rows: str | None = None,
+        runner: type[object] | None = None,
     ) -> Self:
         """Return the job of a program as it is now, with the model, adapter and settings of this context.
 
         A module travels as the path of its class if that takes no arguments, else as its class and arguments; a function by
         its path. ``factory``: a function of a module that makes the program, for modules whose arguments have no JSON form.
+        ``runner``: the class that runs the rows in a worker, by default as an evaluation does.
         Raises ``ConfigurationError`` for a program that no worker can make.
 
         >>> from sigwire.lm.client import LM
@@ -121,6 +132,7 @@ class Job(ChecksKeywords):
             key=key,
             allow_versions=allow_versions,
             rows=rows,
+            runner=None if runner is None else path_of(runner, "the runner"),
         )
 
     def to_json(self) -> JsonObject:
@@ -128,7 +140,7 @@ class Job(ChecksKeywords):
         metrics = [self.metric] if isinstance(self.metric, str) or callable(self.metric) else self.metric or ()
         data: JsonObject = {
             "format": _FORMAT,
-            "runner": _RUNNER,
+            "runner": self.runner or _usual_runner,
             "program": self.program,
             "state": self.state,
             "lm": self.lm.dump_state() if isinstance(self.lm, BaseLM) else self.lm,
@@ -147,6 +159,10 @@ class Job(ChecksKeywords):
     def text(self, *, journal: Path | None = None, coordinator: str | None = None) -> str:
         """Return the job as the text that ``run_chunk`` takes. ``journal``: a folder; ``coordinator``: a URL."""
         data = self.to_json()
+        if data["runner"] is None:
+            raise ConfigurationError(
+                "The job names no runner of rows (writing its text). Import Job from sigwire, or write Job.of(..., runner=...)."
+            )
         versions: JsonObject = {} if self.allow_versions else _versions(_paths_in(data))
         place = None if journal is None else str(journal.absolute())
         run: JsonObject = {"journal": place, "coordinator": coordinator, "versions": versions, "driver": os.getpid()}

@@ -24,6 +24,7 @@ from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predi
 from sigwire.evaluate.evaluation import load_records
 from sigwire.evaluate.rows.map_rows import amap_rows, map_rows
 from sigwire.evaluate.rows.rows import example_of, row_of
+from sigwire.evaluate.rows.worker import RowRunner
 from sigwire.jobs import worker
 from sigwire.jobs.driver import chunks_of
 from sigwire.jobs.errors import JobRefused
@@ -533,6 +534,14 @@ def test_stored_job_names_the_runner_by_its_old_path() -> None:
     assert record["outputs"] == {"answer": "A"}
     stored["runner"] = "sigwire.evaluate.mapping.missing:RowRunner"
     assert "No module named" in json.loads(run_chunk(json.dumps(stored), rows_text("a")))["refused"]["message"]
+
+
+def test_job_without_a_runner_has_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sigwire.jobs.job._usual_runner", None)
+    with pytest.raises(ConfigurationError, match="names no runner of rows"):
+        SHOUT.text()
+    given = Job.of(app.Answer(), lm="offline/lexical", runner=RowRunner)
+    assert json.loads(given.text())["runner"] == "sigwire.evaluate.rows.worker:RowRunner"
 
 
 def test_folder_is_refused_as_the_file_of_records(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""``map_rows``: a job over rows that are drawn lazily; records are appended to a file as they come."""
+"""``map_rows``: a job over rows that are drawn lazily; records are appended to a file as they come.
+
+``Job`` is public from here: this module sets its usual runner, which ``jobs`` does not know.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,17 @@ from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
 from sigwire.evaluate.rows.rows import as_example
 from sigwire.evaluate.rows.run import FinishedRow, RowExecutor, RowRun, RowsCaller, RowToRun
+from sigwire.evaluate.rows.worker import RowRunner
 from sigwire.jobs.driver import DriverStatus
 from sigwire.jobs.errors import JobRefused
-from sigwire.jobs.job import Job
+from sigwire.jobs.job import Job, run_rows_with
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.jobs.submissions import ExecutorLike
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["MapResult", "amap_rows", "map_rows"]
+__all__ = ["Job", "MapResult", "amap_rows", "map_rows"]
 
 _TWO_DAYS = 172_800.0  # a batch takes a day at most, and its expired lines another
 RowsLike = Iterable[Example | Mapping[str, object]] | Iterable[str] | Iterable[int]
@@ -267,3 +271,6 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
         file.append({"type": "end", "status": result.status, "records": result.rows, "seconds": result.seconds})
     finally:
         file.close()
+
+
+run_rows_with(RowRunner)

@@ -236,12 +236,13 @@ class RowRun:
             yield found[1], _json_of(row)
 
     def _job_of(self, program: object, options: CellOptions) -> Job:
+        from sigwire.evaluate.rows.worker import RowRunner
         from sigwire.jobs.job import Job
 
         if isinstance(program, Job):
             return program
         metrics: Any = self._metric if self._metric is None or callable(self._metric) else list(self._metric)
-        job = Job.of(program, metrics, concurrency=self._limit)
+        job = Job.of(program, metrics, concurrency=self._limit, runner=RowRunner)
         return replace(job, options=cast(JsonObject, options))
 
 

@@ -1,4 +1,7 @@
-"""``RowRunner``: the steps of a row in a worker, which are those of an example in ``Evaluate``. Jobs name it."""
+"""``RowRunner``: the steps of a row in a worker, which are those of an example in ``Evaluate``.
+
+The text of a job names it by its path; ``MOVED`` of the package has the paths of earlier versions.
+"""
 
 from __future__ import annotations
 
