@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 import functools
 import gc
+import importlib
+import inspect
 import io
 import re
 import tokenize
@@ -25,19 +27,24 @@ __all__ = [
     "HiddenImport",
     "Layers",
     "any_per_thousand",
+    "callers_of",
     "class_names_in_two_files",
+    "code_lines",
     "complex_functions",
     "complexity",
     "docstring_names",
     "files_by_folder",
+    "formatter_switches",
     "hand_layout",
     "hidden_imports",
     "import_circles",
     "imports_by_module",
     "layers",
     "line_counts",
+    "lines_with",
     "modules",
     "package_children",
+    "private_members_of_the_door",
     "sibling_circles",
     "token_count",
     "trees",
@@ -470,6 +477,99 @@ def any_per_thousand(package: Path = PACKAGE) -> float:
     return 1000 * uses / code
 
 
+# --- the door, and what stands twice ------------------------------------------------------------------
+
+
+def private_members_of_the_door() -> list[str]:
+    """Return the private members of core classes that classes of ``sigwire.dspy`` write in their bodies. Imports the door."""
+    found: list[str] = []
+    for path, tree in trees(PACKAGE).items():
+        if path.is_relative_to(PACKAGE / "dspy"):
+            classes = {
+                each
+                for each in vars(importlib.import_module(_dotted(PACKAGE, path))).values()
+                if isinstance(each, type)
+            }
+            by_name = {each.__qualname__: each for each in classes}
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef) and node.name in by_name:
+                    bases = [
+                        base for base in by_name[node.name].__mro__ if not base.__module__.startswith("sigwire.dspy")
+                    ]
+                    private = [name for name in _written(node) if name.startswith("_") and not name.endswith("__")]
+                    inherited = {name for base in bases for name in _members(base)}
+                    found += [f"{node.name}.{name}" for name in private if name in inherited]
+    return found
+
+
+def _members(cls: type) -> set[str]:
+    return {*vars(cls), *inspect.get_annotations(cls)} if cls.__module__.startswith("sigwire.") else set()
+
+
+def _written(node: ast.ClassDef) -> Iterator[str]:
+    """Return the names that the body of a class writes."""
+    for each in node.body:
+        if isinstance(each, Function | ast.ClassDef):
+            yield each.name
+        elif isinstance(each, ast.Assign | ast.AnnAssign):
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def lines_with(word: str, package: Path = PACKAGE, *, but: str = "") -> dict[str, int]:
+    """Return the number of lines of each file that have a word in any case; ``but``: a folder that is left out."""
+    lower = word.lower()
+    counts = {
+        _shown(package, path): sum(lower in line.lower() for line in path.read_text(encoding="utf-8").splitlines())
+        for path in trees(package)
+        if not but or not path.is_relative_to(package / but)
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def callers_of(*names: str, package: Path = PACKAGE) -> list[str]:
+    """Return the files that call one of the functions or classes by its plain name."""
+    return [
+        _shown(package, path)
+        for path, tree in trees(package).items()
+        if any(
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+            for node in ast.walk(tree)
+        )
+    ]
+
+
+def formatter_switches(package: Path = PACKAGE) -> tuple[int, int]:
+    """Return the switches of the formatter inside functions and classes, and those at the top level of modules."""
+    inside = outside = 0
+    for path, tree in trees(package).items():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        blocks = [node for node in tree.body if isinstance(node, Function | ast.ClassDef)]
+        for number, line in enumerate(lines, 1):
+            if "# fmt: skip" in line:
+                within = any(node.lineno <= number <= (node.end_lineno or 0) for node in blocks)
+                inside, outside = inside + within, outside + (not within)
+    return inside, outside
+
+
+def code_lines(package: Path = PACKAGE) -> int:
+    """Return the number of lines that hold code: docstrings, comments and blank lines left out."""
+    return sum(_lines_of_code(path.read_text(encoding="utf-8")) for path in trees(package))
+
+
+def _lines_of_code(source: str) -> int:
+    lines: set[int] = set()
+    at_line_start = True
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in _NOT_CODE:
+            at_line_start = at_line_start or token.type == tokenize.NEWLINE
+        else:
+            if not (at_line_start and token.type == tokenize.STRING):
+                lines.update(range(token.start[0], token.end[0] + 1))
+            at_line_start = False
+    return len(lines)
+
+
 # --- print --------------------------------------------------------------------------------------------
 
 
@@ -477,17 +577,37 @@ def main() -> None:
     lines = line_counts()
     over, total = complex_functions()
     wide = {name: len(found) for name, found in imports_by_module().items()}
+    texts = hidden_imports()
+    packages = {name: path for name, path in modules().items() if path.name == "__init__.py"}
+    unnamed = [
+        name
+        for name, path in packages.items()
+        if package_children(path.parent) - set().union(*docstring_names(ast.get_docstring(trees()[path]) or ""))
+    ]
+    origin = lines_with("dspy", but="dspy")
+    inside, outside = formatter_switches()
+    door = private_members_of_the_door()
     print("tokens of code:", token_count())
-    print("lines:", sum(lines.values()), "in", len(lines), "files")
-    print("circles among siblings:", *sibling_circles(), sep="\n    ")
-    print("import circles:", *import_circles(), sep="\n    ")
+    print("code lines:", code_lines(), "of", sum(lines.values()), "lines in", len(lines), "files")
+    print("circles among siblings:", sibling_circles())
+    print("circles of modules:", import_circles())
+    print("package docstrings that do not name each child:", len(unnamed), "of", len(packages), unnamed)
+    for name in ("os.register_at_fork", "sqlite3.connect", "fcntl"):
+        print(f"files that use {name}:", uses(name))
+    print("files that run rows (cell_steps, Driver):", callers_of("cell_steps", "Driver"))
+    print("private members of core classes that the door writes:", len(door), door)
+    print("lines of the core with DSPy:", sum(origin.values()), "in", len(origin), "files", origin)
+    colons = [each for each in texts if ":" in each.text]
+    print("imports as text:", len(colons), "with a colon,", len(texts), "in all")
+    print("    without a module:", [each.text for each in texts if not each.target])
+    upwards = {each.text: each.file for each in texts for row in layers() if row.problem(each.source, each.target)}
+    print("    not downwards:", upwards)
+    print(f"# fmt: skip: {inside} inside functions and classes, {outside} at the top level")
+    print("    not at the end of a table of literals:", sum(map(len, hand_layout().values())))
     print(f"imports of a file: most {max(wide.values())}, median {median(wide.values()):.0f}; over 25:")
     for name, count in sorted(wide.items(), key=lambda item: -item[1]):
         if count > 25:
             print(f"    {count} {name}")
-    print("imports as text:", len(texts := hidden_imports()))
-    print("    without a module:", [each for each in texts if not each.target])
-    print("    not downwards:", [each for each in texts for row in layers() if row.problem(each.source, each.target)])
     print("files over 500 lines:", {name: count for name, count in lines.items() if count > 500})
     print("folders over 15 files:", {name: count for name, count in files_by_folder().items() if count > 15})
     print(f"functions over complexity 10: {len(over)} of {total}, {100 * len(over) / total:.1f} %")
