@@ -182,3 +182,13 @@ def test_tokens_count_code_and_no_layout(tmp_path: Path) -> None:
     assert figures.token_count(plain) == figures.token_count(spaced)
     longer = shop(tmp_path / "longer", {"core.py": "A = f(1, 2, 3)"})
     assert figures.token_count(longer) == figures.token_count(plain) + 2
+
+
+def test_figures_count_callers_words_and_switches(tmp_path: Path) -> None:
+    package = shop(
+        tmp_path, {"stock.py": "# Shop\ndef f():\n    x =  core(1)  # fmt: skip\n\n# shop\n", "cli.py": "core.core()"}
+    )
+    assert figures.callers_of("core", package=package) == ["shop/stock.py"]
+    assert figures.lines_with("SHOP", package, but="orders") == {"shop/__init__.py": 1, "shop/stock.py": 2}
+    assert figures.formatter_switches(package) == (1, 1)
+    assert figures.code_lines(package) == 13
