@@ -81,7 +81,7 @@ def at_moments(mode: str, count: int) -> int:
     kills = 0
     for number in range(count):
         with run_folder() as folder:
-            assert one_life(folder, mode, 1 + number * MOMENTS // count)
+            assert one_life(folder, mode, 1 + (2 * number + 1) * MOMENTS // (2 * count))
             check(folder, mode, 1)
         kills += 1
     return kills

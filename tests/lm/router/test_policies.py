@@ -127,8 +127,8 @@ async def test_silent_target_is_left_after_its_exchange_and_the_total_bounds_all
     silent = Delivered("A", after=math.inf)
     with FakeProvider([silent] * 4) as first, FakeProvider(["B", silent]) as second:
         one = model("openai", first.url("openai"), retry=patient(retries=0))
-        other = model("openai", second.url("openai"), retry=patient(retries=0), timeout=2)
-        lm = one.copy(timeout=Timeout(exchange=0.1, total=9.0), fallbacks=[other])
+        other = model("openai", second.url("openai"), retry=patient(retries=0), timeout=60)
+        lm = one.copy(timeout=Timeout(exchange=0.1, total=60.0), fallbacks=[other])
         response = await answer(driver, lm)
         assert log(response.attempts) == [("ask", "timeout"), ("fallback", None)]
         short = one.copy(timeout=0.1, fallbacks=[other])
