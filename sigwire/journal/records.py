@@ -8,11 +8,11 @@ from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["Row", "RunHead", "RunInfo", "StoredEffect"]
+__all__ = ["EffectRow", "RunHead", "RunInfo", "StoredEffect"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class EffectRow:
     """An effect as it is stored. ``state`` is "started", "waiting", "done" or "failed"; ``key`` and ``value`` are packed."""
 
     place: str

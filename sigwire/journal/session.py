@@ -24,7 +24,7 @@ from sigwire.journal.divergence import divergence
 from sigwire.journal.errors import ApprovalNeeded, PendingCall, ToolInterrupted
 from sigwire.journal.lock import RunLock
 from sigwire.journal.packing import digest_of, pack, reading, unpack
-from sigwire.journal.records import Row, RunHead
+from sigwire.journal.records import EffectRow, RunHead
 from sigwire.journal.results import dump_result, load_result
 from sigwire.journal.store import Store
 
@@ -58,7 +58,7 @@ class Session:
         self._store, self._locks, self._program = store, locks, program
         self._run, self._inputs = run, inputs
         self._redact, self._on_change, self._replays = redact, on_change, replays
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, EffectRow] = {}
         self._done: list[str] = []
         self._held: list[RunLock] = []
         self._changing = threading.Lock()
@@ -178,7 +178,7 @@ class Session:
         outer = Frame(self._outer.perform, path=place)
         return (yield from in_frame(outer, outer.perform, effect, outer))
 
-    def _recorded(self, place: str, fingerprint: str, key: JsonObject) -> Row | None:
+    def _recorded(self, place: str, fingerprint: str, key: JsonObject) -> EffectRow | None:
         """Return the row of a place. If another effect is recorded there, raise ``JournalDivergence``, or fork the run."""
         with self._changing:
             while (row := self._rows.get(place)) is not None and row.fingerprint != fingerprint:
@@ -208,7 +208,9 @@ class Session:
             data = None if value is None else self._pack(value, texts)
             ended = None if state == "started" else time.time()
             packed_key = self._pack_key(key, texts)
-            row = Row(place, effect.kind, fingerprint, state, attempt, on_crash, packed_key, data, None, started, ended)
+            row = EffectRow(
+                place, effect.kind, fingerprint, state, attempt, on_crash, packed_key, data, None, started, ended
+            )
             self._store.put(self._run, row, texts)
             if state in ("done", "waiting"):
                 self._done.append(place)
@@ -251,7 +253,7 @@ def read_key(store: Store, packed: bytes) -> JsonObject:
     return reading(read)
 
 
-def pending_calls(store: Store, rows: Any) -> list[tuple[Row, PendingCall]]:
+def pending_calls(store: Store, rows: Any) -> list[tuple[EffectRow, PendingCall]]:
     """Return the calls that wait for a decision: for approval, and those that a crash interrupted.
 
     Calls inside another call that waits are not among them. A call for approval may get another decision until the run used
@@ -264,11 +266,11 @@ def pending_calls(store: Store, rows: Any) -> list[tuple[Row, PendingCall]]:
     return [(row, _pending(row, store)) for row in outer]
 
 
-def _was_interrupted(row: Row) -> bool:
+def _was_interrupted(row: EffectRow) -> bool:
     return row.state == "started" and row.on_crash != "rerun" and row.decision is None
 
 
-def _pending(row: Row, store: Store) -> PendingCall:
+def _pending(row: EffectRow, store: Store) -> PendingCall:
     key, verdict = read_key(store, row.key), None if row.value is None else unpack(row.value, store.text)
     arguments: Any = key.get("arguments") or {}
     name = str(key.get("name", row.kind))

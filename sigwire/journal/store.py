@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 from sigwire.errors import StateError
 from sigwire.files.database import Database, Form, OtherForm
-from sigwire.journal.records import Row, RunHead
+from sigwire.journal.records import EffectRow, RunHead
 
 __all__ = ["Store"]
 
-R = TypeVar("R", Row, RunHead)
+R = TypeVar("R", EffectRow, RunHead)
 
 _SCHEMA = """
 CREATE TABLE runs (run TEXT PRIMARY KEY, state TEXT NOT NULL, header BLOB NOT NULL, inputs BLOB NOT NULL,
@@ -39,7 +39,7 @@ _FORM = Form(
     busy_seconds=30.0,
 )
 _HEAD = ", ".join(field.name for field in fields(RunHead))
-_ROW = ", ".join(field.name for field in fields(Row))
+_ROW = ", ".join(field.name for field in fields(EffectRow))
 
 
 class Store:
@@ -104,13 +104,15 @@ class Store:
 
     # --- effects ---
 
-    def rows(self, run: str) -> list[Row]:
-        return self._read(Row, f"SELECT {_ROW} FROM effects WHERE run = ? ORDER BY started, place", run)
+    def rows(self, run: str) -> list[EffectRow]:
+        return self._read(EffectRow, f"SELECT {_ROW} FROM effects WHERE run = ? ORDER BY started, place", run)
 
-    def put(self, run: str, row: Row, texts: Mapping[str, bytes]) -> None:
+    def put(self, run: str, row: EffectRow, texts: Mapping[str, bytes]) -> None:
         """Add an effect, or replace the effect of its place."""
         with self._writing() as execute:
-            execute(f"INSERT OR REPLACE INTO effects (run, {_ROW}) VALUES (?, {_marks(Row)})", (run, *astuple(row)))
+            execute(
+                f"INSERT OR REPLACE INTO effects (run, {_ROW}) VALUES (?, {_marks(EffectRow)})", (run, *astuple(row))
+            )
             _add_texts(execute, run, texts)
 
     def decide(self, run: str, decisions: Mapping[str, bytes], texts: Mapping[str, bytes]) -> None:
@@ -182,7 +184,7 @@ def _error(path: Path, error: OSError | sqlite3.Error) -> StateError:
     )
 
 
-def _marks(kind: type[Row] | type[RunHead]) -> str:
+def _marks(kind: type[EffectRow] | type[RunHead]) -> str:
     return ", ".join("?" * len(fields(kind)))
 
 

@@ -24,7 +24,7 @@ from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
 from sigwire.evaluate.rows.rows import as_example
-from sigwire.evaluate.rows.run import FinishedRow, RowExecutor, RowRun, RowsCaller, RowToRun
+from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.rows.worker import RowRunner
 from sigwire.jobs.driver import DriverStatus
 from sigwire.jobs.errors import JobRefused
@@ -185,7 +185,7 @@ def _steps(
     return result
 
 
-def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[RowToRun]:
+def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
     """Yield the rows with ids as in ``Evaluate``: the field ``id``, else a digest of the content. Repeats follow each other.
 
     If the job has ``rows``, they are ids, which the workers read.
@@ -202,7 +202,7 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[RowToRun]:
             own = f"{own}-{seen[own]}"
         sent = Example().with_inputs() if has_ids else example
         for number in range(1, repeat + 1):
-            yield RowToRun(lambda: job, sent, own, index, number, number if number > 1 else None, own)
+            yield Row(lambda: job, sent, own, index, number, number if number > 1 else None, own)
 
 
 def _id(given: object, index: int) -> str | int:

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from sigwire.jobs.submissions import ExecutorLike, Submissions
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["FinishedRow", "RowExecutor", "RowRun", "RowToRun", "RowsCaller", "RowsEnd", "coordinated"]
+__all__ = ["FinishedRow", "Row", "RowExecutor", "RowRun", "RowsCaller", "RowsEnd", "coordinated"]
 
 _LOST = Failure("worker", "WorkerLost", "The process ended while this row ran in it, with no other row in any worker.")
 
 
 @dataclass(frozen=True, slots=True)
-class RowToRun:
+class Row:
     """A run of a program on an example.
 
     ``program`` is called when the row starts; a ``Job`` is sent as it is. ``id`` and ``repeat`` are the key of the row.
@@ -63,7 +63,7 @@ class RowToRun:
 class FinishedRow(NamedTuple):
     """A row that ended. ``started``: a time in UTC; ``prediction``: ``None`` if the row ran on an executor."""
 
-    row: RowToRun
+    row: Row
     cell: Cell
     started: str
     prediction: Any
@@ -71,7 +71,7 @@ class FinishedRow(NamedTuple):
     def record(self) -> ExampleRecord:
         """Return the record of the row.
 
-        >>> row = RowToRun(dict, Example(question="2+2?").with_inputs("question"), "7", 0, 1, None)
+        >>> row = Row(dict, Example(question="2+2?").with_inputs("question"), "7", 0, 1, None)
         >>> FinishedRow(row, Cell(1.0), "", None).record().inputs
         {'question': '2+2?'}
         """
@@ -108,11 +108,11 @@ class RowExecutor(NamedTuple):
 class RowsCaller:
     """The decisions of a caller of ``RowRun``."""
 
-    def around(self, row: RowToRun, steps: Steps[Cell]) -> Steps[Cell]:
+    def around(self, row: Row, steps: Steps[Cell]) -> Steps[Cell]:
         """Return the steps of a row with what belongs around them. Rows of an executor have none."""
         return steps
 
-    def fail(self, row: RowToRun, error: Exception) -> None:
+    def fail(self, row: Row, error: Exception) -> None:
         """Take an error that is no failure of the row. By default it ends the run of all rows."""
         raise error
 
@@ -144,7 +144,7 @@ class RowRun:
 
     def steps(
         self,
-        rows: Iterable[RowToRun],
+        rows: Iterable[Row],
         options: CellOptions,
         caller: RowsCaller,
         *,
@@ -171,7 +171,7 @@ class RowRun:
 
     # --- in this process
 
-    def _one(self, row: RowToRun, options: CellOptions, caller: RowsCaller) -> Steps[None]:
+    def _one(self, row: Row, options: CellOptions, caller: RowsCaller) -> Steps[None]:
         """Run one row, in a context of its own, unless no more rows are wanted."""
         if caller.is_over():
             self.end = RowsEnd("stopped")
@@ -192,7 +192,7 @@ class RowRun:
     def _send(
         self,
         executor: RowExecutor,
-        rows: Iterable[RowToRun],
+        rows: Iterable[Row],
         options: CellOptions,
         caller: RowsCaller,
         budget: Budget | None,
@@ -221,7 +221,7 @@ class RowRun:
                 self.end = RowsEnd(driver.status, driver.detail, driver.lost, driver.duplicates)
 
     def _sent(
-        self, rows: Iterable[RowToRun], options: CellOptions, sink: _Sink, journal: Path, coordinator: str | None
+        self, rows: Iterable[Row], options: CellOptions, sink: _Sink, journal: Path, coordinator: str | None
     ) -> Iterator[tuple[str, JsonObject]]:
         """Yield the text of its job and the JSON of each row. Rows of one program are rows of one job."""
         texts: dict[
@@ -251,7 +251,7 @@ class _Sink:
 
     def __init__(self, caller: RowsCaller) -> None:
         self._caller, self.sync, self.is_over = caller, caller.sync, caller.is_over
-        self.rows: dict[RowKey, RowToRun] = {}
+        self.rows: dict[RowKey, Row] = {}
 
     def keep(self, record: JsonObject) -> Steps[None]:
         row, started = self.rows.pop(key_of(record)), str(record.get("started", ""))
@@ -262,19 +262,19 @@ class _Sink:
         yield from self._caller.keep(FinishedRow(lost, Cell(None, failure=_LOST), utc_now(), None))
 
 
-def _json_of(row: RowToRun) -> JsonObject:
+def _json_of(row: Row) -> JsonObject:
     sent = row_of(row.example, row.id, row.index, row.repeat)
     if row.sample != (row.repeat if row.repeat > 1 else None):
         sent["rollout_id"] = row.sample
     return sent
 
 
-def _recovered(rows: Iterable[RowToRun], journal: Path, caller: RowsCaller) -> Steps[Iterable[RowToRun]]:
+def _recovered(rows: Iterable[Row], journal: Path, caller: RowsCaller) -> Steps[Iterable[Row]]:
     """Keep the rows that are finished in the journals of a killed run; return the others."""
     read = [ExampleRecord.from_json(record, kept=False) for record in read_blocks(journal)]
     if read:
         found = {(record.id, record.repeat): record for record in read}
-        pending: list[RowToRun] = []
+        pending: list[Row] = []
         for row in rows:
             record = found.get((row.id, row.repeat))
             if record is not None and is_record_of(record, row.example):

@@ -29,7 +29,7 @@ from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.progress import progress_reporter
 from sigwire.evaluate.records import ExampleRecord, run_header, utc_now
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.evaluate.rows.run import FinishedRow, RowExecutor, RowRun, RowsCaller, RowToRun
+from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.running.log import RunLog
 from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.evaluate.running.stop import EvaluationStop, StopRule
@@ -145,9 +145,9 @@ class EvaluationRun(RowsCaller):
         if end.status != "complete":
             self._stop.end(end.status, None, end.detail)
 
-    def _row(self, index: int, repeat: int) -> RowToRun:
+    def _row(self, index: int, repeat: int) -> Row:
         name, sample = self._ids[index], repeat if repeat > 1 else None
-        return RowToRun(self._get_program, self._examples[index], name, index, repeat, sample, name)
+        return Row(self._get_program, self._examples[index], name, index, repeat, sample, name)
 
     def _get_program(self) -> object:
         return self._program
@@ -165,7 +165,7 @@ class EvaluationRun(RowsCaller):
 
     # --- rows
 
-    def around(self, row: RowToRun, steps: Steps[Cell]) -> Steps[Cell]:
+    def around(self, row: Row, steps: Steps[Cell]) -> Steps[Cell]:
         self._active.add((row.index, row.repeat))
         if not has_running_loop():  # a task is cancelled by its loop, a thread by the scope
             set_scope(self._scope)
@@ -175,12 +175,12 @@ class EvaluationRun(RowsCaller):
             self._active.discard((row.index, row.repeat))
             raise
 
-    def _facts(self, row: RowToRun) -> dict[str, object]:
+    def _facts(self, row: Row) -> dict[str, object]:
         """Return the facts of a row for callbacks."""
         facts = {"id": row.id, "index": row.index, "repeat": row.repeat, "metric": self._plan.name}
         return {**facts, "inputs": dict(row.example.inputs().items())}
 
-    def fail(self, row: RowToRun, error: Exception) -> None:
+    def fail(self, row: Row, error: Exception) -> None:
         self._stop.end_by(error, row.id)
 
     def is_over(self) -> bool:

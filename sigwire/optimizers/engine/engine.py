@@ -29,7 +29,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
 from sigwire.evaluate.cell import Cell, CellOptions, counted
 from sigwire.evaluate.metric_plan import MetricPlan
-from sigwire.evaluate.rows.run import FinishedRow, RowExecutor, RowRun, RowsCaller, RowToRun
+from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.modules.batch import in_run
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module
@@ -198,9 +198,7 @@ class Engine:
         """Make runs at once; each is stored as it ends."""
         effect, examples = part.effect, self._setup.examples
         rows = [
-            RowToRun(
-                partial(self._program_of, run, effect), examples[run.row], str(at), at, run.repeat, run.repeat or None
-            )
+            Row(partial(self._program_of, run, effect), examples[run.row], str(at), at, run.repeat, run.repeat or None)
             for at, (run, _) in enumerate(part.runs)
         ]
         with self._settings_of(effect):
@@ -332,11 +330,11 @@ class _Part(RowsCaller):
         self.failures: list[str] = []
         self.spent: BudgetSpent | None = None
 
-    def around(self, row: RowToRun, steps: Steps[Cell]) -> Steps[Cell]:
+    def around(self, row: Row, steps: Steps[Cell]) -> Steps[Cell]:
         self._spending.check_time()
         return steps
 
-    def fail(self, row: RowToRun, error: Exception) -> None:
+    def fail(self, row: Row, error: Exception) -> None:
         if not isinstance(error, BudgetSpent):
             raise error
         self.spent = self.spent or error

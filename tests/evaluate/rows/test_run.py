@@ -16,7 +16,7 @@ from sigwire import COPRO, GEPA, BootstrapRS, Evaluate, Example, MIPROv2, Predic
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
-from sigwire.evaluate.rows.run import FinishedRow, RowExecutor, RowRun, RowsCaller, RowToRun
+from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.jobs.errors import JobRefused
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor
@@ -119,7 +119,7 @@ class Caller(RowsCaller):
         self.raised: list[tuple[str, Exception]] = []
         self._most, self._takes = most, takes
 
-    def fail(self, row: RowToRun, error: Exception) -> None:
+    def fail(self, row: Row, error: Exception) -> None:
         if not self._takes:
             super().fail(row, error)
         self.raised.append((row.id, error))
@@ -132,9 +132,9 @@ class Caller(RowsCaller):
         return len(self.kept) >= self._most
 
 
-def rows_of(program: Any, questions: str) -> list[RowToRun]:
+def rows_of(program: Any, questions: str) -> list[Row]:
     return [
-        RowToRun(lambda: program, Example(question=text).with_inputs("question"), text, index, 1, None, text)
+        Row(lambda: program, Example(question=text).with_inputs("question"), text, index, 1, None, text)
         for index, text in enumerate(questions)
     ]
 
@@ -156,9 +156,7 @@ def test_program_is_made_when_its_row_starts() -> None:
             yield from super().keep(done)
 
     given = [
-        RowToRun(
-            lambda name=text: program_of(name), Example(question=text).with_inputs("question"), text, index, 1, None
-        )
+        Row(lambda name=text: program_of(name), Example(question=text).with_inputs("question"), text, index, 1, None)
         for index, text in enumerate("abc")
     ]
     caller = Watching()
@@ -207,7 +205,7 @@ def test_end_of_a_refused_run_is_kept() -> None:
 def test_row_that_kills_its_worker_has_a_failure_of_the_worker() -> None:
     caller = Caller()
     given = [
-        RowToRun(app.Answer, Example(question="death").with_inputs("question"), "1", 0, 1, None),
+        Row(app.Answer, Example(question="death").with_inputs("question"), "1", 0, 1, None),
     ]
     end = run(RowRun(None, None, 1, RowExecutor(InlineExecutor())).steps(given, {}, caller))
     cells: list[Cell] = [done.cell for done in caller.kept]
