@@ -62,8 +62,8 @@ def points(*places: tuple[float, float]) -> str:
 def svg(width: int, height: int, name: str, parts: Iterable[str], /, **attributes: float | str) -> str:
     """Return a drawing of some parts. ``name``: what it shows, for those who do not see it.
 
-    >>> svg(20, 10, "A dot", [mark("circle", r=2)], font_size=11)[-64:]
-    ' font-size="11"><title>A dot</title><circle r="2"/></svg>'
+    >>> print(svg(20, 10, "A dot", [mark("circle", r=2)]))
+    <svg viewBox="0 0 20 10" role="img" aria-label="A dot"><title>A dot</title><circle r="2"/></svg>
     """
     shown = escape(name, quote=True)
     return (
