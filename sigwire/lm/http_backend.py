@@ -124,7 +124,7 @@ class HttpBackend:
             response = yield from self._choices(call, route, sent)
         except LMInvalidRequestError as error:
             return (yield from self._send_alternative(call, route, sent, error))
-        return response.with_attempts(call.log)
+        return response.with_attempts(call.report.log)
 
     def first_exchange(
         self, call: Call, resolver: Callable[..., EndpointResolver]
@@ -154,8 +154,8 @@ class HttpBackend:
         other = _alternative_form(route.codec, error, sent)
         if other is None:
             raise error
-        call.log[:] = error.attempts
-        response = (yield from self._choices(call.without_stream(), route, other)).with_attempts(call.log)
+        call.report.log[:] = error.attempts
+        response = (yield from self._choices(call.without_stream(), route, other)).with_attempts(call.report.log)
         if call.streamed:
             yield _emit_all(call, response)
         return response
@@ -167,7 +167,7 @@ class HttpBackend:
     def _turns(self, call: Call, route: _WireRoute, sent: EncodedRequest) -> Steps[Response]:
         parts = [call.part() for _ in range(sent.repeat)]
         responses: list[Response] = yield Gather([self._turn(part, route, sent) for part in parts], limit=_MAX_PARALLEL)
-        call.log += [attempt for part in parts for attempt in part.log]
+        call.report.log += [attempt for part in parts for attempt in part.report.log]
         return join_responses(responses)
 
     def _turn(self, call: Call, route: _WireRoute, sent: EncodedRequest) -> Steps[Response]:
@@ -177,7 +177,7 @@ class HttpBackend:
         current = sent
         while True:
             body, response, ends = yield from through(call.layers, call, partial(exchange, call, route, sent, current))
-            call.record(response.usage)
+            call.report.record(response.usage)
             bodies.append(body)
             following = route.continuation and route.continuation(body, current)
             if following is None or len(bodies) > _MAX_CONTINUATIONS:
@@ -186,7 +186,7 @@ class HttpBackend:
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
         if self._watch is not None:
-            response, ends = self._watch.watch(call, sent.body, response, ends)
+            response, ends = self._watch.watch(call.request, call.report.log, sent.body, response, ends)
         if call.streamed:
             from sigwire.lm.stream_events import complete_ends, end_events_of
 
@@ -235,7 +235,7 @@ class HttpBackend:
         try:
             transport, request = self._transport(), self._http_request(call, route, current, endpoint)
             reply: HttpReply = yield FunctionEffect(partial(transport.send, request), partial(transport.asend, request))
-            call.headers = reply.headers
+            call.report.headers = reply.headers
             if 200 <= reply.status < 300:
                 return _decode(route, sent, reply)
             recovered = _recover(route, sent, reply)
@@ -270,7 +270,7 @@ class HttpBackend:
         reply = ReplyReader(self._transport(), request)
         try:
             yield reply.open()
-            call.headers = reply.headers
+            call.report.headers = reply.headers
             if 200 <= reply.status < 300:
                 codec = cast("StreamingCodec[Any]", route.codec)
                 yield from emit_decoded(call, reply, codec, sent, route.target, events)
@@ -340,7 +340,7 @@ class HttpBackend:
         if endpoint.query:
             url = SecretUrl(url)
         # A copy of the headers: the endpoint is cached, and a transport may change those of its request.
-        headers, is_redial, limits = {**endpoint.headers}, call.purpose == "redial", self._limits
+        headers, is_redial, limits = {**endpoint.headers}, call.report.purpose == "redial", self._limits
         seconds = shorter(limits.exchange, call.remaining())
         return HttpRequest(url, headers, _encode_json(sent.body), "POST", seconds, is_redial, limits)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import TextPart
@@ -23,7 +23,7 @@ from sigwire.errors import ContextWindowExceededError, UnsupportedFeature
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
-__all__ = ["LoggedCall", "PromptSize", "PromptTooLong", "PromptWatch", "size_of", "window_warnings"]
+__all__ = ["PromptSize", "PromptTooLong", "PromptWatch", "size_of", "window_warnings"]
 
 _DEFAULT_WINDOW = 4096  # tokens: Ollama's, if a request has no num_ctx
 _USUAL_BYTES_A_TOKEN = 4
@@ -36,13 +36,6 @@ _WORDS = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,3}|([^\sA-Za-z0-9])\1*")
 
 class PromptTooLong(ContextWindowExceededError, UnsupportedFeature):
     """A server would cut the prompt of a call with ``strict_window=True``. Nothing was sent."""
-
-
-class LoggedCall(Protocol):
-    """The part of a call that a watch reads: the request, and the log of its exchanges."""
-
-    request: Request
-    log: list[Attempt]
 
 
 class PromptSize(NamedTuple):
@@ -108,19 +101,26 @@ class PromptWatch:
         self._samples: tuple[_Sample, ...] = ()
 
     def watch(
-        self, call: LoggedCall, body: JsonObject, response: Response, ends: Sequence[StreamEvent]
+        self,
+        request: Request,
+        log: Sequence[Attempt],
+        body: JsonObject,
+        response: Response,
+        ends: Sequence[StreamEvent],
     ) -> tuple[Response, Sequence[StreamEvent]]:
-        """Return an answer and the last events of its stream, with a warning if the prompt was cut. ``body`` was sent.
+        """Return an answer and the last events of its stream, with a warning if the prompt was cut.
+
+        ``log``: the exchanges of the call; ``body`` was sent.
 
         Raises ``ContextWindowExceededError`` in place of the warning if the option ``strict_window`` is set.
         """
         options = body.get("options")
         window = options.get("num_ctx") if isinstance(options, dict) else None
-        found = self.warning(call.request, response.usage, window if isinstance(window, int) else None)
+        found = self.warning(request, response.usage, window if isinstance(window, int) else None)
         if found is None:
             return response, ends
-        if call.request.options.get("strict_window"):
-            raise _error(found, response, call)
+        if request.options.get("strict_window"):
+            raise _error(found, response, log)
         return response.with_warnings(found), [*_with_warning(ends, found)] if ends else ends
 
     def warning(self, request: Request, usage: Usage, window: int | None = None) -> LMWarning | None:
@@ -158,9 +158,9 @@ def _warning(what: str) -> LMWarning:
     return LMWarning("context", f"{what} Raise the option num_ctx, or the window with which the server was started.")
 
 
-def _error(warning: LMWarning, response: Response, call: LoggedCall) -> ContextWindowExceededError:
+def _error(warning: LMWarning, response: Response, log: Sequence[Attempt]) -> ContextWindowExceededError:
     error = ContextWindowExceededError(f"The answer is to a part of the prompt. {warning.detail}", model=response.model)
-    error.attempts = (*call.log[:-1], *[replace(each, error=error.code) for each in call.log[-1:]])
+    error.attempts = (*log[:-1], *[replace(each, error=error.code) for each in log[-1:]])
     return error
 
 

@@ -32,7 +32,7 @@ E = TypeVar("E", bound=BaseException)
 
 def emit_response(call: Call, response: Response) -> Emit:
     """Return the effect that emits every event of a whole answer."""
-    return Emit(*events_of(replace(response, cache=call.cache)))
+    return Emit(*events_of(replace(response, cache=call.report.cache)))
 
 
 def emit_content(call: Call, response: Response, events: list[StreamEvent]) -> Emit:
@@ -52,7 +52,7 @@ def emit_decoded(
 ) -> Steps[None]:
     """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
-    ended, failure, before = False, None, call.emitted
+    ended, failure, before = False, None, call.report.emitted
     message: JsonValue = None
     while not ended and failure is None:
         chunk = yield from _next_chunk(reply, framing)
@@ -66,7 +66,7 @@ def emit_decoded(
             failure = damaged_reply_error(error, message, reply.headers) if isinstance(message, str) else error
         events += found
         shown = _without_ends(call, found)
-        if call.emitted != before:
+        if call.report.emitted != before:
             reply.end_first()
         if shown:
             yield Emit(*shown)
@@ -87,7 +87,7 @@ def _next_chunk(reply: ReplyReader, framing: FrameDecoder) -> Steps[bytes | None
 def _without_ends(call: Call, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
     """Return the events to emit now, and count those with content."""
     shown = [event for event in events if not isinstance(event, _ENDS)]
-    call.count_emitted(len([event for event in shown if not isinstance(event, _EMPTY)]))
+    call.report.count_emitted(len([event for event in shown if not isinstance(event, _EMPTY)]))
     return shown
 
 
@@ -111,7 +111,7 @@ def end_events_of(response: Response) -> list[StreamEvent]:
 
 def complete_ends(call: Call, ends: Sequence[StreamEvent]) -> list[StreamEvent]:
     """Return the ends of an answer with the log of its call."""
-    known: dict[str, Any] = {"attempts": tuple(call.log), "cache": call.cache}
+    known: dict[str, Any] = {"attempts": tuple(call.report.log), "cache": call.report.cache}
     return [replace(event, **known) if isinstance(event, ResponseEnd) else event for event in ends]
 
 

@@ -92,7 +92,7 @@ class BatchBackend(HttpBackend):
 
     def _exchange(self, call: Call, route: Any, sent: EncodedRequest, current: EncodedRequest) -> Steps[ExchangeResult]:
         result = yield from super()._exchange(call, route, sent, current)
-        paid = (call.headers or {}).get("sigwire-batch")
+        paid = (call.report.headers or {}).get("sigwire-batch")
         if paid is None:
             return result
         usage, share = result.response.usage, self._batch_wire.LIMITS.price if paid == PAID["sigwire-batch"] else 0.0

@@ -209,9 +209,9 @@ def _translate(effect: Effect[T], events: list[StreamEvent], translate: Callable
 
 
 def _emit(call: Call, found: list[StreamEvent], events: list[StreamEvent]) -> Steps[None]:
-    found = [replace(event, cache=call.cache) if isinstance(event, ResponseEnd) else event for event in found]
+    found = [replace(event, cache=call.report.cache) if isinstance(event, ResponseEnd) else event for event in found]
     events += found
-    call.emitted += len(found)
+    call.report.emitted += len(found)
     if found:
         yield Emit(*found)
 

@@ -1,7 +1,7 @@
 """The call: one request on its way to a model, and the layers around its exchanges.
 
 A backend calls ``through`` for each exchange and knows no policy by name. Layers need no second form for streams:
-events that an exchange emits pass through ``yield from``, and ``Call.emitted`` counts them. No I/O.
+events that an exchange emits pass through ``yield from``, and ``call.report`` counts them. No I/O.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
 from sigwire.lm.policy.deadlines import current_deadline, shorter
 
-__all__ = ["NO_HASTE", "Call", "Exchange", "Haste", "Layer", "TargetKey", "answer_once", "through"]
+__all__ = ["NO_HASTE", "Call", "Exchange", "ExchangeReport", "Haste", "Layer", "TargetKey", "answer_once", "through"]
 
 T = TypeVar("T")
 _NO_USAGE = Usage()
@@ -56,23 +56,76 @@ class Layer(Protocol):
     def around(self, call: Call, inner: Exchange[T]) -> Steps[T]: ...
 
 
-class Call:
-    """One request on its way; made for one answer and never shared.
-
-    ``streamed``: whether the answer's events are emitted as they arrive. ``layers``: those around each exchange. ``deadline``
-    (``time.monotonic()``) bounds all exchanges and waits: that of the context, and ``timeout`` seconds from the begin of the
-    first exchange, so that a wait in the queue before it is not counted. ``started`` is the begin of the call and its rank in
-    every queue: a retry keeps its place. ``emitted``: the number of events with content that were emitted; a layer repeats
-    nothing once an exchange has added to it. ``first``: when the exchange emitted its first one. ``cache``: the mark of the
-    answer of an exchange. ``patience``: the most seconds of waits between retries, if another model can be asked instead.
+class ExchangeReport:
+    """What layers and the backend report of the exchanges of a call.
 
     ``log`` has every exchange in order. Until ``record`` writes the next entry, ``purpose``, ``queued``, ``waited``, ``cost``
-    and ``why`` are its values; a "redial" needs a new connection. ``headers`` are those of the exchange's reply, if it has any.
+    and ``why`` are its values; a "redial" needs a new connection. ``began``: when the exchange began; ``first``: when its first
+    event with content was emitted; ``headers``: those of its reply, if it has any. ``emitted``: the number of such events of
+    all exchanges; a layer repeats nothing once an exchange has added to it. ``cache``: the mark of the answer of an exchange.
     """
 
     __slots__ = (
-        "_timeout", "_whole", "began", "cache", "cost", "deadline", "emitted", "first", "headers", "layers", "log", "patience",
-        "purpose", "queued", "request", "started", "streamed", "target", "waited", "why",
+        "_model", "_started", "began", "cache", "cost", "emitted", "first", "headers", "log", "purpose", "queued",
+        "waited", "why",
+    )  # fmt: skip
+
+    def __init__(self, model: str, started: float) -> None:
+        self._model, self._started = model, started
+        self.log: list[Attempt] = []
+        self.purpose: Literal["ask", "retry", "redial"] = "ask"
+        self.queued = self.waited = 0.0
+        self.cost: float | None = None
+        self.why: str | None = None
+        self.began: float | None = None
+        self.first: float | None = None
+        self.headers: Mapping[str, str] | None = None
+        self.emitted = 0
+        self.cache: Literal["miss", "off"] = "off"
+
+    def count_emitted(self, events: int) -> None:
+        """Count emitted events with content, and note when the first one of the exchange was emitted."""
+        self.emitted += events
+        if events and self.first is None:
+            self.first = time.monotonic()
+
+    def record(self, usage: Usage = _NO_USAGE, error: LMError | None = None) -> None:
+        """Write the exchange that ended into the log; one that never began is a "skip"."""
+        now = time.monotonic()
+        began = self.began
+        self.log.append(
+            Attempt(
+                "skip" if began is None else self.purpose,
+                self._model,
+                usage,
+                error.code if error else None,
+                error.status if error else None,
+                error.request_id if error else None,
+                (began or now) - self._started,
+                0.0 if began is None else now - began,
+                self.queued,
+                self.waited,
+                self.cost,
+                self.why,
+                None if began is None or self.first is None else self.first - began,
+            )
+        )
+        self.began = self.cost = self.why = None
+        self.queued = self.waited = 0.0
+
+
+class Call:
+    """One request on its way; made for one answer and never shared.
+
+    ``streamed``: whether the answer's events are emitted as they arrive. ``layers``: those around each exchange, which fill the
+    ``report``. ``deadline`` (``time.monotonic()``) bounds all exchanges and waits: that of the context, and ``timeout`` seconds
+    from the begin of the first exchange, so that a wait in the queue before it is not counted. ``started`` is the begin of the
+    call and its rank in every queue: a retry keeps its place. ``patience``: the most seconds of waits between retries, if
+    another model can be asked instead.
+    """
+
+    __slots__ = (
+        "_timeout", "_whole", "deadline", "layers", "patience", "report", "request", "started", "streamed", "target",
     )  # fmt: skip
 
     def __init__(
@@ -89,46 +142,32 @@ class Call:
         self.deadline, self._timeout = current_deadline(), timeout
         self.patience: float | None = None
         self._whole: Call | None = None
-        self.purpose: Literal["ask", "retry", "redial"] = "ask"
-        self.log: list[Attempt] = []
-        self.emitted = 0
-        self.first: float | None = None
-        self.cache: Literal["miss", "off"] = "off"
-        self.began: float | None = None
-        self.headers: Mapping[str, str] | None = None
-        self.queued = self.waited = 0.0
-        self.cost: float | None = None
-        self.why: str | None = None
+        self.report = ExchangeReport(target.model, self.started)
 
     def hurry(self, haste: Haste) -> None:
         """Bound the call."""
         self.patience, self.deadline = haste.patience, shorter(self.deadline, haste.deadline)
 
     def part(self) -> Call:
-        """Return a call for one of several answers to the request, with a log of its own."""
+        """Return a call for one of several answers to the request, with a report of its own."""
         call = Call(self.request, self.target, streamed=self.streamed, layers=self.layers)
         call.started, call.deadline, call._timeout = self.started, self.deadline, self._timeout
-        call.patience = self.patience
-        call._whole = self
+        call.patience, call._whole = self.patience, self
+        call.report = ExchangeReport(self.target.model, self.started)
         return call
 
     def without_stream(self) -> Call:
         """Return the call without a stream; both write to one log."""
         call = self.part()
-        call.streamed, call.log = False, self.log
+        call.streamed, call.report.log = False, self.report.log
         return call
 
     def begin(self) -> None:
         """Begin an exchange. The backend calls it when the exchange has passed all layers."""
-        self.began, self.first, self.headers = time.monotonic(), None, None
+        report, now = self.report, time.monotonic()
+        report.began, report.first, report.headers = now, None, None
         if self._timeout is not None:
-            self.start_timeout(self.began)
-
-    def count_emitted(self, events: int) -> None:
-        """Count emitted events with content, and note when the first one of the exchange was emitted."""
-        self.emitted += events
-        if events and self.first is None:
-            self.first = time.monotonic()
+            self.start_timeout(now)
 
     def start_timeout(self, now: float) -> None:
         """Start the timeout, that of the whole call if this is a part of it."""
@@ -142,30 +181,6 @@ class Call:
                 self.deadline = shorter(self.deadline, now + self._timeout)
             self._timeout = None
 
-    def record(self, usage: Usage = _NO_USAGE, error: LMError | None = None) -> None:
-        """Write the exchange that ended into the log; one that never began is a "skip"."""
-        now = time.monotonic()
-        began = self.began
-        self.log.append(
-            Attempt(
-                "skip" if began is None else self.purpose,
-                self.target.model,
-                usage,
-                error.code if error else None,
-                error.status if error else None,
-                error.request_id if error else None,
-                (began or now) - self.started,
-                0.0 if began is None else now - began,
-                self.queued,
-                self.waited,
-                self.cost,
-                self.why,
-                None if began is None or self.first is None else self.first - began,
-            )
-        )
-        self.began = self.cost = self.why = None
-        self.queued = self.waited = 0.0
-
     def remaining(self) -> float | None:
         """Return the seconds until the deadline; ``None`` for no deadline. Raises ``LMTimeoutError`` if it has passed.
 
@@ -175,7 +190,7 @@ class Call:
             return None
         seconds = self.deadline - time.monotonic()
         if seconds <= 0:
-            self.began = None
+            self.report.began = None
             error = LMTimeoutError(
                 "The deadline of the call has passed (sending the request). Raise timeout, or that of deadline()."
             )
@@ -209,5 +224,5 @@ def through(layers: Sequence[Layer], call: Call, exchange: Exchange[T]) -> Steps
 def answer_once(call: Call, exchange: Exchange[Response]) -> Steps[Response]:
     """Answer a call with one exchange."""
     response = yield from through(call.layers, call, exchange)
-    call.record(response.usage)
-    return response.with_attempts(call.log)
+    call.report.record(response.usage)
+    return response.with_attempts(call.report.log)

@@ -139,38 +139,39 @@ class RetryPolicy(ChecksKeywords):
         return self.backoff(number, _OVERLOAD_WAIT if error.overload else 0.0)
 
     def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
-        """Perform an exchange until it succeeds or is not retried; each failure is an attempt in ``call.log``.
+        """Perform an exchange until it succeeds or is not retried; each failure is an attempt in ``call.report.log``.
 
         The last error is raised, with the log as its ``attempts``; if a bound ended the retries, its text and the last attempt
         name the bound. Once the exchange has emitted an event with content, its failure is final. Anything but an ``LMError``
         passes at once.
         """
         failures: _Failures | None = None
-        emitted, call.purpose = call.emitted, "ask"
+        report = call.report
+        emitted, report.purpose = report.emitted, "ask"
         while True:
             try:
                 result = yield from inner()
             except LMError as error:
                 failures = failures or _Failures(self, call, emitted)
                 seconds = failures.wait_after(error)
-                call.record(error=error)
+                report.record(error=error)
                 if seconds is None:
-                    error.attempts = tuple(call.log)
+                    error.attempts = tuple(report.log)
                     raise
-                call.purpose = "redial" if failures.is_stale else "retry"
+                report.purpose = "redial" if failures.is_stale else "retry"
                 _log_retry(call, seconds, error)
             else:
                 throttle_success(call.target)
                 return result
             if seconds > 0.0:
-                call.waited = seconds
+                report.waited = seconds
                 yield Sleep(seconds, self.clock)
 
 
 def _log_retry(call: Call, seconds: float, error: LMError) -> None:
     from sigwire.observe.tracing.logs import log_retry  # loads logging; few calls are retried
 
-    log_retry(call.target.model, len(call.log), seconds, error)
+    log_retry(call.target.model, len(call.report.log), seconds, error)
 
 
 class _Failures:
@@ -197,10 +198,10 @@ class _Failures:
         self.is_stale = self._was_renewed = False
 
     def wait_after(self, error: LMError) -> float | None:
-        """Return the seconds until the retry of a failed exchange, ``None`` for no retry. Sets ``call.why``."""
+        """Return the seconds until the retry of a failed exchange, ``None`` for no retry. Sets ``call.report.why``."""
         call, was_stale = self._call, self.is_stale
         self.is_stale = isinstance(error, LMTransportError) and error.stale and not was_stale
-        if error.partial is not None or call.emitted != self._emitted:
+        if error.partial is not None or call.report.emitted != self._emitted:
             return None
         if self.is_stale:
             return 0.0
@@ -209,7 +210,7 @@ class _Failures:
             return 0.0
         why, seconds = self._retry(error) if error.retryable else (None, None)
         if why is not None:
-            call.why = why
+            call.report.why = why
             error.message = f"{error.message} No retry: {why}."
             error.args = (error.message,)
         return seconds
@@ -225,7 +226,7 @@ class _Failures:
             number, most = self._failed, self._most
             self._failed += 1
             self._empty += error.empty
-            throttled = throttle_failure(call.target) if call.began is not None else None
+            throttled = throttle_failure(call.target) if call.report.began is not None else None
         # One success without an answer may be a broken reply, the second is how this server answers.
         if number >= most or (self._empty > 1 and error.empty):
             return None, None

@@ -62,11 +62,11 @@ def test_answer_once_lists_the_exchange_when_the_first_exchange_succeeds() -> No
 
 def test_exchange_that_never_began_is_a_skip_with_its_reason() -> None:
     call = new_call()
-    call.why, call.queued = "142 before it", 1.5
-    call.record(error=LMServerError("busy"))
+    call.report.why, call.report.queued = "142 before it", 1.5
+    call.report.record(error=LMServerError("busy"))
     call.begin()
-    call.record()
-    (skip, ask) = call.log
+    call.report.record()
+    (skip, ask) = call.report.log
     assert (skip.purpose, skip.error, skip.why, skip.queued, skip.seconds) == (
         "skip",
         "server",
@@ -116,10 +116,10 @@ def test_call_has_no_seconds_remaining_when_its_deadline_has_passed() -> None:
 
 def test_part_has_its_own_log_and_whole_a_shared_log() -> None:
     call = Call(Request(), TARGET, streamed=True)
-    call.part().log.append(Attempt())
-    assert call.log == []
-    call.without_stream().log.append(Attempt())
-    assert call.log == [Attempt()]
+    call.part().report.log.append(Attempt())
+    assert call.report.log == []
+    call.without_stream().report.log.append(Attempt())
+    assert call.report.log == [Attempt()]
     assert not call.without_stream().streamed
 
 
@@ -128,7 +128,7 @@ def test_retry_raises_at_once_when_the_exchange_has_emitted_events() -> None:
 
     def emitting() -> Steps[Response]:
         call.begin()
-        call.emitted += 1
+        call.report.emitted += 1
         raise LMServerError("broken")
         yield
 
@@ -139,7 +139,7 @@ def test_retry_raises_at_once_when_the_exchange_has_emitted_events() -> None:
 
 def test_retry_repeats_an_exchange_when_only_an_earlier_exchange_emitted_events() -> None:
     call = new_call()
-    call.emitted = 3
+    call.report.emitted = 3
     outcomes = iter([LMServerError("busy"), None])
 
     def flaky() -> Steps[str]:

@@ -91,7 +91,7 @@ async def test_transient_failures_are_retried_after_waits_that_double(how: str) 
     exchange = scripted(LMServerError("busy"), LMTimeoutError("slow"), LMTransportError("reset"), "done")
     assert await drive(how, retried(policy(clock), call, exchange)) == "done"
     assert clock.slept == [0.5, 1.0, 2.0]
-    assert call.log == [
+    assert call.report.log == [
         Attempt("ask", "openai/m", error="server"),
         Attempt("retry", "openai/m", error="timeout"),
         Attempt("retry", "openai/m", error="connection"),
@@ -160,7 +160,7 @@ def test_success_without_an_answer_is_retried_once_at_most(retries: int) -> None
     call = new_call()
     with pytest.raises(LMServerError):
         run(retried(policy(retries=retries), call, scripted(*errors)))
-    assert len(call.log) == min(retries, 1) + 1
+    assert len(call.report.log) == min(retries, 1) + 1
 
 
 @pytest.mark.parametrize("code", ["rate_limit_exceeded", None])
@@ -169,7 +169,7 @@ def test_error_in_a_success_is_retried_like_any_error(code: str | None) -> None:
     call = new_call()
     with pytest.raises(LMServerError):
         run(retried(policy(retries=2), call, scripted(*errors)))
-    assert len(call.log) == 3
+    assert len(call.report.log) == 3
 
 
 def test_success_without_an_answer_is_counted_apart_from_other_failures() -> None:
@@ -193,14 +193,14 @@ async def test_stale_connection_is_redialled_at_once_and_is_no_retry(how: str) -
     purposes = list[str]()
 
     def exchange() -> Steps[str]:
-        purposes.append(call.purpose)
+        purposes.append(call.report.purpose)
         return (yield from outcomes())
 
     outcomes = scripted(stale(), LMServerError("busy"), stale(), "done")
     assert await drive(how, retried(policy(clock, retries=1), call, exchange)) == "done"
     assert purposes == ["ask", "redial", "retry", "redial"]
     assert clock.slept == [0.5]
-    assert [(attempt.purpose, attempt.error) for attempt in call.log] == [
+    assert [(attempt.purpose, attempt.error) for attempt in call.report.log] == [
         ("ask", "connection"),
         ("redial", "server"),
         ("retry", "connection"),
@@ -236,7 +236,7 @@ def test_other_exceptions_are_not_caught() -> None:
     call = new_call()
     with pytest.raises(ZeroDivisionError):
         run(retried(policy(), call, exchange))
-    assert call.log == []
+    assert call.report.log == []
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 1.0, exclude_max=True))
@@ -286,4 +286,4 @@ def test_no_failure_of_the_provider_is_retried_without_retries() -> None:
     call = new_call()
     with pytest.raises(LMRateLimitError):
         run(retried(policy(retries=0), call, scripted(LMRateLimitError("slow"), "done")))
-    assert len(call.log) == 1
+    assert len(call.report.log) == 1

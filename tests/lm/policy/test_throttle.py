@@ -62,8 +62,8 @@ def exchanges(*outcomes: LMServerError | LMRateLimitError | str, policy: RetryPo
     try:
         run(policy.around(call, started))
     except (LMServerError, LMRateLimitError):
-        return len(call.log)
-    return len(call.log) + 1
+        return len(call.report.log)
+    return len(call.report.log) + 1
 
 
 def test_throttled_call_is_asked_once_and_rate_limits_are_free() -> None:

@@ -39,7 +39,7 @@ class CacheLayer:
         key = self._key(call.request, sample)
         if key is None:
             return (yield from inner())
-        call.cache = "miss"
+        call.report.cache = "miss"
         if is_fresh:
             return (yield from self._ask(key, inner))
         answer = cache.find(key)

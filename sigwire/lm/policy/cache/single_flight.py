@@ -102,7 +102,7 @@ class SingleFlight:
         try:
             response = yield from ask()
         except LMError as error:
-            if call.emitted or (isinstance(error, LMTimeoutError) and not call.has_time_for(0.0)):
+            if call.report.emitted or (isinstance(error, LMTimeoutError) and not call.has_time_for(0.0)):
                 self._guard.release(self._hand_over, key, flight)
             else:
                 self._guard.release(self._land, key, flight, _FlightFailure(error))
@@ -135,7 +135,7 @@ class SingleFlight:
     # --- followers
 
     def _follow(self, key: bytes, flight: _Flight, future: _Future, call: Call) -> Steps[_Outcome]:
-        emitted = flight.call.emitted
+        emitted = flight.call.report.emitted
         now = time.monotonic()
         call.start_timeout(now)
         own, limit = call.deadline, now + _PATIENCE if flight.call.streamed else None
@@ -145,7 +145,7 @@ class SingleFlight:
         except LMTimeoutError:
             if is_own:
                 raise
-            return "alone" if 0 < emitted == flight.call.emitted else "again"
+            return "alone" if 0 < emitted == flight.call.report.emitted else "again"
         except BaseException as error:
             if isinstance(error, TimeoutError) and future.done() and not future.cancelled():
                 return future.result()  # resolved with the deadline
@@ -160,16 +160,16 @@ class SingleFlight:
         """Return the leader's answer, or raise its error, with the wait in the log of the follower."""
         self._guard.use(self._count_joined)
         error = outcome.error if isinstance(outcome, _FlightFailure) else None
-        call.log.append(
+        call.report.log.append(
             Attempt(
                 "joined", call.target.model, Usage(), error.code if error else None, at=began - call.started,
                 seconds=time.monotonic() - began,
             )
         )  # fmt: skip
         if isinstance(outcome, Response):
-            return as_hit(outcome).with_attempts(call.log)
+            return as_hit(outcome).with_attempts(call.report.log)
         raised = copy.copy(outcome.error)
-        raised.attempts = tuple(call.log)
+        raised.attempts = tuple(call.report.log)
         raise raised from outcome.error.__cause__
 
 

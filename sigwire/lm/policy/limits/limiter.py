@@ -93,9 +93,9 @@ class Limiter:
         try:
             result = yield from _watched(inner(), ticket, self._clock) if call.streamed else inner()
         except BaseException as error:
-            self._guard.release(self._end, ticket, error, None, call.headers, self._clock())
+            self._guard.release(self._end, ticket, error, None, call.report.headers, self._clock())
             raise
-        self._guard.release(self._end, ticket, None, result, call.headers, self._clock())
+        self._guard.release(self._end, ticket, None, result, call.report.headers, self._clock())
         return result
 
     def _enter(self, call: Call, ticket: Ticket) -> bool:
@@ -134,7 +134,7 @@ class Limiter:
 
         from sigwire.lm.policy.limits.runs import current_run
 
-        again, before = call.purpose != "ask", len(self._queue)
+        again, before = call.report.purpose != "ask", len(self._queue)
         self._check_time(call, 0 if again else before, now)
         ticket.queued_at, ticket.future = now, Future()
         run = None if call.streamed else current_run.get()
@@ -146,9 +146,9 @@ class Limiter:
         rate = self._rate()
         if call.deadline is None or rate == math.inf or now + before / rate <= call.deadline:
             return
-        call.why = f"{before} before it at {rate:.3g}/s"
+        call.report.why = why = f"{before} before it at {rate:.3g}/s"
         error = LMTimeoutError(
-            f"No time left: {call.why} (waiting to send). Raise the timeout, or send less at once: limits() shows the rate."
+            f"No time left: {why} (waiting to send). Raise the timeout, or send less at once: limits() shows the rate."
         )
         error.retryable = False
         raise error
@@ -160,7 +160,7 @@ class Limiter:
         try:
             yield _Queued(self, call, ticket)
         finally:
-            call.queued += max(0.0, self._clock() - ticket.queued_at)
+            call.report.queued += max(0.0, self._clock() - ticket.queued_at)
 
     def _withdraw(self, ticket: Ticket) -> None:
         """Take a ticket out of the queue, or give its slot back if its turn came at the same moment."""
@@ -186,7 +186,7 @@ class Limiter:
             return False
         self._queue.remove(ticket)
         self._take(ticket, self._clock())
-        call.why = "over the limit: its thread or task holds a slot"
+        call.report.why = "over the limit: its thread or task holds a slot"
         return True
 
     # --- serving

@@ -98,7 +98,7 @@ class Leased(Reserve):
         own = [ticket.number for held in still_held() for ticket in held.numbers(source.account)]
         asked = time.monotonic()
         lease: Held = yield _LeaseEffect(source, need, own, call.deadline)
-        call.queued += time.monotonic() - asked
+        call.report.queued += time.monotonic() - asked
         return lease
 
 

@@ -42,7 +42,7 @@ class Priced:
     def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
         result = yield from inner()
         cost = cost_of(call.target.model, _response_of(result).usage, self.price)
-        call.cost = None if cost is None else float(cost.money)
+        call.report.cost = None if cost is None else float(cost.money)
         return result
 
 
@@ -70,7 +70,7 @@ class Reserve:
         try:
             held = yield from self.hold(call, bound.sums)
         except BudgetSpent as error:
-            error.attempts = tuple(call.log)
+            error.attempts = tuple(call.report.log)
             raise
         _holding.set((*still_held(), held))
         charge = bound.sums
@@ -133,16 +133,16 @@ class Reserve:
     def _charge_of_failure(self, call: Call, error: BaseException, bound: _Bound) -> Sums:
         """Return nothing for an exchange that was refused or not sent, else its input and the emitted part of the answer."""
         partial: Any = getattr(error, "partial", None)
-        if call.began is None or isinstance(error, CallerError) or (partial is None and _is_unbilled(error)):
+        if call.report.began is None or isinstance(error, CallerError) or (partial is None and _is_unbilled(error)):
             return Sums()
         usage = usage_of_partial(partial if isinstance(partial, Response) else None, bound.input_tokens)
         charge = self._charge(call, usage, is_estimated=True)
-        call.why = call.why or "sent, and may be billed: the cost is a lower bound"
+        call.report.why = call.report.why or "sent, and may be billed: the cost is a lower bound"
         return charge
 
     def _charge(self, call: Call, usage: Usage, *, is_estimated: bool) -> Sums:
         cost = cost_of(call.target.model, usage, self.price)
-        call.cost = None if cost is None else float(cost.money)
+        call.report.cost = None if cost is None else float(cost.money)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         return Sums(1, tokens, 0 if cost is None else units(cost.money), int(cost is None), int(is_estimated))
 

@@ -310,7 +310,7 @@ def test_seconds_in_the_queue_are_counted() -> None:
     run(ask(limiter))
     call = new_call()
     run(limiter.around(call, exchange))
-    assert 0.03 < call.queued < 1
+    assert 0.03 < call.report.queued < 1
 
 
 def test_tokens_are_estimated_before_and_corrected_after() -> None:
@@ -331,7 +331,7 @@ def test_headers_of_a_reply_hold_the_next_call() -> None:
     limiter, call = Limiter(clock=clock, wake_at=clock.wake_at), new_call()
 
     def answered() -> Steps[str]:
-        call.headers = {
+        call.report.headers = {
             "x-ratelimit-limit-requests": "60",
             "x-ratelimit-remaining-requests": "0",
             "x-ratelimit-reset-requests": "60s",
@@ -352,7 +352,7 @@ def test_headers_that_state_a_day_hold_no_call() -> None:
     limiter, call = Limiter(clock=Clock()), new_call()
 
     def answered() -> Steps[str]:
-        call.headers = {
+        call.report.headers = {
             "x-ratelimit-limit-requests": "2",
             "x-ratelimit-remaining-requests": "0",
             "x-ratelimit-reset-requests": "24h",
@@ -380,7 +380,7 @@ async def test_blocking_call_goes_over_the_limit_when_its_own_loop_runs_the_hold
     holder = asyncio.ensure_future(arun(ask(limiter, held(gate))))
     await asyncio.sleep(0)
     assert run(limiter.around(call, exchange)) == "done"
-    assert call.why == "over the limit: its thread or task holds a slot"
+    assert call.report.why == "over the limit: its thread or task holds a slot"
     gate.set_result("held")
     await holder
     assert state(limiter) == (0, 0)
@@ -415,8 +415,8 @@ async def test_blocking_call_in_a_thread_waits_when_no_holder_needs_its_loop() -
     threading.Timer(0.02, gate.set_result, ["held"]).start()
     call = new_call()
     run(limiter.around(call, exchange))  # on a thread with an event loop, as in a notebook
-    assert call.why is None
-    assert call.queued > 0
+    assert call.report.why is None
+    assert call.report.queued > 0
 
 
 def test_reader_of_a_stream_calls_the_same_model() -> None:
@@ -524,7 +524,7 @@ def test_retry_keeps_its_place() -> None:
     others = [limiter.around(new_call(), exchange) for _ in range(3)]
     for entered in others:
         next(entered)
-    first.purpose = "retry"
+    first.report.purpose = "retry"
 
     def work() -> Steps[str]:
         order.append("first")
