@@ -281,16 +281,6 @@ RULES: dict[str, Callable[[], list[rules.Break]]] = {
 }
 
 KNOWN_BREAKS: dict[str, set[str]] = {
-    "a package docstring is a map": {
-        "sigwire/dspy/datasets/__init__.py",
-        "sigwire/dspy/evaluate/__init__.py",
-        "sigwire/dspy/layouts/__init__.py",
-        "sigwire/dspy/models/__init__.py",
-        "sigwire/dspy/optimizers/__init__.py",
-        "sigwire/dspy/predict/__init__.py",
-        "sigwire/dspy/primitives/__init__.py",
-        "sigwire/dspy/utils/__init__.py",
-    },
     "one home a fact": {
         "sigwire/evaluate/records.py",
     },

@@ -1,4 +1,8 @@
-"""The names of ``dspy.datasets``: ``Dataset``, ``DataLoader``, and the data sets of DSPy's tutorials, GSM8K and MATH."""
+"""The names of ``dspy.datasets``: ``Dataset``, ``DataLoader``, and the data sets of DSPy's tutorials.
+
+dataset  Dataset, the base: rows of training, development, test   dataloader  DataLoader: files, data sets of Hugging Face
+gsm8k    GSM8K in DSPy's parts, and its metric                    math        MATH: one subject, and its metric
+"""
 
 from __future__ import annotations
 

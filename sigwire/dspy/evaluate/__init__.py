@@ -1,4 +1,7 @@
-"""The names of ``dspy.evaluate``: ``Evaluate``, metrics and judges. ``sigwire.evaluate.metrics`` has more of them."""
+"""The names of ``dspy.evaluate``: ``Evaluate``, metrics and judges. ``sigwire.evaluate.metrics`` has more of them.
+
+evaluate  Evaluate      metrics  metrics of texts      auto_evaluation  metrics that ask a model
+"""
 
 from __future__ import annotations
 

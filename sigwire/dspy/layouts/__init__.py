@@ -1,1 +1,5 @@
-"""The parts of the door's adapters that write prompts."""
+"""The parts of the door's adapters that write prompts.
+
+formats   types that write themselves          shown_tools  tools as an input to read
+thinking  outputs that ask for reasoning       turns        past turns without calls that have no result
+"""

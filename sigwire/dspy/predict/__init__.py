@@ -1,4 +1,8 @@
-"""The names of ``dspy.predict``: the modules. DSPy's modules below it (``dspy.predict.react``) are this module."""
+"""The names of ``dspy.predict``: the modules. DSPy's modules below it (``dspy.predict.react``) are this module.
+
+code     CodeAct, ProgramOfThought, RLM                  repl     the parts of RLM: tools, prompts, a run
+nearest  KNN with the vectors of its examples            composites  modules around modules
+"""
 
 from __future__ import annotations
 

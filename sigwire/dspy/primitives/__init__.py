@@ -1,4 +1,8 @@
-"""The names of ``dspy.primitives``: records, ``Module``, interpreters. DSPy's modules below it are this module."""
+"""The names of ``dspy.primitives``: records, ``Module``, interpreters. DSPy's modules below it are this module.
+
+interpreters  the protocol, its errors, PythonInterpreter      foreign_code          interpreters of DSPy's protocol, used here
+repl_types    records of a session of code                     sandbox_serializable  an input of RLM that is no JSON
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""The names of ``dspy.utils``: callbacks, the test model, both forms of a program, errors."""
+"""The names of ``dspy.utils``: callbacks, the test model, both forms of a program, errors.
+
+both_forms     asyncify, syncify                          dummies        the test model, an embedder, a retriever
+exceptions     DSPy's names of errors                     foreign_tools  tools of MCP and LangChain
+parallelizer   ParallelExecutor: items in threads         logging_utils  the level of log records
+annotation     ``experimental``
+"""
 
 from __future__ import annotations
 
