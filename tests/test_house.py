@@ -281,9 +281,6 @@ RULES: dict[str, Callable[[], list[rules.Break]]] = {
 }
 
 KNOWN_BREAKS: dict[str, set[str]] = {
-    "one home a fact": {
-        "sigwire/evaluate/records.py",
-    },
     "no layout by hand": {
         "sigwire/adapters/prompts/demos.py",
         "sigwire/adapters/streaming/field_reader.py",

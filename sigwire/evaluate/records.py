@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,12 +20,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, cast
 
-from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
 from sigwire.core.narrow import is_object
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.plain import plain_value
+from sigwire.files.lines import BrokenLine, LineFile, read_lines
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.module import Module
 from sigwire.modules.tree.walk import Predictor
@@ -96,32 +96,29 @@ class ExampleRecord:
 
 
 class RecordFile:
-    """A file of JSON lines that one writer appends to. ``rows``: those that it had when it was opened.
+    """A file of JSON lines that one writer appends to (``sigwire/files/lines.py``). ``rows``: those it had when it was opened.
 
-    ``append`` is thread-safe; it writes a whole line at once, and syncs at most once a second. Opening truncates a torn last
-    line. Raises ``ConfigurationError`` if another writer has the file open.
+    ``append`` is thread-safe. Raises ``ConfigurationError`` if another writer has the file open.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._lock = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            self._file = LineFile(self.path)
+        except BlockingIOError:
+            raise ConfigurationError(
+                f"{self.path.name} is open in another evaluation or search (opening it). Wait for its end, or name another "
+                "file."
+            ) from None
         except OSError as error:
             raise ConfigurationError(
                 f"{self.path} is no file that can be written (opening records): {error.strerror}. Pass another path."
             ) from error
-        try:
-            _lock_file(self._descriptor, self.path)
-            content = self.path.read_bytes()
-            self.rows, size = _parse(content, self.path)
-            if size < len(content):
-                os.ftruncate(self._descriptor, size)
-        except BaseException:
-            os.close(self._descriptor)
-            raise
-        self._synced = time.monotonic()
+        except BrokenLine as error:
+            raise _broken_line(self.path, error) from error
+        rows, self._file.rows = self._file.rows, []
+        self.rows: list[JsonObject] = [row for row in rows if is_object(row)]
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> list[JsonObject]:
@@ -130,96 +127,39 @@ class RecordFile:
         Raises ``ConfigurationError`` if there is no such file.
         """
         try:
-            content = Path(path).read_bytes()
+            return [row for row in read_lines(Path(path)) if is_object(row)]
         except OSError as error:
             raise ConfigurationError(
                 f"{os.fspath(path)!r} is no file that can be read (reading records in {Path.cwd()}): {error.strerror}. Pass "
                 "the path of a log, absolute or from this folder."
             ) from error
-        return _parse(content, Path(path))[0]
+        except BrokenLine as error:
+            raise _broken_line(Path(path), error) from error
 
     def append(self, row: Mapping[str, JsonValue]) -> None:
         """Write one row. Does nothing after ``close``: a late thread of an interrupted run may call it."""
-        line = _line(row)
-        with self._lock:
-            if self._descriptor < 0:
-                return
-            self._write(line)
-            if time.monotonic() - self._synced >= 1.0:
-                os.fsync(self._descriptor)
-                self._synced = time.monotonic()
+        self._file.append(_text(row))
 
     def sync(self) -> None:
         """Return when all rows are on disk."""
-        with self._lock:
-            if self._descriptor >= 0:
-                os.fsync(self._descriptor)
-                self._synced = time.monotonic()
-
-    def _write(self, line: bytes) -> None:
-        """Write a whole line, or, if the disk is full, nothing of it."""
-        rest = line
-        try:
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
-        except OSError as error:
-            if written := len(line) - len(rest):
-                os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - written)
-            raise OSError(error.errno, error.strerror, str(self.path)) from error
+        self._file.sync()
 
     def close(self) -> None:
         """Sync and close the file."""
-        with self._lock:
-            descriptor, self._descriptor = self._descriptor, -1
-            if descriptor >= 0:
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+        self._file.close()
 
 
-def _line(row: Mapping[str, JsonValue]) -> bytes:
+def _text(row: Mapping[str, JsonValue]) -> str:
     try:
-        return (json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n").encode()
-    except UnicodeEncodeError:  # a lone surrogate: JSON escapes can hold it
-        return (json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n").encode()
+        return json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return _line(cast(JsonObject, plain_value(row)))
+        return _text(cast(JsonObject, plain_value(row)))
 
 
-def _lock_file(descriptor: int, path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows has no flock
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ConfigurationError(
-            f"{path.name} is open in another evaluation or search (opening it). Wait for its end, or name another file."
-        ) from None
-
-
-def _parse(content: bytes, path: Path) -> tuple[list[JsonObject], int]:
-    """Return the rows, and the size of the content without a torn last line."""
-    rows: list[JsonObject] = []
-    size = 0
-    lines = content.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        is_last = number >= len(lines) - 1  # the text behind the last line feed, or the line before it
-        try:
-            row = loads(line.decode()) if number < len(lines) else None
-        except ValueError as error:
-            if is_last:
-                break
-            raise ConfigurationError(
-                f"Line {number} of {path.name} is no JSON (reading it): {error}. Repair it, or name another file."
-            ) from error
-        if number < len(lines):
-            size += len(line) + 1
-        if is_object(row):
-            rows.append(row)
-    return rows, size
+def _broken_line(path: Path, error: BrokenLine) -> ConfigurationError:
+    return ConfigurationError(
+        f"Line {error.number} of {path.name} is no JSON (reading it): {error.why}. Repair it, or name another file."
+    )
 
 
 # --- headers and resuming

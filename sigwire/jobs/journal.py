@@ -5,7 +5,7 @@ A block is a folder with one file for each attempt, ``<host>-<pid>-<ns>.jsonl``;
     {"start": ["row 7", 1]}                                        before the first call of a row
     {"done": ["row 7", 1], "record": {...}}                        after its last
 
-Each line is one write, so a killed process leaves whole lines. Files are 0600 in folders of 0700: they hold users' data.
+A full disk and a killed process leave whole lines. Files are 0600 in folders of 0700: they hold users' data.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.files.lines import LineFile
 
 __all__ = ["BlockState", "RowAttempt", "RowKey", "key_of", "read_block", "read_blocks", "remove_block", "size_of"]
 
@@ -86,11 +87,12 @@ class RowAttempt:
     """The file of one attempt at a chunk. Without a block nothing is written."""
 
     def __init__(self, block: Path | None) -> None:
-        self._descriptor = -1
+        self._file: LineFile | None = None
         if block is not None:
             block.mkdir(mode=0o700, parents=True, exist_ok=True)
             name = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.jsonl"
-            self._descriptor = os.open(block / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            # Unsynced: a worker is killed more often than its machine, and runs its rows again if the lines are lost.
+            self._file = LineFile(block / name, mode=0o600, sync_seconds=None)
 
     def start(self, row: JsonObject) -> None:
         """Write that a row begins."""
@@ -102,10 +104,9 @@ class RowAttempt:
 
     def close(self) -> None:
         """Close the file."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        if self._file is not None:
+            self._file.close()
 
     def _write(self, entry: JsonObject) -> None:
-        if self._descriptor >= 0:
-            os.write(self._descriptor, (json.dumps(entry) + "\n").encode())
+        if self._file is not None:
+            self._file.append(json.dumps(entry))
