@@ -252,15 +252,11 @@ HOMES: dict[str, list[str]] = {
 """A module or a name of one, and the files that may use it: one home a fact."""
 
 WIDE = {
-    "sigwire/adapters/plan.py": "compiles an adapter: it knows every part of a prompt and of an answer",
     "sigwire/dspy/adapters.py": "the door's forms of four adapters",
     "sigwire/lm/http_backend.py": "one exchange of a model, between codecs, HTTP and policies",
     "sigwire/modules/agents/react.py": "the loop of agents, with approval, large results, limits and streams",
     "sigwire/modules/code/code_act.py": "the loop of ReAct with code in place of calls",
     "sigwire/modules/code/rlm.py": "the loop of a session of code",
-    "sigwire/modules/predict.py": "the public face of a call: its options name many values",
-    "sigwire/optimizers/optimizer.py": "the public face of a search: its options name many values",
-    "sigwire/testing/fake_provider.py": "the table of every wire and endpoint that the fake provider serves",
 }
 """The files that import more than 25 modules of the package, each with the reason."""
 

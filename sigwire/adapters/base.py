@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 from sigwire.adapters.options import AdapterOptions, ToolsMode
 from sigwire.adapters.plan import Plan, PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
-from sigwire.adapters.text_tools.styles import style_named
+from sigwire.adapters.text_tools import style_named
 from sigwire.adapters.values.type_text import TypeStyle
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.record import FieldValues

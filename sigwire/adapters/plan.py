@@ -30,7 +30,7 @@ from sigwire.adapters.prompts.history import HistoryWriter
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, ToolPromptWriter
 from sigwire.adapters.prompts.turns import TurnWriter
-from sigwire.adapters.text_tools.styles import style_named
+from sigwire.adapters.text_tools import style_named
 from sigwire.adapters.values.codecs import ABSENT
 from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.adapters.values.objects import FieldReadings

@@ -27,7 +27,8 @@ def run(options: Namespace) -> int:
     import threading
 
     from sigwire.lm.client import LM
-    from sigwire.testing.fake_provider import PLACES, FakeProvider
+    from sigwire.testing.fake_provider import FakeProvider
+    from sigwire.testing.places import PLACES
 
     answers: Any = LM(options.lm)
     if options.answer is not None:

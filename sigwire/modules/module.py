@@ -28,9 +28,18 @@ from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tree import saving
-from sigwire.modules.tree.copying import CopyMemo, copy_value
-from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
+from sigwire.modules.tree import (
+    AttributeStep,
+    CopyMemo,
+    Parameter,
+    Path,
+    Predictor,
+    Walkable,
+    copy_value,
+    name_of,
+    parts_of,
+    saving,
+)
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import EVERYWHERE, LOG_CHECKS, watched_call
 from sigwire.observe.place import Running, enter, find_paths_with, running

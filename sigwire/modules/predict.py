@@ -28,9 +28,7 @@ from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tree.copying import CopyMemo
-from sigwire.modules.tree.saving import plain_records, prepare_one
-from sigwire.modules.tree.walk import Predictor
+from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one
 from sigwire.observe.callbacks import watched_value
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope

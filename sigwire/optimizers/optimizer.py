@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never, TypedDict, TypeVar, Unpa
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.core.lazy import version
-from sigwire.core.record import to_plain
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest
 from sigwire.evaluate.metric_plan import MetricPlan
-from sigwire.journal.packing import digest_of
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
 from sigwire.observe.tracing.logs import log_milestone, log_warning
 from sigwire.optimizers.candidate import applied, candidate_of, slots
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
+from sigwire.optimizers.engine.identity import model_name, options_digest, program_digest, rows_digest
 from sigwire.optimizers.engine.plan import Forecast, forecast
 from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, planned
 from sigwire.optimizers.engine.spending import Spending, read_budget
@@ -370,17 +369,17 @@ class Optimizer(Teleprompter, ChecksKeywords):
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
         """Return what identifies a search in its journal."""
         models = [self.task_model or predictor.lm or current().lm for predictor in student.predictors()]
-        others = {"prompt_model": self.prompt_model, "teacher_lm": self.teacher_settings.get("lm")}
         return {
             "optimizer": type(self).__name__,
-            "options": digest_of(_plain_options({**self.get_params(), **options})),
+            "options": options_digest({**self.get_params(), **options}),
             "seed": self.search.get("seed", 0),
-            "student": _state_digest(student),
-            "teacher": _state_digest(teacher),
+            "student": program_digest(student),
+            "teacher": program_digest(teacher),
             "metric": "" if self._plan is None else self._plan.version,
-            "models": [_model_name(lm) for lm in models],
-            **{name: _model_name(lm) for name, lm in others.items()},
-            "rows": digest_of([list(rows.train), list(rows.val), list(rows.test)]),
+            "models": [model_name(lm) for lm in models],
+            "prompt_model": model_name(self.prompt_model),
+            "teacher_lm": model_name(self.teacher_settings.get("lm")),
+            "rows": rows_digest(rows.train, rows.val, rows.test),
             "sigwire": version(),
         }
 
@@ -461,21 +460,3 @@ def _fits(check: Callable[[Any], bool], given: object) -> bool:
         return check(given)
     except TypeError:  # not comparable with a number
         return False
-
-
-def _model_name(lm: object) -> str | None:
-    return None if lm is None else str(getattr(lm, "model", type(lm).__name__))
-
-
-def _state_digest(program: Module) -> str:
-    return digest_of([type(program).__qualname__, to_plain(program.dump_state()), repr(program)])
-
-
-def _plain_options(options: Mapping[str, Any]) -> JsonObject:
-    """Return the options that decide a path as JSON: threads, files and listeners do not."""
-    ignored = {"num_threads", "search", "budget", "metric", "prompt_model", "task_model", "teacher_settings"}
-    return {
-        name: value if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
-        for name, value in options.items()
-        if name not in ignored
-    }

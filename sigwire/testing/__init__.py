@@ -10,7 +10,7 @@ clouds         Bedrock's Converse, Claude on Vertex AI  embeddings    the endpoi
 batches        batch APIs                               rate_limit    limits that the provider announces and keeps
 refusals       histories that real providers refuse     media         media that real providers refuse
 chunking       answers cut into deltas                  framing       events as bytes
-playback       a stream sent, and its four ends
+playback       a stream sent, and its four ends         places        the tables of wires, clouds and batch APIs
 """
 
 from __future__ import annotations

@@ -25,43 +25,18 @@ from sigwire.effects.loops import to_thread
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Script, ScriptedAnswer, Streamed
-from sigwire.testing.batches.anthropic import AnthropicBatches
 from sigwire.testing.batches.desk import BatchDesk, BatchPlan
-from sigwire.testing.batches.gemini import GeminiBatches
-from sigwire.testing.batches.openai import OpenAIBatches
 from sigwire.testing.chunking import cutter
-from sigwire.testing.clouds.converse import Converse
-from sigwire.testing.clouds.vertex_claude import VertexClaude
-from sigwire.testing.embeddings.wires import EMBEDDING_WIRES
 from sigwire.testing.media import check_media
+from sigwire.testing.places import BATCH_APIS, PLACES, ROUTED
 from sigwire.testing.playback import Progress, StreamPlayback
 from sigwire.testing.rate_limit import RateLimit, Traffic, Turnstile
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.server import LoopbackServer, ServerReply
 from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRequest, Rejected, request_tokens
-from sigwire.testing.wires.anthropic import Anthropic
-from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex
-from sigwire.testing.wires.compatible import CompatibleChat
-from sigwire.testing.wires.gemini import Gemini
-from sigwire.testing.wires.ollama import Ollama
-from sigwire.testing.wires.openai_chat import OpenAIChat
-from sigwire.testing.wires.openai_responses import OpenAIResponses
 
-__all__ = ["PLACES", "WIRES", "FakeProvider", "Recorded"]
+__all__ = ["FakeProvider", "Recorded"]
 
-WIRES: Mapping[str, FakeWire] = {
-    wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama(), Converse())
-}
-"""The wires by name."""
-
-PLACES: Mapping[str, FakeWire] = {
-    **WIRES,
-    **{wire.name: wire for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex(), VertexClaude())},
-}
-"""The wires, and their variants on compatible hosts and clouds."""
-
-_ROUTED = (*PLACES.values(), *EMBEDDING_WIRES)
-_BATCH_APIS = (AnthropicBatches(), OpenAIBatches(), GeminiBatches())
 _CANNOT_WRITE = "The scripted answer cannot be written: {}: "
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
@@ -140,7 +115,7 @@ class FakeProvider:
         self._key, self._models = key, models
         self._address, self._run = (host, port), f"run-{token_hex(4)}"
         self._server: LoopbackServer | None = None
-        self._batches = BatchDesk(batches or BatchPlan(), _BATCH_APIS, self._run)
+        self._batches = BatchDesk(batches or BatchPlan(), BATCH_APIS, self._run)
         self._stored: dict[str, JsonValue] = {}
         self._ids, self._lock = IdSequence(), threading.Lock()
 
@@ -203,7 +178,7 @@ class FakeProvider:
                 return self._batches.reply(api, exchange, self._answer)
             except Rejected as rejected:
                 return _error_reply(api.wire, rejected.fault, self._ids("req_"))
-        wire = next((wire for wire in _ROUTED if wire.route.fullmatch(exchange.path)), None)
+        wire = next((wire for wire in ROUTED if wire.route.fullmatch(exchange.path)), None)
         asked = wire if exchange.method == "POST" else None
         handled = _Handled(_unknown_path(exchange)) if asked is None else self._handle(asked, exchange)
         if self._requests.maxlen != 0:

@@ -35,7 +35,7 @@ from sigwire.lm.providers.registry import find_provider
 from sigwire.modules.predict import Predict
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from sigwire.testing.fake_provider import WIRES
+from sigwire.testing.places import WIRES
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest
 from tests.conformance.bfcl_cases import calls_of, read_all, tools_of

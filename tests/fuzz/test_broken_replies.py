@@ -31,7 +31,7 @@ from sigwire.lm.client import LM
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.http.transport import HttpTransport
 from sigwire.testing import FakeProvider
-from sigwire.testing.fake_provider import PLACES
+from sigwire.testing.places import PLACES
 from tests.lm.test_streaming import CALL, MODELS, TOOLS, WIRES
 from tests.patience import PATIENCE
 

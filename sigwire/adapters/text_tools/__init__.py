@@ -23,12 +23,24 @@ if TYPE_CHECKING:
     from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog
     from sigwire.adapters.text_tools.reader import ScanResult, TextReader, read_calls
     from sigwire.adapters.text_tools.registry import dialects, register
+    from sigwire.adapters.text_tools.styles import style_named
 
-__all__ = ["CallBlock", "Grammar", "ScanResult", "TextReader", "ToolCatalog", "dialects", "read_calls", "register"]
+__all__ = [
+    "CallBlock",
+    "Grammar",
+    "ScanResult",
+    "TextReader",
+    "ToolCatalog",
+    "dialects",
+    "read_calls",
+    "register",
+    "style_named",
+]
 
 __getattr__ = lazy_names(
     __name__,
     grammar="CallBlock Grammar ToolCatalog",
     reader="ScanResult TextReader read_calls",
     registry="dialects register",
+    styles="style_named",
 )

@@ -29,7 +29,7 @@ from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import object_of
 from sigwire.lm.providers.registry import find_provider
-from sigwire.testing.fake_provider import WIRES
+from sigwire.testing.places import WIRES
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRequest
 

@@ -21,7 +21,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.codecs.shared.interface import EncodedRequest
 from sigwire.lm.litellm.codec import encode_call, target_for
 from sigwire.testing import FakeProvider
-from sigwire.testing.fake_provider import WIRES
+from sigwire.testing.places import WIRES
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import ReceivedRequest
 from tests.lm.histories.any_history import TARGETS, WIRES_OF, histories

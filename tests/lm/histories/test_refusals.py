@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.testing.fake_provider import PLACES
+from sigwire.testing.places import PLACES
 from sigwire.testing.refusals import REFUSALS
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import ReceivedRequest
