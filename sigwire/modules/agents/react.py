@@ -24,15 +24,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Attempt, Choice
-from sigwire.core.tools.calls import ToolCall
+from sigwire.core.response import Attempt
 from sigwire.core.tools.tool import Approve, Tool
-from sigwire.effects.performing import current_frame, in_frame
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
@@ -44,32 +42,27 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
 )
-from sigwire.journal.errors import ApprovalNeeded
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.agents import conversation
-from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.approval.limits import CallRules
-from sigwire.modules.agents.approval.resuming import Resumption, resumption_of
-from sigwire.modules.agents.approval.states import SecretBytes
-from sigwire.modules.agents.approval.suspending import suspend
-from sigwire.modules.agents.large_results.lookup import LargeResults, reader_name
+from sigwire.modules.agents.approval.resuming import Resumption, resumption_of, state_secret, suspend
+from sigwire.modules.agents.large_results.lookup import reader_name
 from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
 from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run import AgentRun, ReActStep, Termination, TerminationReason
 from sigwire.modules.agents.run_state import RunState
+from sigwire.modules.agents.starting import start_run
 from sigwire.modules.agents.submit import Submit
-from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolRun, ToolsLike
-from sigwire.modules.agents.turn_calls import run_calls
-from sigwire.modules.answer import meta_of
+from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolsLike
+from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
-from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed, set_turn
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
-from sigwire.signatures.types.history import History, Turn
+from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
     from sigwire.modules.agents.session import ChatSession
@@ -97,6 +90,7 @@ class ReAct(StepsModule, Generic[P, S]):
     calls ``submit`` and other tools, these run first, and the outputs are rejected if one of them failed. Attributes for
     optimizers: ``react``, ``extract``.
 
+    >>> from sigwire.core.tools.calls import ToolCall
     >>> from sigwire.lm.fake import FakeLM
     >>> def double(n: int) -> int:
     ...     return 2 * n
@@ -145,7 +139,7 @@ class ReAct(StepsModule, Generic[P, S]):
         )
         self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
         if secret is not None:
-            self.secret = SecretBytes(secret.encode() if isinstance(secret, str) else secret)
+            self.secret = state_secret(secret)
         self._signatures = signatures = AgentSignatures(self.signature)
         self.history_input = signatures.history
         self._reader = InputReader(signatures.task.spec)
@@ -183,6 +177,7 @@ class ReAct(StepsModule, Generic[P, S]):
         ``StateError`` for a state that does not fit or was claimed, ``InputError`` for decisions that are missing, unknown
         or invalid, and ``ApprovalNeeded`` if another call waits.
 
+        >>> from sigwire.core.tools.calls import ToolCall
         >>> from sigwire.lm.fake import FakeLM
         >>> from sigwire.journal.errors import ApprovalNeeded
         >>> def pay(cents: int) -> str:
@@ -277,15 +272,8 @@ class ReAct(StepsModule, Generic[P, S]):
 
     def _start(self, inputs: dict[str, object], before: object) -> RunState:
         """Return the state at the start: the earlier history with a result for every call, and the task."""
-        history = conversation.answer_open_calls(History.read(before)) if before is not None else History()
-        history = conversation.without_outputs(history, self._output_names)
-        if not inputs and len(history):
-            inputs = conversation.latest_inputs(history, self._reader.names)
-        else:
-            check = current().warn_on_type_mismatch
-            inputs = self.prepare_inputs(self._reader, dict(inputs), check_types=check)
-            history = history.append(Turn(inputs))
-        return RunState(history, inputs, CallGate(self.toolbox.rules), LargeResults(self.toolbox))
+        read = partial(self.prepare_inputs, self._reader, check_types=current().warn_on_type_mismatch)
+        return start_run(self.toolbox, self._signatures, inputs, before, read)
 
     def _continued(self, resumption: Resumption) -> Steps[Prediction]:
         state, limit = yield from resumption.run(self)
@@ -299,8 +287,7 @@ class ReAct(StepsModule, Generic[P, S]):
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             return self._prediction(state, end.reason, outputs)
         except BaseException as error:  # interrupts too: another run can continue from the history
-            if isinstance(error, ApprovalNeeded):
-                yield from suspend(self, state, limit, error)
+            yield from suspend(self, state, limit, error)
             state.close()
             state.attach_to(error)
             raise
@@ -312,24 +299,8 @@ class ReAct(StepsModule, Generic[P, S]):
         """
         return self._loop(state, limit, self._streamed_turn if is_streamed() else self._turn)
 
-    def _loop(
-        self, state: RunState, limit: int, turn: Callable[[RunState], Steps[Termination | None]]
-    ) -> Steps[Termination]:
-        """Run turns, each with its number in errors and events."""
-        before, number, frame = set_turn(None), state.turn, current_frame()
-        try:
-            for number in range(state.turn, limit):
-                set_turn(number)
-                state.turn = number
-                end = yield from turn(state) if frame is None else in_frame(frame.child("turn"), turn, state)
-                if end is not None:
-                    return end
-        except Exception as error:
-            self._locate(error, turn=number)
-            raise
-        finally:
-            set_turn(before)
-        return Termination("limit", why=f"{limit} turns were used up")
+    def _loop(self, state: RunState, limit: int, turn: TurnSteps) -> Steps[Termination]:
+        return run_turns(state, limit, turn, lambda error, number: self._locate(error, turn=number))
 
     def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
         from sigwire.modules.agents.submit_stream import with_submitted_fields
@@ -345,28 +316,22 @@ class ReAct(StepsModule, Generic[P, S]):
         if state.open_calls:  # of a resumed run
             return (yield from self._end_turn(state, started))
         try:
-            prediction = yield from self._ask(state, {self._signatures.tools: (*self._offered, *state.large.tools)})
+            yield from self._ask(state, {self._signatures.tools: (*self._offered, *state.large.tools)})
         except ContextWindowExceededError as error:
             return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
         except UNREADABLE as error:
             return state.add_unreadable(error, time.perf_counter() - started)
-        choice = meta_of(prediction).choice or Choice()
-        calls = tuple(map(self._with_bounded_name, choice.tool_calls))
-        state.add_choice(choice, calls)
-        if not calls:
-            state.add_step(choice, time.perf_counter() - started)
-            return self._plain_end(choice)
-        return (yield from self._end_turn(state, started))
+        choice = state.add_answer()
+        if state.open_calls:
+            return (yield from self._end_turn(state, started))
+        state.add_step(choice, time.perf_counter() - started)
+        return plain_end(self._signatures.task, self.signature.spec.outputs if self.takes_plain_text else (), choice)
 
     def _end_turn(self, state: RunState, started: float) -> Steps[Termination | None]:
         """Run the calls of the turn; return the end of the run, or ``None`` to continue."""
-        end, runs = yield from self._run_calls(state, state.open_calls)
+        end, runs = yield from run_calls(self, state, self._submit)
         reached = state.end_turn(runs, time.perf_counter() - started)
         return reached if end is None else end
-
-    def _with_bounded_name(self, call: ToolCall) -> ToolCall:
-        """Return the call; an unknown name of any length must not be repeated in each later request."""
-        return call if len(call.name) <= 128 or call.name in self.toolbox.tools else replace(call, name=call.name[:128])
 
     def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
         """Ask with the conversation. If it is too long, shorten it and ask again, until no result is left to remove."""
@@ -384,16 +349,6 @@ class ReAct(StepsModule, Generic[P, S]):
             else:
                 state.add_prediction(prediction)
                 return prediction
-
-    def _run_calls(
-        self, state: RunState, calls: tuple[ToolCall, ...]
-    ) -> Steps[tuple[Termination | None, list[ToolRun]]]:
-        """Run the calls of a turn; return the end if ``submit`` succeeded, and all results in call order."""
-        return (yield from run_calls(self, state, calls, self._submit))
-
-    def _plain_end(self, choice: Choice) -> Termination:
-        """Return the end of a run after a plain answer: the outputs in the adapter's layout, or the single text output."""
-        return plain_end(self._signatures.task, self.signature.spec.outputs if self.takes_plain_text else (), choice)
 
     def _extracted_outputs(self, state: RunState, end: Termination) -> Steps[dict[str, object]]:
         """Get the outputs from the tool results with one more request, or raise ``AgentStopped``."""
@@ -418,25 +373,11 @@ class ReAct(StepsModule, Generic[P, S]):
 
     def _run_without_tools(self, state: RunState) -> Steps[Prediction]:
         prediction = yield from self._ask(state, {})
-        state.add_choice(meta_of(prediction).choice or Choice(), ())
+        state.add_choice(state.answer, ())
         return self._prediction(state, "no_calls", dict(prediction.__dict__))
 
     def _prediction(self, state: RunState, reason: TerminationReason, outputs: dict[str, object]) -> Prediction:
-        run = state.run(reason)
-        fields = dict(outputs)
-        for name, value in {**self.run_fields(run), **state.fields}.items():
-            fields[f"run_{name}" if name in outputs else name] = value
-        last = meta_of(state.prediction)
-        warnings = tuple(warning for step in run.steps for warning in step.warnings)
-        return Prediction.make(
-            fields,
-            signature=self.signature,
-            response=last.response and last.response.with_warnings(*warnings),
-            choice=last.choice,
-            repairs=last.repairs,
-            mode=last.mode,
-            attempts=run.attempts,
-        )
+        return state.result(self.signature, outputs, self.run_fields(state.run(reason)))
 
     def run_fields(self, run: AgentRun) -> dict[str, object]:
         """Return the fields that a result has beside the outputs. A subclass may add some."""

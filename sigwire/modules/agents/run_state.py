@@ -35,6 +35,7 @@ from sigwire.modules.agents.run import AgentRun, ReActStep, Termination, Termina
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
+from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["EmittingRecorder", "RunState", "tool_done"]
 
 _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
+_LONGEST_NAME = 128  # characters
 
 
 class RunState:
@@ -70,6 +72,22 @@ class RunState:
 
     def add_message(self, message: Message) -> None:
         self.history = self.history.append(message)
+
+    @property
+    def answer(self) -> Choice:
+        """The latest answer of a predictor."""
+        return meta_of(self.prediction).choice or Choice()
+
+    def add_answer(self) -> Choice:
+        """Add the latest answer with its calls, and return it."""
+        choice = self.answer
+        self.add_choice(choice, tuple(map(self._with_bounded_name, choice.tool_calls)))
+        return choice
+
+    def _with_bounded_name(self, call: ToolCall) -> ToolCall:
+        """Return the call; an unknown name of any length must not be repeated in each later request."""
+        is_bounded = len(call.name) <= _LONGEST_NAME or call.name in self.large.toolbox.tools
+        return call if is_bounded else replace(call, name=call.name[:_LONGEST_NAME])
 
     def add_choice(self, choice: Choice, calls: tuple[ToolCall, ...]) -> None:
         """Add a response of the model. ``calls``: its calls that are run."""
@@ -199,6 +217,23 @@ class RunState:
     def run(self, reason: TerminationReason | None) -> AgentRun:
         """Return the log of the run so far."""
         return AgentRun(tuple(self.steps), self.history, reason, tuple(self.attempts))
+
+    def result(self, signature: SignatureMeta, outputs: FieldValues, facts: FieldValues) -> Prediction:
+        """Return the prediction of the run: the outputs, and facts about it; ``run_steps`` beside an output ``steps``."""
+        fields = dict(outputs)
+        for name, value in {**facts, **self.fields}.items():
+            fields[f"run_{name}" if name in outputs else name] = value
+        last = meta_of(self.prediction)
+        warnings = tuple(warning for step in self.steps for warning in step.warnings)
+        return Prediction.make(
+            fields,
+            signature=signature,
+            response=last.response and last.response.with_warnings(*warnings),
+            choice=last.choice,
+            repairs=last.repairs,
+            mode=last.mode,
+            attempts=tuple(self.attempts),
+        )
 
 
 def _interrupted_run(call: ToolCall) -> ToolRun:

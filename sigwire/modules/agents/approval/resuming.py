@@ -1,7 +1,7 @@
-"""Resumed runs: a state of ``ApprovalNeeded`` with its decisions, on the way to the agent that continues it.
+"""Runs that wait for approval: the state of a run that is suspended, and the resumption of a state with its decisions.
 
-They reach the agent by a context variable, so that a resumed run is a call like any other: blocking, awaited, streamed, with
-callbacks. The states of inner agents reach them in the tool call around them in the same way.
+A state and its decisions reach the agent by a context variable, so that a resumed run is a call like any other: blocking,
+awaited, streamed, with callbacks. The states of inner agents reach them in the tool call around them in the same way.
 """
 
 from __future__ import annotations
@@ -13,15 +13,48 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+from sigwire.core.events import ApprovalAsked
+from sigwire.effects.emitting import Emit
 from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Effect, Steps
 from sigwire.errors import ConfigurationError, StateError
+from sigwire.journal.errors import ApprovalNeeded
 from sigwire.modules.agents.approval import states
 from sigwire.modules.agents.run_state import RunState
+from sigwire.modules.agents.running_call import current_call
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.calling import called_steps
+from sigwire.modules.program_stream import event_path_of, is_streamed
 
-__all__ = ["Resumption", "resumption_of"]
+__all__ = ["Resumption", "resumption_of", "state_secret", "suspend"]
+
+
+def state_secret(secret: str | bytes | None) -> bytes | None:
+    """Return the key that signs states; its repr is ``***``."""
+    return None if secret is None else _SecretBytes(secret.encode() if isinstance(secret, str) else secret)
+
+
+class _SecretBytes(bytes):
+    def __repr__(self) -> str:
+        return "***"
+
+
+def suspend(agent: states.StateOwner, state: RunState, limit: int, error: BaseException) -> Steps[None]:
+    """Set the state of ``ApprovalNeeded``, and emit an event for each pending call, if no outer agent does."""
+    if not isinstance(error, ApprovalNeeded):
+        return
+    if agent.resumes and not error.run:
+        try:
+            error.state = states.signed(states.dump_run(agent, state, limit, error), agent.secret)
+        except (ValueError, TypeError, RecursionError) as problem:
+            error.state["problem"] = f"the run has a value without a JSON form ({problem})"
+    if is_streamed() and not current_call().name:
+        place = event_path_of(agent)
+        asked = (
+            ApprovalAsked(call.id, call.name, call.arguments, call.why, path=place.path, turn=state.turn)
+            for call in error.pending
+        )
+        yield Emit(*asked)
 
 
 class Resumption:

@@ -32,16 +32,7 @@ from sigwire.signatures.types.history import History, Turn
 if TYPE_CHECKING:
     from sigwire.modules.agents.toolbox import Toolbox
 
-__all__ = [
-    "SecretBytes",
-    "StateOwner",
-    "check_state",
-    "dump_run",
-    "load_run",
-    "own_decisions",
-    "signature_digest",
-    "signed",
-]
+__all__ = ["StateOwner", "check_state", "dump_run", "load_run", "own_decisions", "signature_digest", "signed"]
 
 _FORMAT = 1
 _KEYS = {
@@ -57,13 +48,6 @@ class StateOwner(Protocol):
     secret: bytes | None
     signature: SignatureClass
     toolbox: Toolbox
-
-
-class SecretBytes(bytes):
-    """A key whose repr is ``***``."""
-
-    def __repr__(self) -> str:
-        return "***"
 
 
 def signature_digest(agent: StateOwner) -> str:

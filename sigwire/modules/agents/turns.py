@@ -1,28 +1,52 @@
-"""The calls of one turn: those of tools run in the toolbox, then those of ``submit`` are read."""
+"""The turns of a run, each with its number in errors and events; and the calls of a turn: of tools, then of ``submit``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
+from sigwire.effects.performing import current_frame, in_frame
 from sigwire.effects.steps import Steps
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.tool_run import ToolRun
-from sigwire.modules.program_stream import event_path_of, is_streamed
+from sigwire.modules.program_stream import event_path_of, is_streamed, set_turn
 
-__all__ = ["run_calls"]
+__all__ = ["TurnSteps", "run_calls", "run_turns"]
+
+TurnSteps: TypeAlias = Callable[[RunState], Steps[Termination | None]]
+"""One turn: the end of the run, or ``None`` to continue."""
 
 
-def run_calls(
-    agent: object, state: RunState, calls: Sequence[ToolCall], submit: Submit
-) -> Steps[tuple[Termination | None, list[ToolRun]]]:
-    """Run the calls of a turn; return the end if ``submit`` succeeded, and all results in call order.
+def run_turns(
+    state: RunState, limit: int, turn: TurnSteps, locate: Callable[[Exception, int], None]
+) -> Steps[Termination]:
+    """Run turns until one ends the run, at most ``limit``. ``locate`` adds the number of the turn to its error."""
+    before, number, frame = set_turn(None), state.turn, current_frame()
+    try:
+        for number in range(state.turn, limit):
+            set_turn(number)
+            state.turn = number
+            end = yield from turn(state) if frame is None else in_frame(frame.child("turn"), turn, state)
+            if end is not None:
+                return end
+    except Exception as error:
+        locate(error, number)
+        raise
+    finally:
+        set_turn(before)
+    return Termination("limit", why=f"{limit} turns were used up")
+
+
+def run_calls(agent: object, state: RunState, submit: Submit) -> Steps[tuple[Termination | None, list[ToolRun]]]:
+    """Run the open calls of a turn; return the end if ``submit`` succeeded, and all results in call order.
 
     A stream has the events of the results at the path of the agent.
     """
+    calls = state.open_calls
     event_path = event_path_of(agent) if is_streamed() else None
     recorder = state.tool_runs if event_path is None else EmittingRecorder(state.tool_runs, event_path)
     others = [call for call in calls if call.name != submit.name]
