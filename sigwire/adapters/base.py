@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.adapters.options import AdapterOptions, ToolsMode
-from sigwire.adapters.plan import Plan, PlanSetup
+from sigwire.adapters.plan import Plan
+from sigwire.adapters.plan_parts import PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.adapters.text_tools import style_named
 from sigwire.adapters.values.type_text import TypeStyle

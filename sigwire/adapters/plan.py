@@ -24,42 +24,33 @@ from sigwire.adapters.finish import (
     with_unique_ids,
 )
 from sigwire.adapters.options import AdapterOptions, ToolsMode, check_tool_choice
-from sigwire.adapters.prompts.demos import EXAMPLE, EXAMPLES_NOTE, DemoWriter, examples_note
+from sigwire.adapters.plan_parts import PlanParts, PlanSetup
+from sigwire.adapters.prompts.demos import EXAMPLES_NOTE, examples_note
 from sigwire.adapters.prompts.excerpts import shorten_answer
-from sigwire.adapters.prompts.history import HistoryWriter
 from sigwire.adapters.prompts.layout import Layout
-from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt, ToolPromptWriter
-from sigwire.adapters.prompts.turns import TurnWriter
-from sigwire.adapters.text_tools import style_named
+from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt
 from sigwire.adapters.values.codecs import ABSENT
 from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.adapters.values.objects import FieldReadings
-from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import OpaquePart
 from sigwire.core.record import FieldValues
-from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Repair, Response
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.choice import ToolChoice, read_tool_choice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
-from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureClass
 
 if TYPE_CHECKING:
     from sigwire.adapters.text_tools import TextReader, ToolCatalog
-    from sigwire.adapters.text_tools.scan.output_buffer import CallsAlone
 
-__all__ = ["FollowUp", "ParsedChoice", "Plan", "PlanSetup", "is_tool_trace"]
+__all__ = ["FollowUp", "ParsedChoice", "Plan", "is_tool_trace"]
 
 _NO_REASONING = "the text has no reasoning, and the provider sent no thinking"
-_THOUGHT_TAGS = (
-    ("think", "<think>", "</think>"),
-    ("thinking", "<thinking>", "</thinking>"),
-    ("", "[THINK]", "[/THINK]"),
-)
 
 
 class ParsedChoice(NamedTuple):
@@ -78,68 +69,50 @@ class FollowUp:
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
-class PlanSetup:
-    """The parts of a plan, as its adapter chose them for a signature and a model.
-
-    ``mode``: how outputs are requested, "native_schema", "native_json" or "prompt". ``tools_mode``: how tools are offered,
-    "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot satisfy. ``written``:
-    the layout of answers, which may have reasoning that the prompt does not ask for.
-    """
-
-    adapter: AdapterOptions
-    signature: SignatureClass
-    capabilities: Capabilities
-    layout: Layout
-    tools_mode: ToolsMode | None
-    mode: str
-    warnings: tuple[LMWarning, ...]
-    written: Layout
-
-
 class Plan:
-    """The way in which one adapter asks one signature of one kind of model. Attributes: those of ``PlanSetup``, ``spec``."""
+    """The way in which one adapter asks one signature of one kind of model. ``setup``: its options; ``parts``: its writers."""
 
     def __init__(self, setup: PlanSetup) -> None:
-        self.adapter = adapter = setup.adapter
-        self.signature = setup.signature
-        self.spec = spec = setup.signature.spec
-        self.capabilities = setup.capabilities
-        self.layout = layout = setup.layout
-        self.tools_mode = tools_mode = setup.tools_mode
-        self.mode = setup.mode
-        self.warnings = setup.warnings
-        self._tools_name = _name_of(spec.tools_field)
-        self._calls_name = _name_of(spec.calls_field)
-        self._history_name = _name_of(spec.history_field)
-        self.written = setup.written
-        self._reasoning = tuple(field for field in spec.outputs if field.role == "reasoning")
-        self.thinking = self._reasoning if setup.written is not layout else ()
-        self.thoughts = () if adapter.strict else _thought_tags(layout)
-        self._reads_calls = layout.visible.calls
-        self._calls_alone: CallsAlone = _calls_alone(adapter, tools_mode)
-        self._response_format: ResponseFormat | None = layout.response_format() if setup.mode != "prompt" else None
-        self._style = style_named(adapter.text_tools)
-        native = setup.capabilities.native_tools and tools_mode != "text"
-        self._turns = TurnWriter(layout, self._calls_name, native, self._style)
-        self._demos_in_system = adapter.demos == "system"
-        turns, mark = (replace(self._turns, native=False), EXAMPLE) if self._demos_in_system else (self._turns, "")
-        self._demos = DemoWriter(
-            turns, mark, spec.by_name, self.thinking, history=self._history_name, strict=adapter.strict
-        )
-        self._history = HistoryWriter(self._turns, frozenset(spec.by_name))
-        self._tool_prompts = ToolPromptWriter(
-            layout, adapter, self._style, tools_mode, spec.instructions, self._calls_name
-        )
-        self._added_fields: FieldValues = {}
-        self._has_fields_outside_text = bool(self._calls_name or self.thinking)
+        self.setup, self.parts = setup, PlanParts.of(setup)
+        self._added_fields: FieldValues | None = None
+
+    @property
+    def adapter(self) -> AdapterOptions:
+        """The adapter whose plan this is."""
+        return self.setup.adapter
+
+    @property
+    def signature(self) -> SignatureClass:
+        """The signature that is asked."""
+        return self.setup.signature
+
+    @property
+    def spec(self) -> SignatureSpec:
+        """The fields of the signature."""
+        return self.parts.spec
+
+    @property
+    def layout(self) -> Layout:
+        """The notation of fields in prompts."""
+        return self.setup.layout
+
+    @property
+    def mode(self) -> str:
+        """How outputs are requested: "native_schema", "native_json" or "prompt"."""
+        return self.setup.mode
+
+    @property
+    def tools_mode(self) -> ToolsMode | None:
+        """How tools are offered: "native", "text", or ``None`` if the signature has none."""
+        return self.setup.tools_mode
 
     def __repr__(self) -> str:
         return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
 
     def tools_of(self, inputs: FieldValues) -> tuple[Tool, ...]:
         """Return the tools in a call's inputs; functions become tools. Raises ``InputError`` if two have one name."""
-        return () if self._tools_name is None else self._tool_prompts.prompt_of(inputs.get(self._tools_name)).tools
+        name = self.parts.tools_name
+        return () if name is None else self.parts.tool_prompts.prompt_of(inputs.get(name)).tools
 
     def format(
         self, inputs: FieldValues, demos: Sequence[object] = (), options: Mapping[str, Any] | None = None
@@ -155,41 +128,45 @@ class Plan:
             choice = read_tool_choice(settings.pop("tool_choice", None))
             parallel = settings.pop("parallel_tool_calls", None)
         if parallel is None:
-            parallel = self.adapter.parallel_tool_calls
+            parallel = self.setup.adapter.parallel_tool_calls
         prompt = self._tool_prompt(inputs, choice)
         messages = self._first_messages(prompt, demos)
         first = len(messages)
-        history = inputs.get(self._history_name) if self._history_name is not None else None
+        history = inputs.get(self.parts.history_name) if self.parts.history_name is not None else None
         if history:
-            self._history.extend(messages, history)
+            self.parts.history.extend(messages, history)
         # If there are no inputs, a conversation that ends with a user's turn or tool results continues as it is.
-        if not self.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
-            reminder = self._tool_prompts.reminder(prompt, choice)
-            messages.append(Message("user", self.layout.write_inputs(inputs, after=reminder)))
+        if not self.setup.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
+            reminder = self.parts.tool_prompts.reminder(prompt, choice)
+            messages.append(Message("user", self.setup.layout.write_inputs(inputs, after=reminder)))
         # All of a conversation is repeated by other requests, else the messages up to the demos.
         repeated = (first, len(messages)) if history else (first,) if demos else ()
         if not prompt.specs:
-            return Request(tuple(messages), response_format=self._response_format, options=settings, repeated=repeated)
-        return Request(tuple(messages), prompt.specs, choice, parallel, self._response_format, settings, repeated)
+            return Request(
+                tuple(messages), response_format=self.parts.response_format, options=settings, repeated=repeated
+            )
+        return Request(tuple(messages), prompt.specs, choice, parallel, self.parts.response_format, settings, repeated)
 
     def _tool_prompt(self, inputs: FieldValues, choice: ToolChoice | None) -> ToolPrompt:
-        prompts = self._tool_prompts
-        prompt = prompts.empty if self._tools_name is None else prompts.prompt_of(inputs.get(self._tools_name))
+        prompts = self.parts.tool_prompts
+        prompt = (
+            prompts.empty if self.parts.tools_name is None else prompts.prompt_of(inputs.get(self.parts.tools_name))
+        )
         if choice is None:
             return prompt
         if prompt.by_name:
             check_tool_choice(choice, prompt.by_name)
-        return prompts.empty if self.tools_mode == "text" and choice.mode == "none" else prompt
+        return prompts.empty if self.setup.tools_mode == "text" and choice.mode == "none" else prompt
 
     def _first_messages(self, prompt: ToolPrompt, demos: Sequence[object]) -> list[Message]:
         if not demos:
-            return [self._tool_prompts.system_message(prompt)]
-        if self._demos_in_system:
-            examples = self._demos.text(demos)
-            system = self._tool_prompts.system_message(prompt, EXAMPLES_NOTE if examples else "")
+            return [self.parts.tool_prompts.system_message(prompt)]
+        if self.parts.demos_in_system:
+            examples = self.parts.demos.text(demos)
+            system = self.parts.tool_prompts.system_message(prompt, EXAMPLES_NOTE if examples else "")
             return [Message.system(f"{examples}\n\n{system.text}") if examples else system]
-        exchanges = self._demos.exchanges(demos)
-        messages = [self._tool_prompts.system_message(prompt, examples_note(len(exchanges)))]
+        exchanges = self.parts.demos.exchanges(demos)
+        messages = [self.parts.tool_prompts.system_message(prompt, examples_note(len(exchanges)))]
         for exchange in exchanges:
             messages += exchange
         return messages
@@ -201,9 +178,9 @@ class Plan:
         conversation uses: a call that repeats one gets another id. The text of a provider that runs its own tools is never
         read for calls.
         """
-        if not (tools or self.warnings) and _has_no_calls(response.choices):
+        if not (tools or self.setup.warnings) and _has_no_calls(response.choices):
             return response
-        warnings = list(self.warnings)
+        warnings = list(self.setup.warnings)
         choices = with_unique_ids(response.choices, taken)
         choices = self._read_text_calls(choices, tuple(tools), taken, warnings)
         choices = drop_truncated_calls(choices, warnings)
@@ -214,9 +191,9 @@ class Plan:
     def _read_text_calls(
         self, choices: tuple[Choice, ...], tools: tuple[Tool, ...], taken: Iterable[str], warnings: list[LMWarning]
     ) -> tuple[Choice, ...]:
-        if not (self._reads_calls and tools and any(map(_is_readable, choices))):
+        if not (self.parts.reads_calls and tools and any(map(_is_readable, choices))):
             return choices
-        catalog = self._tool_prompts.catalog_of(tools)
+        catalog = self.parts.tool_prompts.catalog_of(tools)
         if not catalog.tools:
             return choices
         return tuple(
@@ -233,7 +210,7 @@ class Plan:
             choice.text,
             catalog,
             thinking="over" if choice.reasoning else "unknown",
-            whole_message=self._calls_alone,
+            whole_message=self.parts.calls_alone,
             truncated=choice.finish_reason == "length",
             taken=taken,
         )
@@ -246,16 +223,16 @@ class Plan:
 
     def _scan_warnings(self, dialect: str | None, notes: Iterable[str]) -> Iterator[LMWarning]:
         """Yield a warning if calls were read in another form than the one asked for, and the notes of the reader."""
-        if self.tools_mode == "native":
+        if self.setup.tools_mode == "native":
             yield LMWarning("native_tools", f"the model wrote its calls as text; they were read as {dialect}")
-        elif dialect != self._style.name and dialect not in self._style.dialects:
+        elif dialect != self.parts.style.name and dialect not in self.parts.style.dialects:
             yield LMWarning("text_tools", f"the calls were not written in the form that was taught, but as {dialect}")
         for note in notes:
             yield LMWarning("text_tools", note)
 
     def check_calls(self, response: Response, tools: Iterable[Tool] = ()) -> Response:
         """Return the response with an ``error`` in each call that does not fit its tool; arguments stay unchanged."""
-        prompt = self._tool_prompts.find(tools := tuple(tools))
+        prompt = self.parts.tool_prompts.find(tools := tuple(tools))
         by_name = {tool.name: tool for tool in tools} if prompt is None else prompt.by_name
         choices = tuple(_check_calls(choice, by_name) for choice in response.choices) if by_name else response.choices
         return response if choices == response.choices else replace(response, choices=choices)
@@ -269,14 +246,14 @@ class Plan:
         reasoning separately, so the text holds none.
         """
         offered = tuple(tools)
-        if not self._reads_calls or not offered:
+        if not self.parts.reads_calls or not offered:
             return None
         from sigwire.adapters.text_tools import TextReader
 
         return TextReader(
-            self._tool_prompts.catalog_of(offered),
+            self.parts.tool_prompts.catalog_of(offered),
             thinking="over" if thought else "unknown",
-            whole_message=self._calls_alone,
+            whole_message=self.parts.calls_alone,
             taken=taken,
         )
 
@@ -286,28 +263,30 @@ class Plan:
         Raises ``OutputTruncated``, ``ContentFiltered``, ``Refused``, ``EmptyResponse``, ``MalformedToolCall``, or
         ``AdapterParseError`` with the problems by field.
         """
-        has_calls = bool(choice.tool_calls) and self._calls_name is not None
+        has_calls = bool(choice.tool_calls) and self.parts.calls_name is not None
         check_finish_reason(choice, has_calls=has_calls)
         if has_calls:
             reading = self._read_with_calls(choice)
-        elif not self.layout.outputs:
+        elif not self.setup.layout.outputs:
             reading = FieldReadings()
         else:
             reading = self._read(choice.text, choice.reasoning or "")
             if reading.problems:
                 raise self._parse_error(choice, reading)
-        if self._has_fields_outside_text:
+        if self._added_fields is not None or self.parts.has_fields_outside_text:
             fields = self.fields_outside_text(choice)
             reading.values.update(fields if choice.reasoning else self._with_written(fields, reading))
         return ParsedChoice(reading.values, tuple(reading.repairs))
 
     def _with_thought(self, reading: FieldReadings, thought: str) -> FieldReadings:
         """Use thinking for reasoning that the model did not write. An answer of a thinking model is valid without both."""
-        for field in self._reasoning:
+        for field in self.parts.reasoning:
             name = field.name
             if reading.values.get(name) or reading.problems.get(name, ABSENT) != ABSENT:
                 continue
-            if thought or (name in reading.problems and self.capabilities.reasoning and not self.adapter.strict):
+            if thought or (
+                name in reading.problems and self.setup.capabilities.reasoning and not self.setup.adapter.strict
+            ):
                 reading.problems.pop(name, None)
                 reading.values[name] = field.adapter.validate_python(thought)
                 if not thought:
@@ -316,37 +295,37 @@ class Plan:
 
     def _with_written(self, fields: dict[str, Any], reading: FieldReadings) -> dict[str, Any]:
         """Return the fields outside the text with the reasoning that the model wrote unasked, if it sent no thinking."""
-        for field in self.thinking:
+        for field in self.parts.thinking:
             if written := reading.values.get(field.name):
                 fields[field.name] = written
-            elif not (fields[field.name] or self.adapter.strict):
+            elif not (fields[field.name] or self.setup.adapter.strict):
                 reading.repairs.append(Repair(field.name, _NO_REASONING))
         return fields
 
     def _read(self, text: str, thought: str) -> FieldReadings:
         """Read the outputs in a text. Thinking in front of the answer is removed first: it may hold drafts."""
         # Searching for one character is many times faster than for a word, and most long answers have no slash.
-        if self.adapter.strict or "/" not in text or not ("</think" in text or "[/THINK]" in text):
-            return self._with_thought(self.written.read(text, self.adapter.strict), thought)
+        if self.setup.adapter.strict or "/" not in text or not ("</think" in text or "[/THINK]" in text):
+            return self._with_thought(self.setup.written.read(text, self.setup.adapter.strict), thought)
         start = text.lstrip()
         answer, is_certain = self._without_thoughts(start)
         if len(answer) == len(start):
-            return self._with_thought(self.written.read(text, False), thought)
-        block = _without_tags(start[: len(start) - len(answer)], self.thoughts)
-        reading = self._with_thought(self.written.read(answer, False), thought or block)
+            return self._with_thought(self.setup.written.read(text, False), thought)
+        block = _without_tags(start[: len(start) - len(answer)], self.parts.thoughts)
+        reading = self._with_thought(self.setup.written.read(answer, False), thought or block)
         if reading.problems and not is_certain:
-            return self._with_thought(self.written.read(text, False), thought)
+            return self._with_thought(self.setup.written.read(text, False), thought)
         reading.repairs.insert(0, Repair(None, "reasoning before the answer was left out"))
         return reading
 
     def _without_thoughts(self, text: str) -> tuple[str, bool]:
         """Return the text after a thinking block, and whether it certainly was one: some models omit the opening tag."""
-        for opening, closing in self.thoughts:
+        for opening, closing in self.parts.thoughts:
             if text.startswith(opening) and closing in text:
                 return text.partition(closing)[2], True
-        if self.written.starts_outputs(text[lead_in_end(text) :]):
+        if self.setup.written.starts_outputs(text[lead_in_end(text) :]):
             return text, False
-        for opening, closing in self.thoughts:
+        for opening, closing in self.parts.thoughts:
             before, found, after = text.partition(closing)
             if found and opening not in before:
                 return after, False
@@ -356,23 +335,25 @@ class Plan:
         """Read the fields beside calls. A field with a problem is left out or has its default."""
         reading = FieldReadings()
         if choice.finish_reason == "length":
-            if self.adapter.strict:
+            if self.setup.adapter.strict:
                 raise truncated_error(choice)
             reading.repairs.append(Repair(None, "the answer was cut off by the token limit after its calls"))
-        elif choice.text.strip() and self.layout.outputs:
-            reading = self._with_thought(self.written.read(choice.text, False), choice.reasoning or "")
+        elif choice.text.strip() and self.setup.layout.outputs:
+            reading = self._with_thought(self.setup.written.read(choice.text, False), choice.reasoning or "")
             reading.repairs += _problem_repairs(reading)
-        missing = [codec.field for name, codec in self.layout.outputs if name not in reading.values]
+        missing = [codec.field for name, codec in self.setup.layout.outputs if name not in reading.values]
         reading.values.update({field.name: field.default_value() for field in missing if field.has_default})
         return reading
 
     def fields_outside_text(self, choice: Choice) -> dict[str, Any]:
         """Return the fields that are not in the text: calls and reasoning."""
-        fields: dict[str, Any] = dict(self._added_fields)
-        if self._calls_name is not None:
+        fields: dict[str, Any] = dict(self._added_fields or {})
+        if self.parts.calls_name is not None:
             calls = choice.tool_calls
-            fields[self._calls_name] = ToolCalls(calls, choice.text if calls or not self.layout.outputs else "")
-        for spec in self.thinking:
+            fields[self.parts.calls_name] = ToolCalls(
+                calls, choice.text if calls or not self.setup.layout.outputs else ""
+            )
+        for spec in self.parts.thinking:
             thought = choice.reasoning
             given = thought is not None or not spec.has_default
             fields[spec.name] = spec.adapter.validate_python(thought or "") if given else spec.default_value()
@@ -380,8 +361,8 @@ class Plan:
 
     def _parse_error(self, choice: Choice, reading: FieldReadings) -> AdapterParseError:
         return AdapterParseError(
-            type(self.adapter).__name__,
-            self.signature,
+            type(self.setup.adapter).__name__,
+            self.setup.signature,
             choice.text,
             parsed_result=reading.values,
             problems={name or "answer": problem for name, problem in reading.problems.items()},
@@ -395,11 +376,11 @@ class Plan:
         answered by a user message.
         """
         names = error.problems if isinstance(error, AdapterParseError) else ()
-        marks = [mark for name in names for mark in (self.layout.text_before(name).strip(), f'"{name}"')]
-        answer = self._turns.message(shorten_answer(choice, marks).message())
+        marks = [mark for name in names for mark in (self.setup.layout.text_before(name).strip(), f'"{name}"')]
+        answer = self.parts.turns.message(shorten_answer(choice, marks).message())
         messages = [*request.messages, answer] if answer.parts else list(request.messages)
         if any(call.error for call in choice.tool_calls):
-            messages.append(self._turns.results([_error_result(call) for call in choice.tool_calls]))
+            messages.append(self.parts.turns.results([_error_result(call) for call in choice.tool_calls]))
         else:
             messages.append(Message.user(self._problem_text(error)))
         return replace(request, messages=tuple(messages))
@@ -409,13 +390,13 @@ class Plan:
         lines = [f"- {name}: {problem}" for name, problem in problems.items()]
         if not lines:
             lines = [f"- {error.message if error else 'the reply is empty'}"]
-        reminder = (self.layout.outputs and self.layout.format_reminder()) or ANSWER_PLAINLY
+        reminder = (self.setup.layout.outputs and self.setup.layout.format_reminder()) or ANSWER_PLAINLY
         return "\n".join(["Your reply is invalid:", *lines, "", f"Write the whole reply again. {reminder}"])
 
     def with_messages(self, fields: FieldValues) -> Plan:
         """Return a copy of the plan that adds these fields to each parsed choice."""
         plan = copy(self)
-        plan._added_fields, plan._has_fields_outside_text = fields, True
+        plan._added_fields = fields
         return plan
 
     def follow_up(self, choice: Choice) -> FollowUp | None:
@@ -436,25 +417,10 @@ def _problem_repairs(reading: FieldReadings) -> list[Repair]:
     return [Repair(name or None, f"left out beside the tool calls: {problem}") for name, problem in problems]
 
 
-def _name_of(field: FieldSpec | None) -> str | None:
-    return field.name if field else None
-
-
-def _thought_tags(layout: Layout) -> tuple[tuple[str, str], ...]:
-    return tuple((opening, closing) for name, opening, closing in _THOUGHT_TAGS if name not in layout.codecs)
-
-
 def _without_tags(thought: str, tags: Iterable[tuple[str, str]]) -> str:
     for opening, closing in tags:
         thought = thought.strip().removeprefix(opening).removesuffix(closing)
     return thought.strip()
-
-
-def _calls_alone(options: AdapterOptions, tools_mode: ToolsMode | None) -> CallsAlone:
-    """Return which calls in a text count only without other text. A model with native tools may repeat a text with calls."""
-    if options.calls_alone is not None:
-        return options.calls_alone
-    return "families" if tools_mode == "native" else "fences"
 
 
 def _has_no_calls(choices: tuple[Choice, ...]) -> bool:

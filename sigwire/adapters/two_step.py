@@ -12,7 +12,8 @@ from typing import Any
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.finish import check_finish_reason
-from sigwire.adapters.plan import FollowUp, Plan, PlanSetup
+from sigwire.adapters.plan import FollowUp, Plan
+from sigwire.adapters.plan_parts import PlanSetup
 from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
 from sigwire.adapters.values.objects import FieldReadings
 from sigwire.core.capabilities import Capabilities
@@ -117,7 +118,7 @@ class TwoStepPlan(Plan):
 
         Raises what ``parse`` raises for an answer that is truncated, filtered, refused or empty.
         """
-        if self._extraction is None or (choice.tool_calls and self._calls_name):
+        if self._extraction is None or (choice.tool_calls and self.parts.calls_name):
             return None
         check_finish_reason(choice)
         request = self._extraction.format({self._text_name(): choice.text})

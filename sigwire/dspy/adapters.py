@@ -24,7 +24,8 @@ from pydantic.fields import FieldInfo
 
 from sigwire.adapters import base, chat, json, two_step, xml
 from sigwire.adapters.finish import check_finish_reason
-from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
+from sigwire.adapters.plan import ParsedChoice, Plan
+from sigwire.adapters.plan_parts import PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
@@ -157,7 +158,7 @@ class Adapter(base.Adapter):
     def compile(self, signature: SignatureClass, capabilities: Capabilities) -> Plan:
         """Return a new plan. Tools are offered if an output takes the calls; otherwise they are an input to read."""
         plan = super().compile(with_shown_tools(signature), capabilities)
-        plan.signature = signature
+        plan.setup = replace(plan.setup, signature=signature)
         return plan
 
     def make_plan(self, setup: PlanSetup) -> Plan:
@@ -356,13 +357,13 @@ class _Sections(NamedTuple):
 
 
 def _sections_of(plan: Plan, demos: Sequence[object], inputs: FieldValues) -> _Sections:
-    parts: Any = plan  # its writers are not public
+    parts = plan.parts
     messages = Plan.format(plan, inputs, demos).messages
-    exchanges = () if parts._demos_in_system else parts._demos.exchanges(demos)
+    exchanges = () if parts.demos_in_system else parts.demos.exchanges(demos)
     past: list[Message] = []
     history = plan.spec.history_field
     if history is not None and inputs.get(history.name):
-        parts._history.extend(past, inputs[history.name])
+        parts.history.extend(past, inputs[history.name])
     before = 1 + sum(map(len, exchanges))
     return _Sections(messages[0], messages[1:before], past, messages[before + len(past) :])
 

@@ -75,9 +75,9 @@ class CallContext:
         try:
             if (follow_up := plan.follow_up(choice)) is not None:
                 return follow_up
-            facts = {"signature": plan.signature, "choice": choice}
+            facts = {"signature": plan.setup.signature, "choice": choice}
             parse = plan.parse if reader is None else partial(reader.parse, number)
-            return watched_value("adapter_parse", plan.adapter, facts, parse, choice)
+            return watched_value("adapter_parse", plan.setup.adapter, facts, parse, choice)
         except ModelError as error:
             return error
 
@@ -139,11 +139,11 @@ def _prediction(context: CallContext, response: Response, outcomes: Sequence[_Ou
     choice, parsed = first
     return Prediction.make(
         rows[0],
-        signature=context.plan.signature,
+        signature=context.plan.setup.signature,
         response=response,
         choice=choice,
         repairs=parsed.repairs,
-        mode=_sent_mode(response) or context.plan.mode if response.warnings else context.plan.mode,
+        mode=_sent_mode(response) or context.plan.setup.mode if response.warnings else context.plan.setup.mode,
         attempts=tuple(context.attempts),
         completions=rows if len(outcomes) > 1 else None,
     )

@@ -189,7 +189,9 @@ class Predict(PredictorCalls[P, S], Predictor):
             demos = self.nearest.choose(demos, inputs)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
         facts = {"signature": signature, "inputs": inputs, "demos": demos}
-        request = watched_value("adapter_format", plan.adapter, facts, (overlay or plan).format, inputs, demos, options)
+        request = watched_value(
+            "adapter_format", plan.setup.adapter, facts, (overlay or plan).format, inputs, demos, options
+        )
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         try:

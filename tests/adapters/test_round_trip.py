@@ -138,7 +138,7 @@ def test_fields_and_calls_in_one_text_are_read_separately(
     plan = adapter.plan(WithTools, Capabilities(native_tools=native))
     made = [ToolCall(f"call_{n}", "ping", {"text": text}) for n, text in enumerate(calls)]
     text_plan = adapter.plan(WithTools, Capabilities())  # a model without tools writes its calls as text
-    text = text_plan._turns.assistant(written(plan, values), tuple(made)).text
+    text = text_plan.parts.turns.assistant(written(plan, values), tuple(made)).text
     # A field that closes a thought and opens one hides what follows from the reader of a model with native tools.
     assume(not native or "<think" not in text.partition("</think")[2])
     (choice,) = plan.normalize(Response((Choice(text=text),)), [PING]).choices

@@ -124,9 +124,9 @@ class _ChoiceReader:
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
         self._plan, self.events = plan, events
         free = plan.layout.free or not plan.layout.outputs
-        self._free_text = FreeTextReader(plan.thoughts, events) if free else None
+        self._free_text = FreeTextReader(plan.parts.thoughts, events) if free else None
         outputs = None if free else plan.layout.output_reader(events)
-        self._lead_in = LeadInReader(outputs, plan.thoughts) if outputs is not None else None
+        self._lead_in = LeadInReader(outputs, plan.parts.thoughts) if outputs is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
             tools, taken=taken, thought=bool(self._reasoning)
@@ -195,9 +195,9 @@ class _ChoiceReader:
 
     def _emit_reasoning(self, text: str) -> None:
         self._has_thought = True
-        if not self._plan.thinking:
+        if not self._plan.parts.thinking:
             self.events.reasoning(text)
-        for spec in self._plan.thinking:
+        for spec in self._plan.parts.thinking:
             self.events.text(spec.name, text)
 
     def _start_call(self, event: ToolCallStart) -> None:
@@ -235,7 +235,7 @@ class _ChoiceReader:
             self._end_thinking()
         if self._lead_in is not None and event.refusal is None and event.finish_reason not in _INCOMPLETE:
             self._lead_in.close()
-        if not self._plan.written.codecs.keys() <= self.events.ended:
+        if not self._plan.setup.written.codecs.keys() <= self.events.ended:
             self._emit_rest(self._choice(event))
 
     def _close_scan(self, scan: TextReader, reason: FinishReason) -> None:
@@ -247,7 +247,7 @@ class _ChoiceReader:
         self._emit_scanned(closing)
 
     def _end_thinking(self) -> None:
-        for spec in self._plan.thinking:
+        for spec in self._plan.parts.thinking:
             self.events.end(spec.name)
 
     def _choice(self, event: ChoiceEnd) -> Choice:
@@ -266,7 +266,7 @@ class _ChoiceReader:
             self.parsed = _FinalParse(choice, fault)
             return
         self.parsed, fields = _FinalParse(choice, parsed), parsed.fields
-        for name, codec in self._plan.written.outputs:
+        for name, codec in self._plan.setup.written.outputs:
             is_started = codec.form == "text" and name in self.events.started_texts
             if name in fields and name not in self.events.ended and not is_started:
                 emit_value(codec, fields[name], self.events)

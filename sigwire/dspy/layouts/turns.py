@@ -18,7 +18,7 @@ P = TypeVar("P", bound=Plan)
 
 def with_answered_calls(plan: P) -> P:
     """Return the plan; its histories leave out calls without results, with a warning, if the model takes calls natively."""
-    history = plan._history  # pyright: ignore[reportPrivateUsage]
+    history = plan.parts.history
     turns = history._turns  # pyright: ignore[reportPrivateUsage]
     if turns.native and turns.calls_name is not None:
         history._turns = _AnsweredTurns(turns.layout, turns.calls_name, turns.native, turns.style)  # pyright: ignore[reportPrivateUsage]
