@@ -25,14 +25,16 @@ class Cassette(ChecksKeywords):
     without the context of the block are not recorded, and neither is a direct call ``lm(...)``.
 
     ``mode``: "replay" asks no model and raises ``CassetteMiss`` for a question that is not in the file. "record" replaces
-    the file, when the block ends without an error. "new" replays the lines of the file and appends what it lacks. "auto"
-    replays if the file exists or the variable ``CI`` is set, else records. (vcrpy: none, all, new_episodes, once.)
+    the file, when the block ends without an error; after an error its lines are kept in ``<name>.part``. "new" replays the
+    lines of the file and appends what it lacks. "auto" replays if the file exists or the variable ``CI`` is set, else records.
+    (vcrpy: none, all, new_episodes, once.)
     ``redact`` gets the object of each line, and of each question before it is looked up, and returns what is written or
     compared. ``tools="run"`` runs tools always. ``strict=True``: lines that a replay did not use, and misses that the program
     caught, raise ``StateError``, else they warn. ``speed``: how fast a stream is replayed; 1.0 keeps the recorded times,
     ``None`` waits for nothing.
 
-    Raises ``StateError`` for a missing or unreadable file. Secrets are masked by their form (``sk-...``, ``Bearer ...``).
+    Raises ``StateError`` for a missing or unreadable file, and for one that another block or process records. A torn last line,
+    of a process that was killed, counts as not recorded. Secrets are masked by their form (``sk-...``, ``Bearer ...``).
 
     >>> import tempfile
     >>> from sigwire.lm.fake import FakeLM
@@ -89,7 +91,9 @@ class Cassette(ChecksKeywords):
         if session is None:
             return
         self._block.__exit__(None, None, None)
-        session.close(complete=kind is None)
+        note = session.close(complete=kind is None)
+        if note and error is not None:
+            error.add_note(note)
         if kind is None:
             self._check(session)
 

@@ -12,17 +12,23 @@ line of the asking place goes first, so that the order of threads does not matte
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
 from sigwire.cassettes.packing import MEDIA_NAME
-from sigwire.core.json import JsonObject, JsonValue, dumps, loads
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.lazy import version
 from sigwire.errors import StateError
+from sigwire.files import lines as line_files
+from sigwire.files.lines import BrokenLine, LineFile
+from sigwire.files.lock import HeldFile
+from sigwire.files.whole import write_whole
 
 __all__ = ["HEADS", "CassetteFile", "CassetteLine", "LineSet", "read_lines"]
 
@@ -53,23 +59,41 @@ _QUESTION = ("model", "request", "name", "arguments")
 
 
 def read_lines(path: Path) -> list[CassetteLine]:
-    """Return the lines of a file. Raises ``StateError`` for a file that is no cassette of this format."""
+    """Return the lines of a file, without a torn end. Raises ``StateError`` for a file that is no cassette of this format."""
+    try:
+        return _lines_of(path, line_files.read_lines(path) if path.exists() else [])
+    except (BrokenLine, OSError) as error:
+        raise _file_error(path, error) from error
+
+
+def _lines_of(path: Path, rows: list[JsonObject]) -> list[CassetteLine]:
     number = 1
     try:
-        texts = path.read_bytes().decode().removesuffix("\n").split("\n") if path.exists() else []
-        head = loads(texts[0]) if texts else {"cassette": _FORMAT}
-        if head.get("cassette") != _FORMAT:
-            raise ValueError(f"its format is {head.get('cassette')!r}, not {_FORMAT}")
+        if rows and (form := rows[0].get("cassette")) != _FORMAT:
+            raise ValueError(f"its format is {form!r}, not {_FORMAT}")
         lines: list[CassetteLine] = []
-        for number, text in enumerate(texts[1:], 2):
-            data = loads(text)
+        for number, data in enumerate(rows[1:], 2):
             lines.append(CassetteLine(number, next(head for head in HEADS if head in data), data))
         return lines
     except (ValueError, TypeError, AttributeError, StopIteration) as error:
-        why = str(error) or "a line of another kind"
-        raise StateError(
-            f"{path}, line {number}, cannot be read: {why} (opening the cassette). Correct the line, or record again."
-        ) from error
+        raise _file_error(path, BrokenLine(number, str(error) or "a line of another kind")) from error
+
+
+def _file_error(path: Path, error: Exception) -> StateError:
+    if isinstance(error, BrokenLine):
+        return StateError(
+            f"{path}, line {error.number}, cannot be read: {error.why} (opening the cassette). Correct the line, or record "
+            "again."
+        )
+    if isinstance(error, BlockingIOError):
+        return StateError(
+            f"{path} is being recorded by another block or process (opening the cassette). Wait for its end, or name another "
+            "file."
+        )
+    return StateError(
+        f"{path} cannot be used: {getattr(error, 'strerror', None) or error} (reading or writing the cassette). Free space "
+        "on its disk, or name a file in a folder that you can write; the lines before are kept."
+    )
 
 
 class LineSet:
@@ -106,18 +130,44 @@ class LineSet:
 
 
 class CassetteFile:
-    """Writes lines. ``replaces``: into another file, which takes the place of the old one when it is complete."""
+    """Writes lines. ``replaces``: into another file, which takes the place of the old one when it is complete.
+
+    ``lines``: those that the file has. Raises ``StateError`` if another block or process records it, and for a full disk.
+    """
 
     def __init__(self, path: Path, *, replaces: bool) -> None:
         self._path, self._replaces = path, replaces
-        self._target = path.with_name(f"{path.name}.part") if replaces else path
         self._lock, self._media = threading.Lock(), set[str]()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        has_head = not replaces and path.exists() and path.stat().st_size > 0
-        self._count = len(path.read_bytes().splitlines()) if has_head else 1
-        self._file = self._target.open("wb" if replaces else "ab")
-        if not has_head:
-            self._write(dumps({"cassette": _FORMAT, "sigwire": version()}))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._held = HeldFile(self._lock_path)
+            try:
+                self._open()
+            except BaseException:
+                self._release()
+                raise
+        except (OSError, BrokenLine) as error:
+            raise _file_error(path, error) from error
+
+    def _open(self) -> None:
+        self._file = LineFile(self.part if self._replaces else self._path, empty=self._replaces)
+        try:
+            rows, self._file.rows = self._file.rows, []
+            self.lines, self._count = _lines_of(self._path, rows), max(len(rows), 1)
+            if not rows:
+                self._file.append(dumps({"cassette": _FORMAT, "sigwire": version()}))
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def part(self) -> Path:
+        """The file of a recording that is not complete."""
+        return self._path.with_name(f"{self._path.name}.part")
+
+    @property
+    def _lock_path(self) -> Path:
+        return self._path.with_name(f".{self._path.name}.lock")
 
     @property
     def folder(self) -> Path:
@@ -126,28 +176,48 @@ class CassetteFile:
 
     def add(self, head: str, data: JsonObject, media: Mapping[str, bytes]) -> None:
         """Write a line, after the files of media that it names."""
+        if self._held.descriptor < 0:
+            raise StateError(
+                f"The cassette {self._path} was opened by the parent process (recording a line). Open one in the child, with "
+                "another file."
+            )
         with self._lock:
+            text = dumps({head: self._count + 1, **data})
+            try:
+                for name in {name for name in media if name in text} - self._media:
+                    self.folder.mkdir(exist_ok=True)
+                    write_whole(self.folder / name, media[name])
+                    self._media.add(name)
+                self._file.append(text)
+            except OSError as error:
+                raise _file_error(self._path, error) from error
             self._count += 1
-            text = dumps({head: self._count, **data})
-            for name in {name for name in media if name in text} - self._media:
-                self.folder.mkdir(exist_ok=True)
-                (self.folder / name).write_bytes(media[name])
-                self._media.add(name)
-            self._write(text)
 
-    def _write(self, text: str) -> None:
-        # Half of a surrogate pair, which UTF-8 cannot encode, becomes its escape in JSON.
-        self._file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
-        self._file.flush()
+    def close(self, *, complete: bool) -> int:
+        """Close the file. Return how many lines of a recording that is not complete are kept in ``part``."""
+        if self._held.descriptor < 0:  # in a forked child
+            return 0
+        try:
+            self._file.close()
+            if self._replaces and complete:
+                self.part.replace(self._path)
+                self._remove_old_media()
+        except OSError as error:
+            raise _file_error(self._path, error) from error
+        finally:
+            self._release()
+        if not self._replaces or complete:
+            return 0
+        if self._count == 1:
+            self.part.unlink(missing_ok=True)
+        return self._count - 1
 
-    def close(self, *, complete: bool) -> None:
-        self._file.close()
-        if not self._replaces:
-            return
-        if not complete:
-            self._target.unlink()
-            return
-        self._target.replace(self._path)
+    def _remove_old_media(self) -> None:
         for path in self.folder.glob("*") if self.folder.is_dir() else ():
             if MEDIA_NAME.fullmatch(path.name) and path.name not in self._media:
                 path.unlink()
+
+    def _release(self) -> None:
+        with suppress(OSError):  # Windows removes no open file
+            os.unlink(self._lock_path)
+        self._held.close()

@@ -43,8 +43,8 @@ class CassetteSession:
 
     def __init__(self, path: Path, mode: Resolved, options: CassetteOptions) -> None:
         self.path, self._options = path, options
-        self._lines = LineSet([] if mode == "record" else read_lines(path))
         self._file = None if mode == "replay" else CassetteFile(path, replaces=mode == "record")
+        self._lines = LineSet(read_lines(path) if self._file is None else self._file.lines)
         self._replays, self._is_open = mode == "replay", True
         self.misses = 0
 
@@ -52,10 +52,16 @@ class CassetteSession:
         """Return the frame under which the program must run."""
         return Frame(self._perform)
 
-    def close(self, *, complete: bool) -> None:
+    def close(self, *, complete: bool) -> str:
+        """Close the file. Return where the lines of a recording that is not complete are; an empty text if there are none."""
         self._is_open = False
-        if self._file is not None:
-            self._file.close(complete=complete)
+        kept = 0 if self._file is None else self._file.close(complete=complete)
+        if self._file is None or not kept:
+            return ""
+        return (
+            f"{kept} recorded lines are kept in {self._file.part} (closing the cassette {self.path} after an error). Rename "
+            f'it to {self.path.name} and pass mode="new" to record the rest; the next recording replaces it.'
+        )
 
     def unused(self) -> list[CassetteLine]:
         """Return the lines that a replay has not used. What ran inside a tool is left out, as the tool did not run."""

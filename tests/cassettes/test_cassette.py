@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import threading
 from base64 import b64encode
@@ -36,12 +37,13 @@ from sigwire import (
     UsageUpdate,
     durable,
 )
-from sigwire.cassettes import asks, packing
+from sigwire.cassettes import asks, lines, packing
 from sigwire.core.events import collect, events_of
 from sigwire.core.json import dumps, loads
 from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.response import Attempt
 from sigwire.testing import FakeProvider, Fault, Streamed
+from tests.files.processes import fork, statuses
 
 MODES = ["sync", "async", "stream", "astream"]
 WIRES = {
@@ -362,10 +364,138 @@ def test_recording_that_fails_keeps_the_file_before(path: Path) -> None:
     with Cassette(path, "record"):
         predict(question="2+2?")
     before = path.read_bytes()
-    with pytest.raises(LMError), Cassette(path, "record"):
+    with pytest.raises(LMError) as caught, Cassette(path, "record"):
         [predict(question="2+2?") for _ in range(2)]
     assert path.read_bytes() == before
+    part = path.with_name("run.jsonl.part")
+    assert sorted(path.parent.iterdir()) == [path, part]
+    assert any(note.startswith(f"2 recorded lines are kept in {part}") for note in caught.value.__notes__)
+    part.replace(path)
+    with Cassette(path, "new"):
+        assert predict(question="2+2?").answer == "5"
+
+
+def test_recording_that_fails_before_the_first_answer_leaves_nothing(path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Cassette(path, "record"):
+        _ = 1 / 0
+    assert list(path.parent.iterdir()) == []
+
+
+# --- torn files, two writers, full disks, kills (the rows of tests/files/test_lines.py, seen from here) ---------------------
+
+
+def recorded(path: Path, count: int = 3) -> bytes:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": str(number)} for number in range(count)]))
+    with Cassette(path, "record"):
+        [predict(question=f"{number}?") for number in range(count)]
+    return path.read_bytes()
+
+
+def replayed(path: Path, mode: Any, question: str, *answers: str) -> str:
+    with Cassette(path, mode):
+        predict = Predict("question -> answer", lm=FakeLM([{"answer": answer} for answer in answers]))
+        return str(predict(question=question).answer)
+
+
+@pytest.mark.filterwarnings("ignore:.*were not used:RuntimeWarning")
+@pytest.mark.parametrize("cut", [1, 2, 20, 200])
+def test_torn_last_line_counts_as_not_recorded(cut: int, path: Path) -> None:
+    content = recorded(path)
+    for mode in ("replay", "auto", "new"):
+        path.write_bytes(content[:-cut])
+        assert [replayed(path, mode, f"{number}?") for number in range(2)] == ["0", "1"]
+        if cut == 1:  # only the line feed is missing
+            assert replayed(path, mode, "2?") == "2"
+        elif mode == "new":
+            assert replayed(path, mode, "2?", "again") == "again"
+        else:
+            with pytest.raises(CassetteMiss):
+                replayed(path, mode, "2?")
+    assert [line["lm"] for line in written(path)] == [2, 3, 4]
+
+
+def test_file_with_a_torn_head_is_recorded_as_a_new_one(path: Path) -> None:
+    path.write_bytes(recorded(path)[:9])
+    assert replayed(path, "new", "0?", "again") == "again"
+    assert replayed(path, "replay", "0?") == "again"
+
+
+@pytest.mark.parametrize("mode", ["record", "new"])
+@pytest.mark.parametrize("other", ["record", "new"])
+def test_second_recorder_of_a_file_is_refused_and_changes_nothing(mode: Any, other: Any, path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "1"}, {"answer": "2"}]))
+    with Cassette(path, mode):
+        assert predict(question="1?").answer == "1"
+        with pytest.raises(StateError, match="is being recorded by another block or process"), Cassette(path, other):
+            raise AssertionError
+        assert predict(question="2?").answer == "2"
+    assert [line["lm"] for line in written(path)] == [2, 3]
     assert list(path.parent.iterdir()) == [path]
+    with Cassette(path, other):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_forked_child_records_nothing_into_the_file_of_its_parent(path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "1"}]))
+
+    def child() -> None:
+        with pytest.raises(StateError, match="opened by the parent process"):
+            predict(question="1?")
+        cassette.__exit__(None, None, None)
+
+    with Cassette(path, "record") as cassette:
+        assert statuses([fork(child)]) == [0]
+        assert not path.exists()
+        predict(question="1?")
+    assert [line["lm"] for line in written(path)] == [2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_full_disk_is_a_state_error_and_loses_no_line(path: Path) -> None:
+    before = recorded(path)
+
+    def fill() -> None:
+        import resource
+
+        predict = Predict("question -> answer", lm=FakeLM(lambda request: {"answer": "x" * 3_000}))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+        with pytest.raises(StateError, match=r"cannot be used: File too large .*Free space"), Cassette(path, "new"):
+            [predict(question=str(number)) for number in range(100)]
+
+    assert statuses([fork(fill)]) == [0]
+    assert path.read_bytes().startswith(before)
+    assert [line["lm"] for line in written(path)] == list(range(2, len(written(path)) + 2))
+    assert len(written(path)) > 5
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("mode", ["record", "new"])
+def test_killed_recorder_keeps_its_lines_and_locks_nobody_out(mode: Any, path: Path) -> None:
+    reader, writer = os.pipe()
+
+    def record() -> None:
+        predict = Predict("question -> answer", lm=FakeLM(lambda request: {"answer": "x" * 3_000}))
+        with Cassette(path, mode):
+            for number in range(1_000):
+                predict(question=str(number))
+                os.write(writer, b"!")
+
+    child = fork(record)
+    os.close(writer)
+    for _ in range(3):
+        assert os.read(reader, 1) == b"!"
+    os.kill(child, 9)
+    assert statuses([child]) == [-9]
+    os.close(reader)
+    file = path.with_name("run.jsonl.part") if mode == "record" else path
+    numbers = [line.number for line in lines.read_lines(file)]
+    assert numbers == list(range(2, len(numbers) + 2))
+    assert len(numbers) >= 3
+    assert replayed(path, "new", "new?", "new") == "new"
 
 
 @pytest.mark.parametrize("options", [{"mode": "once"}, {"tools": "skip"}, {"speed": 0}])
@@ -681,7 +811,7 @@ def test_half_a_character_and_line_separators_are_written_and_read(path: Path) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text[:-9], "line 2, cannot be read"),
+        (lambda text: text.replace('"lm":2', '"lm" 2'), "line 2, cannot be read"),
         (lambda text: text.replace('"cassette":1', '"cassette":2'), "line 1, cannot be read: its format is 2"),
         (lambda text: text.replace('"lm":2', '"sung":2'), "line 2, cannot be read: a line of another kind"),
         (lambda text: text.replace('"response":{', '"response":{"nonsense":1,'), "line 2, cannot be replayed"),
