@@ -11,7 +11,7 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,15 @@ def pytest_collection_finish() -> None:
     """Exempt the collected tests from garbage collection: each ``gc.collect()`` of a test would scan all tests."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+    """Look for examples only in files that have some: a search goes through every object of a module."""
+    found = yield
+    if ">>> " in file_path.read_text(encoding="utf-8", errors="replace"):
+        return found
+    return [each for each in found if not isinstance(each, pytest.Collector) or "Doctest" not in type(each).__name__]
 
 
 @pytest.fixture(scope="session")

@@ -66,9 +66,9 @@ class CompiledGrammars:
 
         >>> from sigwire.adapters.text_tools.registry import current_scanner
         >>> tools = ToolCatalog.of(["ping"])
-        >>> current_scanner().can_hold_calls("[[ ## answer ## ]]\nCall `ping`.", tools)
+        >>> current_scanner().can_hold_calls("[[ ## answer ## ]]\\nCall `ping`.", tools)
         False
-        >>> current_scanner().can_hold_calls("ping\n{}", tools)
+        >>> current_scanner().can_hold_calls("ping\\n{}", tools)
         True
         """
         text = "\n" + text
