@@ -90,7 +90,7 @@ def stream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None) -> Ge
     Closing the generator early raises ``StreamCancelled`` at the yield of the steps and waits for their cleanup. Then
     ``on_cancelled`` is called with the exception, which has the attributes that the steps set on it.
     """
-    return (yield from _stream_steps(steps, StreamCancelled(), on_cancelled))
+    return _stream_steps(steps, StreamCancelled(), on_cancelled)
 
 
 def _stream_steps(
@@ -98,10 +98,16 @@ def _stream_steps(
 ) -> Generator[object, None, T]:
     """Run steps and yield their events. ``cancelled`` is raised in every level of steps if the stream is closed early."""
     try:
-        effect = steps.send(None)
+        effect: Any = steps.send(None)
         while True:
             try:
-                value = yield from _perform(effect, cancelled)
+                value: object = None
+                if type(effect) is Emit:
+                    yield from effect.events
+                elif (nested := _nested(effect, cancelled)) is not None:
+                    value = yield from nested
+                else:
+                    value = effect.run()
             except GeneratorExit:
                 run(_cancel(steps, cancelled, on_cancelled))
                 raise
@@ -113,15 +119,11 @@ def _stream_steps(
         return cast(T, stop.value)
 
 
-def _perform(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:
-    if type(effect) is Emit:
-        yield from effect.events
-        return None
+def _nested(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object] | None:
+    """Return the events of an effect that emits; ``None`` for an effect that is just performed."""
     if (streamed := getattr(effect, "streamed", None)) is not None:
-        return (yield from _stream_steps(streamed(), cancelled))
-    if getattr(effect, "nests", False):
-        return (yield from _run_nested(effect, cancelled))
-    return effect.run()
+        return _stream_steps(streamed(), cancelled)
+    return _run_nested(effect, cancelled) if getattr(effect, "nests", False) else None
 
 
 def _run_nested(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:

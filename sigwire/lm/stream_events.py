@@ -19,7 +19,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.errors import damaged_reply_error
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
-from sigwire.lm.codecs.shared.interface import EncodedRequest, FrameDecoder, StreamingCodec, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
 
@@ -39,7 +39,9 @@ def emit_content(call: Call, response: Response, events: list[StreamEvent]) -> E
     """Return the effect that emits a whole answer without its ends; ``events`` gets all of them."""
     found = list(events_of(response))
     events += found
-    return Emit(*_without_ends(call, found))
+    shown = [event for event in found if not isinstance(event, _ENDS)]
+    call.report.count_emitted(len([event for event in shown if not isinstance(event, _EMPTY)]))
+    return Emit(*shown)
 
 
 def emit_decoded(
@@ -52,10 +54,16 @@ def emit_decoded(
 ) -> Steps[None]:
     """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
-    ended, failure, before = False, None, call.report.emitted
+    ended, failure, is_first = False, None, True
     message: JsonValue = None
+    next_chunk = reply.next()
     while not ended and failure is None:
-        chunk = yield from _next_chunk(reply, framing)
+        try:
+            chunk: bytes | None = yield next_chunk
+        except (LMError, OSError):
+            if not framing.has_end_mark:
+                raise
+            chunk = None  # the connection broke behind [DONE]
         ended, found = chunk is None, list[StreamEvent]()
         try:
             for message in framing.close() if chunk is None else framing.feed(chunk):
@@ -65,30 +73,15 @@ def emit_decoded(
         except LMError as error:  # Events decoded before the error are emitted first.
             failure = damaged_reply_error(error, message, reply.headers) if isinstance(message, str) else error
         events += found
-        shown = _without_ends(call, found)
-        if call.report.emitted != before:
+        shown = [event for event in found if not isinstance(event, _ENDS)]
+        call.report.count_emitted(len([event for event in shown if not isinstance(event, _EMPTY)]))
+        if is_first and call.report.first is not None:
+            is_first = False
             reply.end_first()
         if shown:
             yield Emit(*shown)
     if failure is not None:
         raise failure
-
-
-def _next_chunk(reply: ReplyReader, framing: FrameDecoder) -> Steps[bytes | None]:
-    try:
-        chunk: bytes | None = yield reply.next()
-    except (LMError, OSError):
-        if not framing.has_end_mark:
-            raise
-        return None  # the connection broke behind [DONE]
-    return chunk
-
-
-def _without_ends(call: Call, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
-    """Return the events to emit now, and count those with content."""
-    shown = [event for event in events if not isinstance(event, _ENDS)]
-    call.report.count_emitted(len([event for event in shown if not isinstance(event, _EMPTY)]))
-    return shown
 
 
 _ENDS = (ChoiceEnd, ResponseEnd)

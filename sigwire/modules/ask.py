@@ -199,10 +199,12 @@ class _PathReader:
 
 
 def _model_steps(lm: LanguageModel, request: Request) -> Steps[Response]:
-    """Return the steps of a call of any model; they emit the events of the response."""
+    """Return the steps of a streamed call of any model; they emit the events of the response."""
     steps: Callable[..., Steps[Response]] | None = getattr(lm, "steps", None)
-    if steps is not None:
-        return (yield from steps(request, streamed=True))
+    return _whole_steps(lm, request) if steps is None else steps(request, streamed=True)
+
+
+def _whole_steps(lm: LanguageModel, request: Request) -> Steps[Response]:
     response: Response = yield FunctionEffect(partial(lm.respond, request), partial(lm.arespond, request))
     from sigwire.core.events import events_of
 

@@ -44,7 +44,8 @@ class ChatSectionReader:
 
     def feed(self, text: str) -> None:
         if not self._lookahead.text and "\n" not in text:
-            self._feed_sink(text)
+            if text and self._sink is not None:
+                self._sink.feed(text)
         elif (joined := self._lookahead.join(text)) is not None and not self._is_complete:
             self._read(joined)
 

@@ -155,7 +155,9 @@ class _ChoiceReader:
         if self._start_scan is not None:
             self._scan, self._start_scan = self._start_scan(), None
         self._text.append(event.text)
-        if self._scan is None:
+        if self._scan is None and self._lead_in is not None:
+            self._lead_in.feed(event.text)
+        elif self._scan is None:
             self._feed_sink(event.text)
         else:
             self._emit_scanned(self._scan.feed(event.text))

@@ -19,25 +19,25 @@ __all__ = ["LeadInReader"]
 class LeadInReader:
     """Precedes the layout's reader. ``thoughts``: pairs of tags around thinking."""
 
-    __slots__ = ("_closing", "_is_open", "_is_unknown", "_lookahead", "_outputs", "_thoughts")
+    __slots__ = ("_closing", "_is_unknown", "_lookahead", "_outputs", "_thoughts", "feed", "is_open")
 
     def __init__(self, outputs: OutputReader, thoughts: Sequence[tuple[str, str]]) -> None:
         self._outputs, self._thoughts = outputs, thoughts
         self._lookahead = Lookahead()
         self._closing = ""
-        self._is_open = self._is_unknown = False
+        self.is_open = self._is_unknown = False
+        self.feed = self._feed_start
+        """Read the next text. Once the outputs have started, it is their reader's ``feed``."""
 
-    def feed(self, text: str) -> None:
-        if self._is_open:
-            self._outputs.feed(text)
-        elif not self._is_unknown and (joined := self._lookahead.join(text)) is not None:
+    def _feed_start(self, text: str) -> None:
+        if not self._is_unknown and (joined := self._lookahead.join(text)) is not None:
             if self._closing:
                 self._skip_thinking(joined)
             else:
                 self._decide(joined)
 
     def close(self) -> None:
-        if self._is_open:
+        if self.is_open:
             self._outputs.close()
 
     def _decide(self, text: str) -> None:
@@ -64,5 +64,6 @@ class LeadInReader:
             self._lookahead.hold(text[1 - len(self._closing) :])
 
     def _start(self, text: str) -> None:
-        self._is_open = True
-        self._outputs.feed(text)
+        self.is_open = True
+        self.feed = self._outputs.feed
+        self.feed(text)

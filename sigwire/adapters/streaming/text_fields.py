@@ -71,7 +71,8 @@ class TextFieldReader:
             return
         safe_end = len(text) if text[-1] not in EDGES else self._safe_end(text)
         if safe_end:
-            self._feed_sink(text[:safe_end])
+            self._events.text(self._name, "".join([*self._lookahead, text[:safe_end]]))
+            self._lookahead = []
         if safe_end < len(text):
             self._lookahead.append(text[safe_end:])
 
@@ -85,11 +86,6 @@ class TextFieldReader:
             if rest:
                 self._events.text(self._name, rest)
         self._events.end(self._name)
-
-    def _feed_sink(self, text: str) -> None:
-        if self._lookahead:
-            text, self._lookahead = "".join([*self._lookahead, text]), []
-        self._events.text(self._name, text)
 
     def _safe_end(self, text: str) -> int:
         """Return the length of the part that later text cannot change, of a text that ends in blanks or backslashes."""

@@ -5,8 +5,9 @@ One driver reads one reply: a reply that was opened blocking is read blocking.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sigwire.effects.steps import FunctionEffect, Steps
@@ -25,11 +26,10 @@ class ReplyReader:
         self._blocking: AbstractContextManager[ReplyStream] | None = None
         self._awaited: AbstractAsyncContextManager[AsyncReplyStream] | None = None
         self._reply: object = None
-        self._chunks: Iterator[bytes] = iter(())
         self._achunks: AsyncIterator[bytes] | None = None
         self.status = 0
         self.headers: Mapping[str, str] = {}
-        self._next = FunctionEffect(self._read, self._aread)  # one effect for all chunks
+        self._next: FunctionEffect[bytes | None] = _next_of(iter(()), self._aread)  # one effect for all chunks
 
     def open(self) -> FunctionEffect[None]:
         """Send the request and wait for the reply's head: ``status`` and ``headers``."""
@@ -64,7 +64,7 @@ class ReplyReader:
     def _open(self) -> None:
         manager = self._transport.stream(self._request)
         reply = manager.__enter__()
-        self._blocking, self._reply, self._chunks = manager, reply, iter(reply)
+        self._blocking, self._reply, self._next = manager, reply, _next_of(iter(reply), self._aread)
         self.status, self.headers = reply.status, reply.headers
 
     async def _aopen(self) -> None:
@@ -73,9 +73,6 @@ class ReplyReader:
         self._awaited, self._reply, self._achunks = manager, reply, aiter(reply)
         self.status, self.headers = reply.status, reply.headers
 
-    def _read(self) -> bytes | None:
-        return next(self._chunks, None)
-
     async def _aread(self) -> bytes | None:
         return None if self._achunks is None else await anext(self._achunks, None)
 
@@ -83,3 +80,7 @@ class ReplyReader:
         manager, self._awaited = self._awaited, None
         if manager is not None:
             await manager.__aexit__(None, None, None)
+
+
+def _next_of(chunks: Iterator[bytes], awaited: Callable[[], Awaitable[bytes | None]]) -> FunctionEffect[bytes | None]:
+    return FunctionEffect(partial(next, chunks, None), awaited)

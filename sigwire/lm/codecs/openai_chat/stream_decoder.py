@@ -13,7 +13,6 @@ from typing import Generic, TypeVar
 from sigwire.core.events import (
     ResponseStart,
     StreamEvent,
-    TextDelta,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
@@ -81,17 +80,17 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         """Return the events of a chunk. Most chunks only continue the text: these take a fast path."""
         if not isinstance(event, dict) or not event.keys() <= self._settled or event.get("usage") is not None:
             return super().feed(event)
-        delta = self._text_delta(event.get("choices"))
+        choices = event.get("choices")
+        choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+        if not isinstance(choice, dict):
+            return super().feed(event)
+        number = choice.get("index")
+        partial = self._choices.get(number if isinstance(number, int) else 0)
+        delta = None if partial is None else partial.text_delta(choice)
         if delta is None:
             return super().feed(event)
         self._emitted.append(delta)
         return [delta]
-
-    def _text_delta(self, choices: JsonValue) -> TextDelta | None:
-        only = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
-        if not isinstance(only, dict) or (partial := self._choices.get(index_of(only))) is None:
-            return None
-        return partial.text_delta(only)
 
     def _read_any(self, event: JsonValue) -> Iterator[StreamEvent]:
         if isinstance(event, dict) and "error" in event:

@@ -11,7 +11,7 @@ read a bounded number of times, and at most one event of at most ``LIMIT`` bytes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Literal, NamedTuple
 
 from pydantic_core import from_json
@@ -108,6 +108,11 @@ class SSEDecoder:
         self._name = b""
         self._after_cr = False
 
+    @property
+    def is_between_events(self) -> bool:
+        """Whether the next byte starts an event."""
+        return not (self._data or self._name or self._after_cr or self._lines.has_partial_line)
+
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         """Return the events that are complete. Raises ``LMUnexpectedError`` for one that is too long."""
         return self._read(self._lines.feed(self._normalize_line_ends(data)))
@@ -156,15 +161,40 @@ class _SSEJsonDecoder:
 
     def __init__(self, limit: int) -> None:
         self._stream = SSEDecoder(limit)
+        self._limit = limit
         self._text = b""
         self._has_events = self.has_end_mark = False
+        self._is_between_events = True
 
     def feed(self, data: bytes) -> Iterator[JsonValue]:
+        """Return the JSON of the complete events. Nearly all are one line of data: these are parsed where they stand."""
         if self.has_end_mark:
             return iter(())
+        found: list[JsonValue] = []
+        at = 0
+        if self._is_between_events and len(data) <= self._limit and b"\r" not in data:
+            while data.startswith(b"data:", at) and (end := data.find(b"\n\n", at)) == data.find(b"\n", at) > 0:
+                try:
+                    found.append(from_json(data[at + 5 : end], allow_inf_nan=False))
+                except ValueError:
+                    break
+                at = end + 2
+        if found:
+            self._has_events, self._text = True, b""
+        return iter(found) if at and at == len(data) else chain(found, self._feed_lines(data[at:]))
+
+    def _feed_lines(self, data: bytes) -> Iterator[JsonValue]:
+        """Read any events, up to the end of an incomplete one that the chunk before began."""
         if not self._has_events:
             self._text = (self._text + data[:_EXCERPT])[:_EXCERPT]
-        return self._json(self._stream.feed(data))
+        cut = 0 if self._is_between_events else data.find(b"\n\n") + 2
+        events = self._stream.feed(data[:cut] if cut > 1 else data)
+        self._is_between_events = self._stream.is_between_events
+        parsed = self._json(events)
+        return chain(parsed, self._feed_later(data[cut:])) if 1 < cut < len(data) else parsed
+
+    def _feed_later(self, data: bytes) -> Iterator[JsonValue]:
+        yield from self.feed(data)
 
     def close(self) -> Iterator[JsonValue]:
         yield from self._json(self._stream.close())
@@ -234,6 +264,11 @@ class LineDecoder:
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit, self._size = limit, 0
         self._partial_line: list[bytes] = []
+
+    @property
+    def has_partial_line(self) -> bool:
+        """Whether a line has begun."""
+        return self._size > 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the lines that are complete. Raises ``LMUnexpectedError`` for one that is too long."""
