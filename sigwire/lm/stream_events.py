@@ -18,7 +18,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.errors import damaged_reply_error
-from sigwire.lm.codecs.shared.framing import make_frame_decoder
+from sigwire.lm.codecs.shared.framing import LIMIT, make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
@@ -52,21 +52,25 @@ def emit_decoded(
     target: Target[Any],
     events: list[StreamEvent],
 ) -> Steps[None]:
-    """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
+    """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends, too."""
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
     ended, failure, is_first = False, None, True
     message: JsonValue = None
-    next_chunk = reply.next()
+    next_chunk, chunk, size = reply.next(), b"", _FIRST_BYTES
     while not ended and failure is None:
+        if not chunk:
+            try:
+                read: bytes | None = yield next_chunk
+            except (LMError, OSError):
+                if not framing.has_end_mark:
+                    raise
+                read = None  # the connection broke behind [DONE]
+            ended, chunk = read is None, read or b""
+        # The first events of a fast host do not wait for the decoding of all that arrived with them.
+        part, chunk, size = chunk[:size], chunk[size:], min(size * 4, LIMIT)
+        found: list[StreamEvent] = []
         try:
-            chunk: bytes | None = yield next_chunk
-        except (LMError, OSError):
-            if not framing.has_end_mark:
-                raise
-            chunk = None  # the connection broke behind [DONE]
-        ended, found = chunk is None, list[StreamEvent]()
-        try:
-            for message in framing.close() if chunk is None else framing.feed(chunk):
+            for message in framing.close() if ended else framing.feed(part):
                 found += decoder.feed(message)
             if ended:
                 found += decoder.close(end_mark=framing.has_end_mark)
@@ -84,6 +88,7 @@ def emit_decoded(
         raise failure
 
 
+_FIRST_BYTES = 2048
 _ENDS = (ChoiceEnd, ResponseEnd)
 _EMPTY = (ResponseStart, UsageUpdate)  # events without content: after them a reply can still be asked for again
 
