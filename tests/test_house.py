@@ -255,8 +255,6 @@ WIDE = {
     "sigwire/dspy/adapters.py": "the door's forms of four adapters",
     "sigwire/lm/http_backend.py": "one exchange of a model, between codecs, HTTP and policies",
     "sigwire/modules/agents/react.py": "the loop of agents, with approval, large results, limits and streams",
-    "sigwire/modules/code/code_act.py": "the loop of ReAct with code in place of calls",
-    "sigwire/modules/code/rlm.py": "the loop of a session of code",
 }
 """The files that import more than 25 modules of the package, each with the reason."""
 

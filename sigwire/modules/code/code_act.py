@@ -7,12 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sigwire.adapters.field_events import FieldEvents
-from sigwire.adapters.finish import with_calls
-from sigwire.adapters.streaming.text_fields import emit_value
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
-from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Approve
 from sigwire.effects.emitting import Emit
@@ -27,18 +23,15 @@ from sigwire.modules.agents.react import UNREADABLE, ReAct
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
 from sigwire.modules.agents.toolbox import OnError, ToolRun, ToolsLike
-from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
 from sigwire.modules.code.code_run import CodeReply, result_text
-from sigwire.modules.code.code_text import fenced_code
 from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.history import History, Turn
-from sigwire.signatures.types.text import Code
 
 __all__ = ["CodeAct"]
 
@@ -123,16 +116,10 @@ class CodeAct(ReAct[P, S]):
             _session_of(state).close()
 
     def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
-        """Run a turn and emit the submitted outputs as events of fields."""
-        end = yield from self._turn(state)
-        events = FieldEvents(*event_path_of(self.react))
-        for name, value in (end.outputs if end is not None and end.outputs is not None else {}).items():
-            emit_value(self._submit.codecs[name], value, events)
-        yield Emit(*events.take())
-        return end
+        return self._turn(state)
 
     def _turn(self, state: RunState) -> Steps[Termination | None]:
-        """Ask for code once and run it; return the end of the run, or ``None`` to continue."""
+        """Ask for code once, run it and emit its result; return the end of the run, or ``None`` to continue."""
         started = time.perf_counter()
         try:
             reply = yield from self._written_code(state)
@@ -159,7 +146,7 @@ class CodeAct(ReAct[P, S]):
         done = ToolRun(call, shown, shown, result.seconds)
         self._add_result(state, reply, done, started)
         if is_streamed():
-            yield Emit(tool_done(done, event_path_of(self)))
+            yield Emit(tool_done(done, event_path_of(self)), *submit.events(event_path_of(self.react)))
         return None if submit.outputs is None else Termination("submit", submit.outputs)
 
     def _written_code(self, state: RunState) -> Steps[CodeReply]:
@@ -168,13 +155,12 @@ class CodeAct(ReAct[P, S]):
             prediction = yield from self._ask(state, {})
         except AdapterParseError as error:
             try:
-                code = fenced_code(error.text)
+                reply = CodeReply.of_text(error)
             except ValueError:
                 raise error from None
             state.prediction = Prediction.make({}, signature=self.react.signature, choice=error.choice)
-            return CodeReply(code, error.text, error.choice)
-        code = Code.read(prediction[self._code]).code
-        return CodeReply(code, str(prediction[self._thought] or ""), meta_of(prediction).choice or Choice())
+            return reply
+        return CodeReply.of_fields(prediction, self._code, self._thought)
 
     def _executed(self, state: RunState, prefix: str, reply: CodeReply, submit: SubmitFunction) -> Steps[CodeResult]:
         place = event_path_of(self) if is_streamed() else None
@@ -186,8 +172,7 @@ class CodeAct(ReAct[P, S]):
     @staticmethod
     def _add_result(state: RunState, reply: CodeReply, done: ToolRun, started: float, error: str | None = None) -> None:
         state.add_message(Message.user(f"Result of the code:\n{done.shown.text}"))
-        thought = with_calls(reply.choice, reply.thought, ())
-        state.add_step(thought, time.perf_counter() - started, [done, *state.tool_runs], error)
+        state.add_step(reply.without_calls(), time.perf_counter() - started, [done, *state.tool_runs], error)
 
 
 _OF_REACT = ("parallel", "max_output", "large_results", "max_repeats", "secret")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from sigwire.adapters.finish import with_calls
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Attempt, Choice, Usage
@@ -42,6 +43,21 @@ class CodeReply:
     code: str | None
     thought: str
     choice: Choice
+
+    @classmethod
+    def of_fields(cls, prediction: Prediction, code: str, thought: str = "reasoning") -> CodeReply:
+        """Return the reply in the fields of a prediction."""
+        choice = meta_of(prediction).choice or Choice()
+        return cls(Code.read(prediction[code]).code, str(prediction.get(thought) or ""), choice)
+
+    @classmethod
+    def of_text(cls, error: AdapterParseError) -> CodeReply:
+        """Return the reply in a text without fields, of one fenced block. Raises ``ValueError`` with the problem."""
+        return cls(fenced_code(error.text), error.text, error.choice or Choice())
+
+    def without_calls(self) -> Choice:
+        """Return the choice as a step of a run shows it: the thought, and no calls."""
+        return with_calls(self.choice, self.thought, ())
 
 
 class CodeRun:
@@ -117,16 +133,21 @@ class CodeRun:
             if not isinstance(error, _UNREADABLE):
                 raise
             return self._reply_without_fields(error)
-        self.prediction, meta = prediction, meta_of(prediction)
-        self.attempts.extend(meta.attempts)
-        code = Code.read(prediction[field]).code
-        return CodeReply(code, str(prediction.get("reasoning") or ""), meta.choice or Choice())
+        self.prediction = prediction
+        self.attempts.extend(meta_of(prediction).attempts)
+        return CodeReply.of_fields(prediction, field)
+
+    def add_extraction(self, prediction: Prediction) -> Mapping[str, object]:
+        """Add the request that extracted the outputs at the end; return the outputs."""
+        self.prediction = prediction
+        self.attempts.extend(replace(attempt, purpose="extract") for attempt in meta_of(prediction).attempts)
+        return prediction.__dict__
 
     def _reply_without_fields(self, error: ModelError) -> CodeReply:
         choice = error.choice or Choice()
         try:
             if isinstance(error, AdapterParseError):
-                return CodeReply(fenced_code(error.text), error.text, choice)
+                return CodeReply.of_text(error)
             problem = error.message.splitlines()[0]
         except ValueError as found:
             problem = str(found)

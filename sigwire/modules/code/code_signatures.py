@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import SignatureError
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.code.tool_signatures import tool_signature
@@ -83,6 +86,11 @@ class SessionSignatures:
             "variables.\n"
             f"When you have seen and checked the results, call `{submit}` with variables instead of long values.",
         )
+
+    def functions(self, asking: Sequence[str], tools: Mapping[str, Tool], submit: Submit) -> str:
+        """Return the functions of the session for the model: an input of a run, so that optimized instructions keep it."""
+        own = {**tools, submit.name: submit.tool}
+        return "\n".join([*asking, *(tool_signature(name, tool) for name, tool in own.items())])
 
     def extraction(self) -> SignatureClass:
         """Return the signature of the extraction: the variables and the log of a session to the outputs of the task."""

@@ -15,7 +15,6 @@ from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
-from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.base import LanguageModel
@@ -23,7 +22,6 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
-from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.code.code_run import CodeReply
@@ -32,7 +30,6 @@ from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCalls
 from sigwire.modules.code.session_run import SessionRun
 from sigwire.modules.code.submitting import SubmitFunction
-from sigwire.modules.code.tool_signatures import tool_signature
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
@@ -111,7 +108,8 @@ class RLM(PredictorCalls[P, S]):
         self._submit = Submit(self.signature.spec, taken={*self._reader.names, *self._tools.by_name})
         _check_names([*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names])
         self._signatures = made = SessionSignatures(self.signature)
-        self._listing = self._functions()
+        asking = [text.format(most=max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
+        self._listing = made.functions(asking, self._tools.by_name, self._submit)
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
         self.generate_action: Predict[..., Any] = self.session_classes.predictor(turn, **config)
         self.extract: Predict[..., Any] = self.session_classes.predictor(made.extraction(), **config)
@@ -120,12 +118,6 @@ class RLM(PredictorCalls[P, S]):
     def tools(self) -> dict[str, Tool]:
         """The tools by name."""
         return dict(self.toolbox.tools)
-
-    def _functions(self) -> str:
-        """Return the functions of the session for the model: an input of a run, so that optimized instructions keep it."""
-        asking = [text.format(most=self.max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
-        tools = [tool_signature(name, tool) for name, tool in self._tools.by_name.items()]
-        return "\n".join([*asking, *tools, tool_signature(self._submit.name, self._submit.tool)])
 
     # --- the loop ------------------------------------------------------------------------------------
 
@@ -149,10 +141,12 @@ class RLM(PredictorCalls[P, S]):
 
     def _start(self, inputs: FieldValues) -> SessionRun:
         submit, kind = SubmitFunction(self._submit), self.session_classes.run
+        limits = self.interpreter.limits
+        limits = replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
         read = kind.read_inputs(self.signature, inputs)
         run = kind(
             self,
-            self.interpreter.session(self._limits()),
+            self.interpreter.session(limits),
             submit,
             {self._submit.name: submit},
             read.variables,
@@ -167,10 +161,6 @@ class RLM(PredictorCalls[P, S]):
         """Return the model that code asks."""
         own = getattr(self.generate_action, "lm", None) if self.sub_lm is None else self.sub_lm
         return resolve_lm(own, type(self).__name__)
-
-    def _limits(self) -> CodeLimits:
-        limits = self.interpreter.limits
-        return replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
 
     def _loop(self, run: SessionRun) -> Steps[Termination]:
         before, unreadable = set_turn(None), 0
@@ -225,10 +215,7 @@ class RLM(PredictorCalls[P, S]):
         except ModelError as error:
             run.attempts.extend(error.attempts)
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
-        run.prediction = prediction
-        run.attempts.extend(replace(attempt, purpose="extract") for attempt in meta_of(prediction).attempts)
-        outputs: Mapping[str, object] = prediction.__dict__
-        return outputs
+        return run.add_extraction(prediction)
 
     def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:
         return AgentStopped(
