@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from sigwire.dspy.models.cached_values import MET_CLASSES, decode_value, encode_value, path_of_class
 from sigwire.errors import ConfigurationError, InputError
+from sigwire.files.whole import write_whole
 from sigwire.lm.policy.cache import cache as core
 from sigwire.lm.policy.cache.answers import decode_response, encode_response
 from sigwire.lm.policy.cache.keys import canonical_bytes
@@ -151,7 +152,7 @@ class Cache(core.ResponseCache):
         """Write the answers in memory to a file: one JSON object a line."""
         items = [] if self.memory is None else self.memory.items()
         lines = [json.dumps([key.hex(), json.loads(encode_response(answer))]) for key, answer in items]
-        Path(filepath).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_whole(filepath, "".join(f"{line}\n" for line in lines))
 
     def load_memory_cache(self, filepath: str | os.PathLike[str], allow_pickle: bool = False) -> None:
         """Read a file of ``save_memory_cache`` into memory. Raises ``InputError`` for any other file, a pickle included.

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 
 from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError, warn_user
+from sigwire.files.whole import write_whole
 from sigwire.modules.programs.files import save_program
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def write_program(program: Module, folder: str | PathLike[str]) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     save_program(program, Path(folder, PROGRAM_FILE))
     versions = {"python": platform.python_version(), "sigwire": version("sigwire")}
-    Path(folder, "metadata.json").write_text(json.dumps({"dependency_versions": versions}), encoding="utf-8")
+    write_whole(Path(folder, "metadata.json"), json.dumps({"dependency_versions": versions}))
     _written[Path(folder).resolve()] = WeakValueDictionary(_classes(program))
 
 

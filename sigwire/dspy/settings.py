@@ -20,6 +20,7 @@ from sigwire.adapters.base import Adapter
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.tools import let_block_if
 from sigwire.errors import ConfigurationError, EventLoopError, InputError, StateError
+from sigwire.files.whole import write_whole
 from sigwire.lm.base import BaseLM
 from sigwire.observe.usage import UsageTracker, open_trackers
 from sigwire.settings import Settings, SettingsAccess, SettingValue
@@ -231,7 +232,7 @@ class DspySettings(SettingsAccess):
             for name, value in self.copy().items()
             if name not in exclude_keys and value != _DEFAULTS[name] and name != "trace"
         }
-        Path(path).write_text(json.dumps(state, indent=2), encoding="utf-8")
+        write_whole(path, json.dumps(state, indent=2))
 
     @staticmethod
     def load(path: str | PathLike[str], allow_pickle: bool = False) -> dict[str, SettingValue]:

@@ -12,8 +12,11 @@ from typing import BinaryIO
 __all__ = ["replacing", "write_whole"]
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes, *, private: bool = False) -> None:
+def write_whole(path: str | os.PathLike[str], data: bytes | str, *, private: bool = False) -> None:
     """Replace a file by ``data``, as ``replacing`` does.
+
+    A text is written in UTF-8. A half of a surrogate pair, which a model may answer and UTF-8 cannot encode, is written as its
+    escape: the file is not lost for it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -22,7 +25,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, private: bool = Fa
     b'{}'
     """
     with replacing(path, private=private) as file:
-        file.write(data)
+        file.write(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
 
 
 @contextmanager

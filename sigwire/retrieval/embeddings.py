@@ -15,6 +15,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject, dumps, loads
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, StateError
+from sigwire.files.whole import replacing, write_whole
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
 from sigwire.retrieval.embedder import Embedder, EmbedFunction, vectors_of
@@ -105,8 +106,9 @@ class Embeddings(StepsModule):
         folder, files = Path(path), self.files[0]
         folder.mkdir(parents=True, exist_ok=True)
         settings = {**files.format, "k": self.k, "normalize": self.normalize, "corpus": self.corpus}
-        numpy.save(folder / files.vectors, self._search.vectors, allow_pickle=False)
-        (folder / files.settings).write_text(dumps(settings), encoding="utf-8")
+        with replacing(folder / files.vectors) as vectors:
+            numpy.save(vectors, self._search.vectors, allow_pickle=False)
+        write_whole(folder / files.settings, dumps(settings))
 
     @classmethod
     def from_saved(cls, path: str | PathLike[str], embedder: Embedder | EmbedFunction) -> Self:

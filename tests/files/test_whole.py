@@ -46,6 +46,17 @@ def test_permissions_are_those_of_the_old_file_or_as_asked(path: Path, old: int 
         os.umask(before)
 
 
+def test_replacement_of_a_private_file_is_private_while_it_is_written(path: Path) -> None:
+    path.touch(0o600)
+    with replacing(path) as file:
+        assert os.fstat(file.fileno()).st_mode & 0o777 == 0o600
+
+
+def test_half_of_a_surrogate_pair_is_written_as_its_escape(path: Path) -> None:
+    write_whole(path, "é \ud83d")
+    assert path.read_bytes() == "é \\ud83d".encode()
+
+
 def test_link_keeps_leading_to_the_file(path: Path) -> None:
     link = path.with_name("latest.json")
     link.symlink_to(path)

@@ -19,6 +19,7 @@ from sigwire.core.record import Record
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.files.whole import write_whole
 
 __all__ = ["ExportRow", "csv_text", "dspy_rows", "json_text", "rows", "write_text"]
 
@@ -118,10 +119,4 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Replace a file by a text. Directories are made; on an error the old file stays."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}.tmp")
-    try:
-        # A lone surrogate of a model's answer has no UTF-8: it is written as its escape, and the file is not lost.
-        temporary.write_bytes(text.encode("utf-8", "backslashreplace"))
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(target, text)

@@ -1,14 +1,13 @@
 """Save and load programs: one JSON object, ``{parameter name: its state, ...}``.
 
 Loading has two phases. ``prepare`` checks the state of every parameter and returns the changes as functions; the caller runs
-the changes only if all checks passed. ``write`` writes a temporary file and renames it to the target, whose mode it gets.
+the changes only if all checks passed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.lazy import version
 from sigwire.core.record import FieldValues, to_plain
 from sigwire.errors import MissingState, StateError
+from sigwire.files.whole import write_whole
 from sigwire.modules.tree.walk import Parameter
 
 __all__ = ["NoStateFile", "plain_records", "prepare", "prepare_one", "read", "write"]
@@ -78,16 +78,7 @@ def write(path: str | os.PathLike[str], state: JsonObject) -> None:
     text = _text({**state, _METADATA: {"dependency_versions": versions}})
     if not target.parent.is_dir():
         raise NoStateFile(f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Create it first.")
-    temporary = target.with_name(f".{target.name}.{os.urandom(16).hex()}.tmp")
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    try:
-        temporary.touch(0o666 if mode is None else 0o600)
-        temporary.write_text(text + "\n", encoding="utf-8")
-        if mode is not None:
-            temporary.chmod(mode)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(target, text + "\n")
 
 
 def _text(state: JsonObject) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from sigwire.errors import InputError
 from sigwire.evaluate.statistics import mean_interval
+from sigwire.files.whole import write_whole
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
 from sigwire.show.svg import Scale, label, mark, points, svg
@@ -39,7 +39,7 @@ class Svg:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drawing."""
-        Path(path).write_text(self.text, encoding="utf-8")
+        write_whole(path, self.text)
 
     def _repr_svg_(self) -> str:
         return self.text
