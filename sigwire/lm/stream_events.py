@@ -67,7 +67,7 @@ def emit_decoded(
                 read = None  # the connection broke behind [DONE]
             ended, chunk = read is None, read or b""
         # The first events of a fast host do not wait for the decoding of all that arrived with them.
-        part, chunk, size = chunk[:size], chunk[size:], min(size * 4, LIMIT)
+        part, chunk = chunk[:size], chunk[size:]
         found: list[StreamEvent] = []
         try:
             for message in framing.close() if ended else framing.feed(part):
@@ -83,6 +83,7 @@ def emit_decoded(
             is_first = False
             reply.end_first()
         if shown:
+            size = min(size * 4, LIMIT)
             yield Emit(*shown)
     if failure is not None:
         raise failure

@@ -65,7 +65,11 @@ BODY = b"".join(b"data: %d\n\n" % number for number in range(EVENTS))
 def test_first_events_are_emitted_before_the_rest_is_decoded(chunks: list[bytes]) -> None:
     decoder, events = Decoder(), list[StreamEvent]()
     reply: Any = Reply(*chunks)
-    codec: Any = SimpleNamespace(FRAMING="sse", decoder=lambda sent, target: decoder)
+
+    def decode(*sent: object) -> Decoder:
+        return decoder
+
+    codec: Any = SimpleNamespace(FRAMING="sse", decoder=decode)
     nothing: Any = None
     emitted = stream(emit_decoded(call(), reply, codec, nothing, nothing, events))
     assert next(emitted) == TextDelta("0")
