@@ -87,7 +87,7 @@ def door_names() -> str:
     listed = [f'        "{name}",' for name in only if not (PACKAGE / name).exists()]
     return "\n".join(
         [
-            '"""The names that only ``sigwire.dspy`` has, for the advice of ``sigwire`` about an unknown name.',
+            '"""The names that only the door has, for the advice of ``sigwire`` about an unknown name.',
             "",
             "Made by ``python docs/tables.py`` from the table of the door.",
             '"""',

@@ -2,7 +2,7 @@
 
 Every public name is loaded on first use (PEP 562), so ``import sigwire`` loads no other module. Type checkers read
 ``__init__.pyi``, which ``python docs/tables.py`` makes from the table, as it makes docs/names.md. No module of the package but
-``sigwire.dspy`` imports this file.
+the door imports this file.
 
 cli, __main__  the command line               commands      its verbs, one file each
 dspy           the door for DSPy programs     door_names    the names that only the door has
@@ -205,7 +205,7 @@ _NAMES: dict[str, dict[str, str]] = {
 _MODULE_OF = {
     name: module for modules in _NAMES.values() for module, names in modules.items() for name in names.split()
 }
-# The classes of models by their names in saved files, old ones and DSPy's among them; "" if a file names none. Read by
+# The classes of models by their names in saved files, old and foreign ones among them; "" if a file names none. Read by
 # ``BaseLM.load_state``, which is below these classes: only this file may name every layer.
 _CLASSES_IN_FILES = {
     "": "sigwire.lm.client.LM",
@@ -236,7 +236,8 @@ def __dir__() -> list[str]:
 def _advice(name: str) -> str:
     """Return the place of a name that the table does not have."""
     if name in import_module("sigwire.door_names").DOOR_NAMES:
-        return "it is in sigwire.dspy (import sigwire.dspy as dspy)"
+        names = import_module("sigwire.core.foreign_names")
+        return f"it is in {names.DOOR} (import {names.DOOR} as {names.NAMESPACE})"
     if not name.startswith("_") and import_module("importlib.util").find_spec(f"sigwire.{name}"):
         return f"it is a module of sigwire (import sigwire.{name})"
     return "dir(sigwire) lists them"

@@ -1,4 +1,4 @@
-"""The names that only ``sigwire.dspy`` has, for the advice of ``sigwire`` about an unknown name.
+"""The names that only the door has, for the advice of ``sigwire`` about an unknown name.
 
 Made by ``python docs/tables.py`` from the table of the door.
 """

@@ -18,6 +18,7 @@ from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.adapters.text_tools import style_named
 from sigwire.adapters.values.type_text import TypeStyle
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.foreign_names import DOOR
 from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response
@@ -33,8 +34,8 @@ __all__ = ["Adapter"]
 _HIDDEN_ROLES = frozenset({"tools", "tool_calls", "history"})
 _NO_CAPABILITIES = Capabilities()
 _MAX_PLANS = 256
-# Methods that an adapter of DSPy overrides.
-_DSPY_HOOKS = (
+# Methods that adapters of another library override.
+_FOREIGN_METHODS = (
     "__call__", "acall", "format_assistant_message_content", "format_conversation_history", "format_demos",
     "format_field_description", "format_field_structure", "format_field_with_value", "format_finetune_data",
     "format_system_message", "format_task_description", "format_user_message_content",
@@ -59,10 +60,10 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
     """
 
     fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("format", "normalize", "parse", *_DSPY_HOOKS),
+        ("format", "normalize", "parse", *_FOREIGN_METHODS),
         "override layout, whose Layout writes and reads the fields, or make_plan, whose Plan formats, normalizes and parses",
     )
-    _renamed = {"use_native_function_calling": "native_tools, or the adapter of sigwire.dspy"}  # noqa: RUF012
+    _renamed = {"use_native_function_calling": f"native_tools, or the adapter of {DOOR}"}  # noqa: RUF012
 
     native_tools: bool | None = None
     types: TypeStyle = "compact"

@@ -7,5 +7,6 @@ events        the events of streams, and collect()                  schema    JS
 capabilities  the abilities of a model, as data                     example   Example, Prediction: the records users hold
 record        Record, their base                                    cards     the builders of their cards, named as text
 lazy          names of a package that load on first use             narrow    type guards for untyped data
-set_order     a stable order of sets in JSON                        typed_dict  ``typing.TypedDict`` on Python 3.11
+foreign_names  names of another library in files             set_order     a stable order of sets in JSON
+typed_dict  ``typing.TypedDict`` on Python 3.11
 """

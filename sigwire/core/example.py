@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, TypeVar, cast
 
+from sigwire.core.foreign_names import NamedFields
 from sigwire.core.messages import Message
 from sigwire.core.record import (
-    HIDDEN,
     DeclaresFields,
     FieldValue,
     FieldValues,
@@ -38,10 +38,10 @@ _T = TypeVar("_T")
 keep_values(Message, ToolCall, ToolCalls, ToolResult)
 
 
-class Example(Record, HasCard):
+class Example(NamedFields, Record, HasCard):
     """A record of named values: a training example, a demo.
 
-    ``base``: a record or mapping whose fields are copied; also as a keyword, as in DSPy, if it is a record or mapping.
+    ``base``: a record or mapping whose fields are copied; also as a keyword, if it is a record or mapping.
     Fields are read and written by attribute or by item.
 
     >>> example = Example(question="2+2?", answer="4").with_inputs("question")
@@ -61,18 +61,6 @@ class Example(Record, HasCard):
         if base is None and isinstance(fields.get("base"), (Record, Mapping)):
             base = fields.pop("base")
         super().__init__(base, **fields)
-
-    def keys(self, include_dspy: bool = False) -> list[str]:
-        """Return the field names; names with the prefix ``dspy_`` on request only."""
-        return [name for name in self.__dict__ if include_dspy or not name.startswith(HIDDEN)]
-
-    def values(self, include_dspy: bool = False) -> list[FieldValue]:
-        """Return the field values, in the order of ``keys``."""
-        return [value for name, value in self.__dict__.items() if include_dspy or not name.startswith(HIDDEN)]
-
-    def items(self, include_dspy: bool = False) -> list[tuple[str, FieldValue]]:
-        """Return names with values."""
-        return [(name, value) for name, value in self.__dict__.items() if include_dspy or not name.startswith(HIDDEN)]
 
     def get(self, name: str, default: object = None) -> FieldValue:
         """Return the value of a field, or ``default``."""

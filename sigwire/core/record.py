@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
+from sigwire.core.foreign_names import HIDDEN
 from sigwire.show.card import HasLine
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "HIDDEN", "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "keep_values", "list_fields", "new_record",
+    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "keep_values", "list_fields", "new_record",
     "to_plain",
 ]  # fmt: skip
 
@@ -35,9 +36,6 @@ class DeclaresFields(Protocol):
     @property
     def spec(self) -> Any: ...
 
-
-HIDDEN = "dspy_"
-"""Fields with this prefix are bookkeeping: kept, but not counted and not listed."""
 
 _META = ("_input_keys", "_meta", "_version")
 
@@ -125,7 +123,7 @@ class Record(HasLine):
     def _with(self, fields: FieldValues, input_keys: frozenset[str] | None) -> Self:
         return new_record(type(self), dict(fields), input_keys, self._meta)
 
-    def toDict(self) -> dict[str, FieldValue]:  # noqa: N802  (DSPy's name)
+    def toDict(self) -> dict[str, FieldValue]:  # noqa: N802
         """Return the fields as a dict; nested records, pydantic models and canonical values become plain data."""
         return {name: _plain_inside(value) for name, value in self.__dict__.items()}
 

@@ -47,7 +47,7 @@ class Evaluate(EvaluationOptions):
     ``cluster``: a field of the examples whose equal values belong together. ``interval``: the level of intervals.
     ``progress``: "auto", "line", "log", False or a function; ``display_progress`` switches it. ``provide_traceback``: print
     the traceback of every error of the user's code; default: of the first. ``display_table``, ``save_as_csv``,
-    ``save_as_json`` and ``callback_metadata`` are those of DSPy. ``callbacks``: listeners of this evaluation.
+    ``save_as_json``: show and write the rows. ``callbacks``: listeners of this evaluation, which get ``callback_metadata``.
 
     Raises ``InputError`` or ``ConfigurationError`` before any call if devset, metric or log do not fit, ``EvaluationAborted``
     and ``EvaluationInterrupted`` (Ctrl-C); these have a ``result``. A spent budget ends with ``result.status == "budget"``.
@@ -75,7 +75,7 @@ class Evaluate(EvaluationOptions):
         save_as_json: FilePath | None = None,
         **changes: Any,
     ) -> EvaluationResult:
-        """Evaluate a program, blocking. ``None`` keeps the option of the constructor, as in DSPy."""
+        """Evaluate a program, blocking. ``None`` keeps the option of the constructor."""
         steps = self.steps(
             program,
             metric=metric,
@@ -117,11 +117,11 @@ class Evaluate(EvaluationOptions):
     def steps(self, program: object, **changes: Any) -> Steps[EvaluationResult]:
         """Return the steps of one evaluation, which emit ``ExampleDone`` events."""
         options = self._changed(
-            {name: value for name, value in changes.items() if not (value is None and name in _OF_DSPY)}
+            {name: value for name, value in changes.items() if not (value is None and name in _SHOWN_OPTIONS)}
         )
         if options.plan is None:
             raise ConfigurationError("An evaluation needs a metric (starting it). Write Evaluate(..., metric=exact).")
-        inputs = {"program": program, **{name: getattr(options, name) for name in _OF_DSPY}}
+        inputs = {"program": program, **{name: getattr(options, name) for name in _SHOWN_OPTIONS}}
         with watched_call("evaluate", options, inputs) as end:
             result = yield from EvaluationRun(program, options, options.plan).steps()
             end(result)
@@ -148,7 +148,7 @@ class Evaluate(EvaluationOptions):
         return f"Evaluate({size} example{'' if size == 1 else 's'}, metric={name})"
 
 
-_OF_DSPY = (
+_SHOWN_OPTIONS = (
     "metric", "devset", "num_threads", "display_progress", "display_table", "callback_metadata", "save_as_csv",
     "save_as_json",
 )  # fmt: skip
@@ -168,7 +168,7 @@ def _save(result: EvaluationResult, options: EvaluationOptions) -> None:
     if options.save_as_json is not None:
         result.save_as_json(options.save_as_json)
     if options.display_table:
-        rows = exports.dspy_rows(result.run)
+        rows = exports.flat_rows(result.run)
         shown = rows if options.display_table is True else rows[: options.display_table]
         sys.stdout.write(_table(shown, len(rows) - len(shown)))
 

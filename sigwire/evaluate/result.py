@@ -1,6 +1,6 @@
 """``EvaluationResult``: the outcome of an evaluation, as an object, a card, rows and files.
 
-A ``Prediction`` with DSPy's fields ``score`` and ``results``; all other figures are attributes, computed by ``ScoredRun``.
+A ``Prediction`` with the fields ``score`` and ``results``; all other figures are attributes, computed by ``ScoredRun``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ResultTriple: TypeAlias = tuple[Example, FieldValue, float]
 
 @dataclass(slots=True, eq=False, repr=False)
 class _ResultMeta(Meta):
-    """The metadata of a result: copies, pickles and DSPy's fields keep the run beside the fields."""
+    """The metadata of a result: copies, pickles keep the run beside the fields."""
 
     run: ScoredRun | None = None
 
@@ -56,7 +56,7 @@ class ResultScore(float):
 class EvaluationResult(Prediction, HasCard):
     """The outcome of an evaluation. ``Evaluate`` makes it.
 
-    ``score``: percent of all examples, every failure at ``failure_score``, as in DSPy. ``results``: (example, prediction,
+    ``score``: percent of all examples, every failure at ``failure_score``. ``results``: (example, prediction,
     score) in the order of the devset; ``score.feedback`` is that of the metric, if it gave any. ``mean`` and ``interval``
     leave out what was not scored, so they may differ from ``score``. In ``show()`` and in notebooks it is a card.
 
@@ -76,7 +76,7 @@ class EvaluationResult(Prediction, HasCard):
         results: list[ResultTriple]
 
     def __init__(self, score: float, results: Sequence[ResultTriple] = ()) -> None:
-        """Make a result of DSPy's two fields, without records: a test double."""
+        """Make a result of the two fields, without records: a test double."""
         super().__init__(score=score, results=results)
 
     @classmethod
@@ -292,12 +292,12 @@ class EvaluationResult(Prediction, HasCard):
         return str(write_inspect_log(self.run, path))
 
     def save_as_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the CSV of DSPy's ``save_as_csv``: fields of example and prediction, and the score."""
-        exports.write_text(path, exports.csv_text(exports.dspy_rows(self.run)))
+        """Write flat rows as CSV: fields of example and prediction, and the score."""
+        exports.write_text(path, exports.csv_text(exports.flat_rows(self.run)))
 
     def save_as_json(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON of DSPy's ``save_as_json``: an array of the rows of ``save_as_csv``."""
-        exports.write_text(path, exports.json_text(exports.dspy_rows(self.run)))
+        """Write flat rows as JSON: an array of the rows of ``save_as_csv``."""
+        exports.write_text(path, exports.json_text(exports.flat_rows(self.run)))
 
     # --- shown
 

@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.foreign_names import DOOR, LIBRARY
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -89,8 +90,8 @@ class Entries:
         for name in overrides:
             if inspect.signature(getattr(cls, name)).parameters.keys() & {"prompt", "messages"}:
                 raise OverrideError(
-                    f"{cls.__name__} overrides {name!r} in DSPy's form (creating the class). Define "
-                    f"{name}(self, request), which returns a Response or a text, or subclass sigwire.dspy's class."
+                    f"{cls.__name__} overrides {name!r} in {LIBRARY}'s form (creating the class). Define "
+                    f"{name}(self, request), which returns a Response or a text, or subclass {DOOR}'s class."
                 )
 
     def steps(self, lm: Any, request: Request, streamed: bool) -> Steps[Response]:
@@ -121,7 +122,7 @@ def _response(lm: Any, answer: object) -> Response:
         return Response((Choice(answer),), model=lm.model)
     raise LMUnexpectedError(
         f"{type(lm).__name__} answered with {type(answer).__name__} (calling {lm.model!r}). Return a Response or a "
-        "text; the BaseLM and LM of sigwire.dspy take OpenAI-shaped answers.",
+        f"text; the BaseLM and LM of {DOOR} take OpenAI-shaped answers.",
         model=lm.model,
     )
 
@@ -172,7 +173,7 @@ class BaseLM:
         if (model_type := kwargs.pop("model_type", "chat")) != "chat":  # earlier states name it
             raise ConfigurationError(
                 f"{type(self).__name__} has no model_type={model_type!r} (making {model!r}). Give wire={model_type!r} to "
-                "sigwire.LM, or use sigwire.dspy.LM."
+                f"sigwire.LM, or use {DOOR}.LM."
             )
         if not isinstance(num_retries, int) or isinstance(num_retries, bool) or num_retries < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"num_retries is a number, 0 or more, not {num_retries!r:.80} (making {model!r}).")
@@ -441,7 +442,7 @@ class BaseLM:
         }
 
 
-# Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are DSPy's.
+# Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are of another library.
 _NO_OPTIONS = frozenset("callbacks capabilities class finetuning_model launch_kwargs train_kwargs".split())
 # Options that decide where a request and its key are sent.
 _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
@@ -494,7 +495,7 @@ price_with(_price)
 
 
 def _inputs(request: Request, prompt: str | None, streamed: bool) -> dict[str, object]:
-    """Return the inputs for callbacks: the request, and its form for DSPy's callbacks."""
+    """Return the inputs for callbacks: the request, and its form as messages and options."""
     messages, kwargs = encode_call(request)
     facts = {"request": request, "streamed": streamed, "prompt": prompt}
     return {**facts, "messages": messages, **storable_options(kwargs)}

@@ -46,7 +46,7 @@ class BaseCallback:
     Arguments are passed by name. The inputs and outputs of a kind, if they are not those of the call itself:
 
         lm         request, streamed, prompt; messages and options in OpenAI's form -> a ``Response``
-        evaluate   program, devset, metric and DSPy's options -> an ``EvaluationResult``
+        evaluate   program, devset, metric and the options of the call -> an ``EvaluationResult``
         example    id, index, repeat, metric, and inputs: one run of an evaluation -> a ``Cell``
         compile    the arguments of ``compile`` -> the program
 

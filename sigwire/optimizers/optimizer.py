@@ -112,7 +112,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _needs_metric: ClassVar[bool] = True
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
-    _refused: ClassVar[Mapping[str, str]] = {}  # options of DSPy that are refused, unless they are off, and the reason
+    _refused: ClassVar[Mapping[str, str]] = {}  # accepted options that are refused, unless they are off, and the reason
 
     def __init__(
         self,
@@ -415,7 +415,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         return program
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
-        """Add the attributes of DSPy's optimizer to a compiled program, which has the report."""
+        """Add the attributes of an optimizer's result to a compiled program, which has the report."""
 
 
 class _SearchLog:
@@ -444,7 +444,7 @@ def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
 
 
 def _without_refused(owner: str, refused: Mapping[str, str], given: SearchOptions) -> SearchOptions:
-    """Return the options that are not DSPy's alone. Raises ``ConfigurationError`` for one of these that asks for something."""
+    """Return the options that have an effect. Raises ``ConfigurationError`` for another that asks for something."""
     for option, value in given.items():
         if value and option in refused:
             raise ConfigurationError(f"{owner} does not take {option} (making it): {refused[option]}.")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+from sigwire.core.foreign_names import DIRECTION_KEY
 from sigwire.core.narrow import is_mapping, is_object
 from sigwire.errors import warn_user
 from sigwire.signatures.roles import Direction
@@ -18,12 +19,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "DIRECTION_KEY", "UNSET", "InputField", "OutputField", "Unset", "declare", "direction_of", "extra_of",
+    "UNSET", "InputField", "OutputField", "Unset", "declare", "direction_of", "extra_of",
     "redeclare",
 ]  # fmt: skip
-
-
-DIRECTION_KEY = "__dspy_field_type"  # DSPy's key: tools for DSPy signatures read it
 
 
 class Unset(Enum):
@@ -42,7 +40,7 @@ UNSET: Final = Unset.UNSET
 """No value was given; ``None`` is a value."""
 
 
-def InputField(  # noqa: N802  (DSPy's and dataclass_transform's name for it)
+def InputField(  # noqa: N802  (dataclass_transform's name for it)
     *,
     desc: str | None = None,
     default: object = UNSET,
@@ -128,7 +126,7 @@ def redeclare(declared: FieldInfo, changes: Mapping[str, Any]) -> FieldInfo:
     >>> redeclare(OutputField(ge=1, le=5), {"ge": 2, "le": None}).metadata
     [Ge(ge=2)]
     """
-    # DSPy's options for texts of optimizers; a declaration has no attribute for them.
+    # Options for texts of optimizers; a declaration has no attribute for them.
     kept = {name: changes[name] for name in _IGNORED_OPTIONS if name in changes}
     given = {name: value for name, value in changes.items() if name not in _IGNORED_OPTIONS}
     extra = {**extra_of(declared), **given.pop("json_schema_extra", {}), **kept}

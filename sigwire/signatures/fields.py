@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
+from sigwire.core.foreign_names import DIRECTION_KEY
 from sigwire.core.json import dumps
 from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, SignatureError
 from sigwire.signatures.annotations import allows_none
-from sigwire.signatures.declarations import DIRECTION_KEY, UNSET, Unset, declare, direction_of, extra_of, redeclare
+from sigwire.signatures.declarations import UNSET, Unset, declare, direction_of, extra_of, redeclare
 from sigwire.signatures.roles import Direction, Role, role_of, validated_as
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class FieldSpec:
 
     @property
     def info(self) -> FieldInfo:
-        """The declaration with DSPy's keys; for a plain field made on first use."""
+        """The declaration with the key of its direction; for a plain field made on first use."""
         info = self._info
         if info is None:
             from pydantic.fields import FieldInfo
@@ -178,7 +179,7 @@ def compile_bare(name: str, annotation: TypeExpression, direction: Direction) ->
 
 
 def _completed_info(info: FieldInfo, name: str, direction: Direction) -> FieldInfo:
-    """Return a copy of the declaration with DSPy's keys. A copy, because signatures may share a declaration."""
+    """Return a copy of the declaration with the key of its direction. A copy, because signatures may share a declaration."""
     info = copy.copy(info)
     extra = dict(extra_of(info))
     extra[DIRECTION_KEY] = direction

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
+from sigwire.core.foreign_names import DOOR, NAMESPACE
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import SignatureError
 from sigwire.signatures import types as field_types
@@ -257,7 +258,7 @@ _KNOWN: Names = {
     "None": type(None),
     "NoneType": type(None),
 }
-_NAMESPACES: Mapping[str, Names] = {"typing": _TYPING, "dspy": _FIELD_TYPES, "sigwire": _FIELD_TYPES}
+_NAMESPACES: Mapping[str, Names] = {"typing": _TYPING, NAMESPACE: _FIELD_TYPES, "sigwire": _FIELD_TYPES}
 _SUGGESTIONS: Mapping[str, str] = {
     "any": "Any", "array": "list", "boolean": "bool", "number": "float", "integer": "int", "object": "dict",
     "string": "str", "text": "str",
@@ -268,7 +269,7 @@ _ABSENT = object()
 @dataclass(frozen=True, slots=True)
 class TypeScope:
     """The names of a signature's text. The first match wins: ``custom_types``; builtins, ``typing`` and sigwire's types
-    (also as ``sigwire.Image`` and ``dspy.Image``); the caller's ``scope``.
+    (also as ``sigwire.Image``); the caller's ``scope``.
 
     >>> import datetime
     >>> TypeScope(scope={"datetime": datetime}).resolve_type(["datetime", "date"], fail=print)
@@ -295,8 +296,8 @@ class TypeScope:
             if (name := ".".join(path[:length])) in custom:
                 return _attributes(custom[name], path, length, fail)
         # The door has subclasses of the types.
-        door = getattr((self.scope or {}).get("dspy"), "__name__", "") == "sigwire.dspy"
-        if len(path) > 1 and path[1] in _NAMESPACES.get(path[0], ()) and not (door and path[0] == "dspy"):
+        door = getattr((self.scope or {}).get(NAMESPACE), "__name__", "") == DOOR
+        if len(path) > 1 and path[1] in _NAMESPACES.get(path[0], ()) and not (door and path[0] == NAMESPACE):
             return _attributes(_NAMESPACES[path[0]][path[1]], path, 2, fail)
         return _attributes(self._resolve_head(path[0], fail), path, 1, fail)
 

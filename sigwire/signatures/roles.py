@@ -123,7 +123,7 @@ def _write_calls(calls: ToolCalls | None) -> Any:  # pydantic evaluates this ann
 
 
 def _read_calls(value: object) -> ToolCalls | None:
-    """Return calls from their JSON, DSPy's ``{"tool_calls": [...]}``, a list of calls, or one call."""
+    """Return calls from their JSON, ``{"tool_calls": [...]}``, a list of calls, or one call."""
     if value is None or isinstance(value, ToolCalls):
         return value
     if is_mapping(value):

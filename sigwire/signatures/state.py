@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sigwire.core.foreign_names import DOOR, LIBRARY
 from sigwire.errors import StateError
 from sigwire.signatures.declarations import extra_of
 from sigwire.signatures.fields import FieldSpec, SignatureSpec, list_names, recompile, replace_fields
@@ -59,8 +60,8 @@ def _invalid_state(spec: SignatureSpec, found: str) -> StateError:
 def _match_by_name(spec: SignatureSpec, saved: list[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     if not all("name" in field for field in saved):
         raise StateError(
-            f"The saved signature has fields without names (loading {spec.name}), as files of DSPy have. Load it into a "
-            "program of sigwire.dspy."
+            f"The saved signature has fields without names (loading {spec.name}), as files of {LIBRARY} have. Load it into a "
+            f"program of {DOOR}."
         )
     found = {str(field["name"]): field for field in saved}
     if unknown := [name for name in found if name not in spec.by_name]:

@@ -191,6 +191,13 @@ def test_no_file_below_imports_the_door() -> None:
             assert not any(f"{name}.".startswith("sigwire.dspy.") for name in names), path
 
 
+def test_core_names_the_other_library_in_three_files_only() -> None:
+    package = ROOT / "sigwire"
+    files = [path for path in package.rglob("*.py") if not path.is_relative_to(DOOR)]
+    named = {str(path.relative_to(package)) for path in files if "dspy" in path.read_text(encoding="utf-8").lower()}
+    assert named == {"__init__.py", "core/foreign_names.py", "door_names.py"}
+
+
 def test_importing_the_door_loads_nothing_of_the_package() -> None:
     script = "import json, sys, sigwire.dspy; print(json.dumps([name for name in sys.modules if 'sigwire' in name]))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)

@@ -135,7 +135,7 @@ def read_calls_value(value: Any) -> ToolCalls:
 
 
 def read_results(values: FieldValues) -> Iterator[ToolResult]:
-    """Yield the tool results of a turn: ``ToolResult`` objects, their JSON, or DSPy's items, which calls may hold."""
+    """Yield the tool results of a turn: ``ToolResult`` objects, their JSON, or the items that calls may hold."""
     held: list[Any] = [getattr(value, "tool_call_results", None) for value in values.values()]
     for found in [*map(values.get, _RESULT_KEYS), *held]:
         items: Any = next((found[key] for key in _RESULT_KEYS if key in found), ()) if is_mapping(found) else found

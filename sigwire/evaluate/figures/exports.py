@@ -1,4 +1,4 @@
-"""Exports of a run: flat rows, CSV, JSON lines, and the layouts of DSPy's ``save_as_csv`` and ``save_as_json``.
+"""Exports of a run: flat rows, CSV, JSON lines, and the rows of ``save_as_csv`` and ``save_as_json``.
 
 A file is written beside its target and renamed, so an error keeps the old file. Every row has all columns. In CSV, text that
 a spreadsheet would run as a formula gets a leading apostrophe (CWE-1236); numbers stay numbers.
@@ -21,7 +21,7 @@ from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.files.whole import write_whole
 
-__all__ = ["ExportRow", "csv_text", "dspy_rows", "json_text", "rows", "write_text"]
+__all__ = ["ExportRow", "csv_text", "flat_rows", "json_text", "rows", "write_text"]
 
 ExportRow: TypeAlias = dict[str, JsonValue]
 """A value for each column."""
@@ -63,18 +63,18 @@ def _tokens(record: ExampleRecord, name: str) -> int | None:
     return sum(counts) if counts else None
 
 
-def dspy_rows(run: ScoredRun) -> list[ExportRow]:
-    """Return the rows of DSPy's files: fields of example and prediction, and the score under the name of the metric.
+def flat_rows(run: ScoredRun) -> list[ExportRow]:
+    """Return flat rows: fields of example and prediction, and the score under the name of the metric.
 
     A name of both has the prefixes ``example_`` and ``pred_``.
     """
-    return _with_all_columns([_dspy_row(run, place) for place in range(len(run.records))])
+    return _with_all_columns([_flat_row(run, place) for place in range(len(run.records))])
 
 
-def _dspy_row(run: ScoredRun, place: int) -> ExportRow:
+def _flat_row(run: ScoredRun, place: int) -> ExportRow:
     example, prediction, score = run.examples[place], run.predictions[place], run.records[place].cell.score
     inputs = plain_fields(example.__dict__)
-    # DSPy: an output without fields is a column.
+    # An output without fields is a column.
     outputs = plain_fields(prediction.__dict__ if isinstance(prediction, Record) else {"prediction": prediction})
     merged: ExportRow = {f"example_{name}" if name in outputs else name: value for name, value in inputs.items()}
     merged |= {f"pred_{name}" if name in inputs else name: value for name, value in outputs.items()}
@@ -111,7 +111,7 @@ def _flat(value: JsonValue) -> JsonValue:
 
 
 def json_text(found: Iterable[Mapping[str, JsonValue]]) -> str:
-    """Return rows as a JSON array of objects, as in DSPy's file. Values are JSON already."""
+    """Return rows as a JSON array of objects. Values are JSON already."""
     return json.dumps(list(found), indent=2, ensure_ascii=False)
 
 

@@ -42,7 +42,7 @@ def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
         *((name, [number(mean)]) for name, mean in islice(run.metrics.items(), 1, None)),
         ("failed", _failed(run)),
         ("not scored", [_counted(run.not_scored), *_bounds_line(run)] if run.not_scored else []),
-        ("DSPy's score", _percent(run)),
+        ("percent", _percent(run)),
         ("cost", [_cost_line(run), *_metric_cost(run)]),
         ("latency", _latency(run)),
         ("first wrong", _first_wrong(run)),

@@ -134,7 +134,7 @@ class ScoredRun:
 
     @property
     def percent(self) -> float:
-        """DSPy's score: percent of all examples that ran, every failure at ``failure_score``, two decimals."""
+        """The percent of all examples that ran, every failure at ``failure_score``, two decimals."""
         values = [
             value for value in self._reduced(lambda r: r.cell.score, self.failure_score).values() if value is not None
         ]

@@ -1,6 +1,6 @@
 """Metrics of short answers: equal after normalisation, contained in a text, within a tolerance.
 
-``answer_exact_match`` and ``answer_passage_match`` have DSPy's names and arguments and return a bool. ``contains`` and
+``answer_exact_match`` and ``answer_passage_match`` return a bool. ``contains`` and
 ``within`` make metrics of their options and return a ``Score`` with feedback.
 """
 

@@ -1,4 +1,4 @@
-"""Judges: metrics that ask a model. ``SemanticF1`` and ``CompleteAndGrounded``, with DSPy's names and arguments.
+"""Judges: metrics that ask a model. ``SemanticF1`` and ``CompleteAndGrounded``.
 
 A judge is a module: a call blocks, is awaited or streamed, its model is that of ``set_lm`` or the settings, and its state is
 saved with ``save``. It returns ``Prediction(score=, feedback=, subscores=)``; if ``trace`` is given, ``score`` is a bool. If

@@ -40,7 +40,7 @@ def _decomposed(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
 
-def EM(prediction: str, answers_list: Sequence[str]) -> bool:  # noqa: N802  (DSPy's name)
+def EM(prediction: str, answers_list: Sequence[str]) -> bool:  # noqa: N802
     """Return True if the text equals one of the answers after normalisation. Raises ``InputError`` if there are none.
 
     >>> EM("The Eiffel Tower.", ["Louvre", "eiffel tower"])
@@ -49,7 +49,7 @@ def EM(prediction: str, answers_list: Sequence[str]) -> bool:  # noqa: N802  (DS
     return max(em_score(prediction, answer) for answer in _answers(answers_list))
 
 
-def F1(prediction: str, answers_list: Sequence[str]) -> float:  # noqa: N802  (DSPy's name)
+def F1(prediction: str, answers_list: Sequence[str]) -> float:  # noqa: N802
     """Return the highest ``f1_score`` of the text against an answer. Raises ``InputError`` if there are none.
 
     >>> F1("Eiffel Tower in Paris", ["Louvre", "Eiffel Tower"])
@@ -58,7 +58,7 @@ def F1(prediction: str, answers_list: Sequence[str]) -> float:  # noqa: N802  (D
     return _best(f1_score, prediction, answers_list)
 
 
-def HotPotF1(prediction: str, answers_list: Sequence[str]) -> float:  # noqa: N802  (DSPy's name)
+def HotPotF1(prediction: str, answers_list: Sequence[str]) -> float:  # noqa: N802
     """Return the highest ``hotpot_f1_score`` of the text against an answer. Raises ``InputError`` if there are none.
 
     >>> HotPotF1("no idea", ["no"])

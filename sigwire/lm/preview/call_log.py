@@ -1,6 +1,6 @@
 """The log of a language model: its last calls, requests and responses.
 
-A ``CallRecord`` holds request and response; the dict with DSPy's keys (messages, outputs, usage, ...) is made on first
+A ``CallRecord`` holds request and response; the dict (messages, outputs, usage, ...) is made on first
 access. A ``CallLog`` is bounded, so a long run does not grow. Failed calls are ``records``, and no entries.
 """
 
@@ -23,7 +23,7 @@ from sigwire.observe.place import path_of, running
 __all__ = ["LOGS", "CallLog", "CallRecord", "Entry"]
 
 Entry: TypeAlias = dict[str, Any]
-"""A call as a dict with DSPy's keys."""
+"""A call as a dict."""
 _NO_RESPONSE = Response()
 
 
@@ -63,7 +63,7 @@ class CallRecord:
         return asker if asker is None or isinstance(asker, str) else path_of(asker, self.running.program)
 
     def entry(self) -> Entry:
-        """Return the call as a dict with DSPy's keys. ``kwargs`` are the options without secrets."""
+        """Return the call as a dict. ``kwargs`` are the options without secrets."""
         if self._entry is None:
             messages, kwargs = encode_call(self.request)
             usage = self.response.usage

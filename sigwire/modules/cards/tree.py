@@ -24,7 +24,7 @@ _HEAD = ["part", "class", "signature", "demos", "tools", "notes"]
 
 
 def module_line(module: Module) -> str:
-    """Return a line for each predictor, as DSPy does."""
+    """Return a line for each predictor."""
     lines = [f"{name} = {safe_repr(parameter)}" for name, parameter in module.named_parameters()]
     return "\n".join(lines) or f"{type(module).__name__}()"
 

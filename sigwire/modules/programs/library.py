@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sigwire.core.foreign_names import DOOR, NAMESPACE
 from sigwire.errors import StateError
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.monty import MontyInterpreter
@@ -38,7 +39,7 @@ def class_name(cls: type) -> str:
     >>> class_name(Predict)
     'Predict'
     """
-    name = f"dspy.{cls.__name__}" if cls.__module__.startswith("sigwire.dspy.") else cls.__name__
+    name = f"{NAMESPACE}.{cls.__name__}" if cls.__module__.startswith(f"{DOOR}.") else cls.__name__
     if LIBRARY.get(name, cls) is not cls:
         raise StateError(f"A class named {name} is a class of sigwire in every file (naming a class). Rename yours.")
     return name

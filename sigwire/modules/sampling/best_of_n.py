@@ -52,7 +52,7 @@ class BestOfN(StepsModule):
     def __init__(
         self,
         module: Module,
-        N: int,  # noqa: N803  (DSPy's name)
+        N: int,  # noqa: N803
         reward_fn: RewardFunction,
         threshold: float,
         fail_count: int | None = None,

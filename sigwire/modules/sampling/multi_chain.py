@@ -38,7 +38,7 @@ class MultiChainComparison(StepsModule):
     def __init__(
         self,
         signature: str | Signature,
-        M: int = 3,  # noqa: N803  (DSPy's name)
+        M: int = 3,  # noqa: N803
         temperature: float | None = None,
         *,
         callbacks: Sequence[object] | None = None,

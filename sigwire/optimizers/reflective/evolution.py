@@ -247,7 +247,7 @@ class Evolution:
         return kinds
 
     def _seen(self, parent: Candidate, runs: Sequence[RowCell]) -> tuple[Any, ...]:
-        """Return the arguments of a component selector behind its state; its trajectories are dicts, as in DSPy."""
+        """Return the arguments of a component selector behind its state; its trajectories are dicts."""
         texts = {name: text_of(self.task, parent, f"{name}.instructions") for name in self.task.signatures}
         trajectories = [
             {

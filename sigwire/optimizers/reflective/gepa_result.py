@@ -1,4 +1,4 @@
-"""``GEPAResult``: the report of a search in the form of the ``gepa`` package and of DSPy's ``detailed_results``."""
+"""``GEPAResult``: the report of a search in the form of the ``gepa`` package and of ``detailed_results``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GEPAResult"]
 class GEPAResult:
     """The candidates that ran on validation rows, the student first, and their scores. Programs are made on access.
 
-    ``best_outputs_valset`` is ``None``, as in DSPy without ``track_best_outputs``: outputs are not kept.
+    ``best_outputs_valset`` is ``None``: outputs are not kept.
     """
 
     best_outputs_valset = None

@@ -1,4 +1,4 @@
-"""``CandidatePrograms``: the programs of a search's candidates with their scores, as DSPy's optimizers list them.
+"""``CandidatePrograms``: the programs of a search's candidates with their scores.
 
 A program is made when its entry is read; the list holds data and the student only.
 """
@@ -47,7 +47,7 @@ class CandidatePrograms(Sequence[Mapping[str, Any]]):
 
 
 def percent(mean: float | None) -> float | None:
-    """Return a mean score as DSPy's percentage.
+    """Return a mean score as a percentage.
 
     >>> percent(0.33333)
     33.33
@@ -78,7 +78,7 @@ def scored_programs(
 
 
 def trial_logs(report: OptimizationReport) -> dict[int, JsonObject]:
-    """Return the trials that have scores by number from 1, as DSPy's MIPROv2; the first is the student.
+    """Return the trials that have scores by number from 1; the first is the student.
 
     The score, in percent, is ``full_eval_score``, or ``mb_score`` if the candidate ran on some of the validation rows.
     """

@@ -40,7 +40,7 @@ class BetterTogether(Optimizer):
     out of scope. ``valset_ratio``: the share of ``trainset`` that is set apart without a ``valset``.
 
     Cost: the sum of the optimizers' costs, and V runs on validation rows a step; a run that a step shares with an earlier one
-    is not made again. Result, as in DSPy: ``candidate_programs`` with ``strategy`` and ``score``.
+    is not made again. Result: ``candidate_programs`` with ``strategy`` and ``score``.
     """
 
     _compile_options: ClassVar[Mapping[str, Any]] = {

@@ -18,7 +18,7 @@ __all__ = ["BootstrapFewShot", "Bootstrapping"]
 
 
 class Bootstrapping(Optimizer):
-    """Base of the optimizers that run a teacher for demos. ``max_errors`` is accepted for programs of DSPy: a run that the
+    """Base of the optimizers that run a teacher for demos. ``max_errors`` is accepted and changes nothing: a run that the
     provider failed is made again, and a failure of the program is no success."""
 
     _fixed_tunes = frozenset({"demos"})
@@ -59,7 +59,7 @@ class Bootstrapping(Optimizer):
 
 
 class BootstrapFewShot(Bootstrapping):
-    """Run a teacher on training rows and keep the calls of successful runs as demos (Khattab et al. 2023, *DSPy*).
+    """Run a teacher on training rows and keep the calls of successful runs as demos (Khattab et al. 2023).
 
     The teacher is the student with ``max_labeled_demos`` labelled demos, or the program given to ``compile``. Each predictor
     gets the demos of up to ``max_bootstrapped_demos`` runs, then labelled rows up to ``max_labeled_demos`` in all. ``steps``:

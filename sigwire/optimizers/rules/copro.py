@@ -20,7 +20,7 @@ __all__ = ["COPRO"]
 
 
 class COPRO(Optimizer):
-    """Tune instructions by coordinate ascent (Khattab et al. 2023, *DSPy*; prompts with scores of earlier ones: Yang et al.
+    """Tune instructions by coordinate ascent (Khattab et al. 2023; prompts with scores of earlier ones: Yang et al.
     2023, *Large Language Models as Optimizers*).
 
     ``depth`` times, for each predictor in turn: ``breadth - 1`` new instructions, from rows with feedback and from the

@@ -30,7 +30,7 @@ class Ensemble(Teleprompter, ChecksKeywords):
     """Make one program of several: each call asks all of them, or ``size`` of them, and ``reduce_fn`` makes one answer.
 
     Without ``reduce_fn`` the answers are returned as a list. The members of a call depend on its inputs only, so equal calls
-    ask equal members; ``deterministic`` is accepted for programs of DSPy. The state of the program has that of all members.
+    ask equal members; ``deterministic`` is accepted and changes nothing. The state of the program has that of all members.
 
     Cost: each call makes the requests of its members, at once.
 

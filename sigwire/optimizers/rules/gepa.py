@@ -83,7 +83,7 @@ class GEPA(Optimizer):
     ) -> None:
         if max_metric_calls is not None and search.get("budget") is None and max_metric_calls < 1:
             raise ConfigurationError(f"max_metric_calls is above 0, not {max_metric_calls} (making GEPA).")
-        search["seed"] = search.get("seed") or 0  # DSPy allows None
+        search["seed"] = search.get("seed") or 0  # None is allowed
         if log_dir is not None:
             search.setdefault("journal", f"{log_dir}/search.jsonl")
         super().__init__(

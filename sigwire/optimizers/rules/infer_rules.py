@@ -21,7 +21,7 @@ _HEADING = "Rules:"
 
 
 class InferRules(Optimizer):
-    """Append rules to instructions that a model finds in the training rows (DSPy's ``InferRules``), beside bootstrapped demos.
+    """Append rules to instructions that a model finds in the training rows, beside bootstrapped demos.
 
     The bootstrapped program is a candidate; ``num_candidates`` others have up to ``num_rules`` rules for each predictor, drawn
     from rows that it answered wrongly first. All race against the student on the validation rows.

@@ -29,8 +29,7 @@ class KNNFewShot(Bootstrapping):
     their labels if ``max_labeled_demos`` is above 0. ``bootstrap``: options of ``BootstrapFewShot``. The demos are saved with
     the program; a vectorizer is not, and is set again by ``predictor.nearest.vectorizer = embed``.
 
-    Cost: at most ``max_rounds`` runs a training row, once; afterwards each call makes no request more. With DSPy each call
-    runs a teacher.
+    Cost: at most ``max_rounds`` runs a training row, once; afterwards each call makes no request more.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.modules.predict import Predict

@@ -35,7 +35,7 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
 
     Cost, with T training and V validation rows and n trials: at most ``max_rounds``·T runs for the pool, at most 24·n for the
     trials, and about 2·V + 32 for the race, and V more on training rows if
-    it is undecided whether the winner is better. Result, as in DSPy: ``candidate_programs``.
+    it is undecided whether the winner is better. Result: ``candidate_programs``.
     """
 
     _compile_options: ClassVar[Mapping[str, Any]] = {"max_demos": None}

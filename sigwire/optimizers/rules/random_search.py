@@ -29,14 +29,14 @@ _RACE_BLOCK = 6
 class BootstrapFewShotWithRandomSearch(Bootstrapping):
     """Make many sets of demos from one pool of successful runs, race them on validation rows, and keep the best.
 
-    (Khattab et al. 2023, *DSPy*.) Candidates by seed: -3 the student as it is, -2 labelled rows, -1 the first successful runs,
+    (Khattab et al. 2023.) Candidates by seed: -3 the student as it is, -2 labelled rows, -1 the first successful runs,
     from 0 up to ``num_candidate_programs`` random subsets of random size. ``stop_at_score``, in percent: the search ends with
     a candidate that reaches it. ``compile(..., restrict=[-3, 0, 1])`` makes only the candidates of these seeds;
     ``labeled_sample=False`` takes the first rows for -2.
 
     Cost, with T training and V validation rows and n candidates: at most ``max_rounds``·T runs for the pool, which ends at
     twice ``max_bootstrapped_demos`` successes (8 at least), about 12·n + 2·V runs for the race, and V more on training rows
-    if it is undecided whether the winner is better. Result, as in DSPy: ``candidate_programs``, a list
+    if it is undecided whether the winner is better. Result: ``candidate_programs``, a list
     of ``score`` (percent), ``subscores``, ``seed`` and ``program``, best first.
     """
 

@@ -20,7 +20,7 @@ __all__ = ["SIMBA"]
 
 
 class SIMBA(Optimizer):
-    """Add rules and demos that rows with failures or differing runs teach (DSPy's ``SIMBA``: stochastic introspective
+    """Add rules and demos that rows with failures or differing runs teach (stochastic introspective
     mini-batch ascent).
 
     Each of ``max_steps`` steps runs the leader on ``bsize`` training rows, and, at temperature 1, programs drawn by their

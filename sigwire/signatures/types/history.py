@@ -147,7 +147,7 @@ class History(FieldType, HasCard):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Decode the result of ``to_json``, or DSPy's ``{"messages": [...]}``. Raises ``InputError`` for anything else."""
+        """Decode the result of ``to_json``, or ``{"messages": [...]}``. Raises ``InputError`` for anything else."""
         if not (is_mapping(data) and is_items(turns := data.get("messages"))):
             raise InputError(f'The JSON of a History is {{"messages": [...]}}, not {data!r:.80}.')
         kinds: Mapping[str, Any] = found if is_mapping(found := data.get("kinds")) else {}

@@ -199,7 +199,7 @@ def configure_cache(
     """Set up the cache of responses of this process, and override ``$SIGWIRE_CACHE``. Memory begins empty.
 
     ``disk_cache_dir``: default ``$SIGWIRE_CACHE_DIR``, else the platform's folder for caches. ``ttl``: seconds after which an
-    answer is asked for again; default never. ``restrict_pickle`` and ``safe_types`` are DSPy's and mean nothing: there is no
+    answer is asked for again; default never. ``restrict_pickle`` and ``safe_types`` mean nothing: there is no
     pickle.
 
     >>> configure_cache(memory_max_entries=0)
