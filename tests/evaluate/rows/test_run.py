@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.jobs.errors import JobRefused
+from sigwire.jobs.journal import RowAttempt
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor
 from tests.optimizers.stub import Stub, exact, pure_writer, rows
@@ -200,6 +202,24 @@ def test_end_of_a_refused_run_is_kept() -> None:
     with pytest.raises(JobRefused):
         run(run_of_rows.steps(rows_of(app.faulty, "a"), {"raises": ["program", "caller", "metric"]}, Caller()))
     assert run_of_rows.end.status == "refused"
+
+
+def test_rows_that_a_killed_run_left_in_the_journal_are_kept_and_not_sent(tmp_path: Path) -> None:
+    journal = tmp_path / "log.jsonl.journal"
+    left = [FinishedRow(row, Cell(None, outputs={"answer": "kept"}), "then", None) for row in rows_of(app.shout, "ab")]
+    other = replace(left[0].row, id="c", example=Example(question="of another devset").with_inputs("question"))
+    attempt = RowAttempt(journal / "block")
+    for done in (*left, left[0]._replace(row=other)):
+        attempt.done(done.record().to_json())
+    attempt.close()
+    caller, pool = Caller(), InlineExecutor()
+    end = run(RowRun(None, None, 1, RowExecutor(pool)).steps(rows_of(app.shout, "abcd"), {}, caller, journal=journal))
+    found = {done.row.id: (done.cell.outputs, done.started == "then") for done in caller.kept}
+    assert end.status == "complete"
+    assert found["a"] == found["b"] == ({"answer": "kept"}, True)
+    assert found["c"] == ({"answer": "C"}, False)
+    assert found.keys() == {*"abcd"}
+    assert not journal.exists()
 
 
 def test_row_that_kills_its_worker_has_a_failure_of_the_worker() -> None:
