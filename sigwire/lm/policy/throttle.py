@@ -9,11 +9,10 @@ A target without failures has no entry, so a plain call reads one dict.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from sigwire.effects.forks import on_fork
+from sigwire.lm.policy.registry import ProcessTable
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import TargetKey
@@ -53,27 +52,25 @@ class Throttle:
         return self.tokens == _FULL
 
 
-_lock = threading.Lock()
-_throttles: dict[TargetKey, Throttle] = {}
+_throttles: ProcessTable[TargetKey, Throttle] = ProcessTable(4096)
 
 
 def throttle_failure(target: TargetKey) -> str | None:
     """Count a retryable failure of a target. Return why it is not retried; ``None`` if it may be."""
-    with _lock:
-        return _throttles.setdefault(target, Throttle()).failure()
+    with _throttles.lock:
+        return _throttles.find(target, Throttle).failure()
 
 
 def throttle_success(target: TargetKey) -> None:
     """Count a success of a target."""
-    if _throttles and target in _throttles:
-        with _lock:
-            throttle = _throttles.get(target)
+    known = _throttles.entries
+    if known and target in known:
+        with _throttles.lock:
+            throttle = known.get(target)
             if throttle is not None and throttle.success():
-                del _throttles[target]
+                del known[target]
 
 
-@on_fork
 def throttle_reset() -> None:
     """Forget all targets."""
-    global _lock, _throttles
-    _lock, _throttles = threading.Lock(), {}  # a thread of the parent of a fork may hold the old lock
+    _throttles.clear()

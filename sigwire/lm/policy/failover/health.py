@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import random
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -22,6 +21,7 @@ from sigwire.effects.forks import on_fork
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.guard import Guard
+from sigwire.lm.policy.registry import ProcessTable
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import TargetKey
@@ -203,27 +203,16 @@ class Circuit:
 # --- the process
 
 _CIRCUITS: WeakSet[Circuit] = WeakSet()
-_lock = threading.Lock()
-_by_target: dict[tuple[object, ...], Circuit] = {}
-_MOST_CIRCUITS = 4096
+_by_target: ProcessTable[tuple[object, ...], Circuit] = ProcessTable(4096, Circuit.reset)
 
 
 def circuit_of(target: TargetKey, health: Health, clock: Callable[[], float]) -> Circuit:
     """Return the circuit of a target of the process. Routers with equal rules and one clock share it."""
-    key = (*target, health, clock)
-    with _lock:
-        found = _by_target.get(key)
-        if found is None:
-            if len(_by_target) >= _MOST_CIRCUITS:
-                del _by_target[next(iter(_by_target))]
-            found = _by_target[key] = Circuit(health)
-    return found
+    return _by_target.find((*target, health, clock), lambda: Circuit(health))
 
 
 @on_fork
 def health_reset() -> None:
     """Forget the penalties of all targets."""
-    global _lock
-    _lock = threading.Lock()  # a thread of the parent of a fork may hold the old lock
     for circuit in list(_CIRCUITS):
         circuit.reset()
