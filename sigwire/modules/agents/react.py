@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Attempt
 from sigwire.core.tools.tool import Approve, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
@@ -43,12 +42,11 @@ from sigwire.errors import (
     OutputTruncated,
 )
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.approval.resuming import Resumption, resumption_of, state_secret, suspend
 from sigwire.modules.agents.large_results.lookup import reader_name
 from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
 from sigwire.modules.agents.react_signatures import AgentSignatures
-from sigwire.modules.agents.run import AgentRun, ReActStep, Termination, TerminationReason
+from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason, load_run_fields
 from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.starting import start_run
 from sigwire.modules.agents.submit import Submit
@@ -56,16 +54,15 @@ from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
-from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
-from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
     from sigwire.modules.agents.session import ChatSession
+    from sigwire.signatures.types.history import History
 
 __all__ = ["UNREADABLE", "ReAct"]
 
@@ -137,12 +134,12 @@ class ReAct(StepsModule, Generic[P, S]):
         self.toolbox = Toolbox(
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
-        self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
+        self.toolbox.limit_calls(approve, max_calls, max_repeats, place="creating a ReAct")
         if secret is not None:
             self.secret = state_secret(secret)
         self._signatures = signatures = AgentSignatures(self.signature)
         self.history_input = signatures.history
-        self._reader = InputReader(signatures.task.spec)
+        self._reader = signatures.reader()
         self._output_names = signatures.outputs
         self._submit = Submit(self.signature.spec, taken=self.toolbox.tools)
         self.toolbox.reader = reader_name(large_results, taken=self.tools)
@@ -232,10 +229,7 @@ class ReAct(StepsModule, Generic[P, S]):
     def load_result(self, data: FieldValues) -> Prediction:
         """Decode the JSON of a result of this agent (``prediction.to_json()``), the run included."""
         prediction = Prediction.from_json(data, signature=self.signature)
-        fields = prediction.__dict__
-        for name, load in _RUN_FIELDS.items():
-            name = f"run_{name}" if name in self._output_names else name
-            fields[name] = load(fields[name])
+        load_run_fields(prediction.__dict__, self._output_names)
         return prediction
 
     if TYPE_CHECKING:
@@ -340,7 +334,7 @@ class ReAct(StepsModule, Generic[P, S]):
                 inputs = {**tools, **state.options, self._signatures.history: state.history}
                 prediction: Prediction = yield from self.react.call_steps(**inputs)
             except ContextWindowExceededError as error:
-                state.attempts.append(Attempt("ask", error.model, error=error.code))
+                state.add_overflow(error)
                 if not state.shorten():
                     raise
             except ModelError as error:
@@ -382,13 +376,6 @@ class ReAct(StepsModule, Generic[P, S]):
     def run_fields(self, run: AgentRun) -> dict[str, object]:
         """Return the fields that a result has beside the outputs. A subclass may add some."""
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
-
-
-_RUN_FIELDS: Mapping[str, Callable[[Any], object]] = {
-    "steps": lambda steps: tuple(map(ReActStep.from_json, steps)),
-    "history": History.from_json,
-    "termination_reason": str,
-}
 
 
 def _check_max_iters(given: object) -> int:

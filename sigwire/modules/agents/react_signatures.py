@@ -5,6 +5,7 @@ from __future__ import annotations
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import SignatureError
+from sigwire.modules.inputs import InputReader
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureClass, SignatureMeta
@@ -35,6 +36,10 @@ class AgentSignatures:
         else:
             self.history = _free_name("history", spec)
             self.with_history = signature.append(self.history, InputField(), History)
+
+    def reader(self) -> InputReader:
+        """Return the reader of the inputs of the task."""
+        return InputReader(self.task.spec)
 
     def turn(self, submit: str) -> SignatureClass:
         """Return the signature of a turn: inputs, tools and history to tool calls. ``submit`` names the submit tool."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
@@ -14,7 +15,7 @@ from sigwire.modules.answer import meta_of
 from sigwire.show.card import HasCard
 from sigwire.signatures.types.history import History
 
-__all__ = ["AgentRun", "ReActStep", "Termination", "TerminationReason"]
+__all__ = ["AgentRun", "ReActStep", "Termination", "TerminationReason", "load_run_fields"]
 
 TerminationReason: TypeAlias = Literal[
     "submit", "no_calls", "limit", "repeat", "approval", "parse_error", "context_window_exceeded", "cancelled"
@@ -89,3 +90,23 @@ class Termination:
     outputs: dict[str, object] | None = None
     why: str = ""
     cause: BaseException | None = None
+
+
+_RUN_FIELDS: Mapping[str, Callable[[Any], object]] = {
+    "steps": lambda steps: tuple(map(ReActStep.from_json, steps)),
+    "history": History.from_json,
+    "termination_reason": str,
+}
+
+
+def load_run_fields(fields: dict[str, Any], outputs: Collection[str]) -> None:
+    """Decode the fields of a run among the fields of a result, in place. An output of such a name stands beside ``run_...``.
+
+    >>> fields = {"steps": [], "history": {"messages": []}, "termination_reason": "submit"}
+    >>> load_run_fields(fields, ["answer"])
+    >>> fields["steps"], fields["termination_reason"]
+    ((), 'submit')
+    """
+    for name, load in _RUN_FIELDS.items():
+        name = f"run_{name}" if name in outputs else name
+        fields[name] = load(fields[name])

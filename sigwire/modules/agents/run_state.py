@@ -144,6 +144,10 @@ class RunState:
         new, self._counted_attempts = self.attempts[self._counted_attempts :], len(self.attempts)
         return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
 
+    def add_overflow(self, error: ContextWindowExceededError) -> None:
+        """Add the request that was too long for the model."""
+        self.attempts.append(Attempt("ask", error.model, error=error.code))
+
     def add_unreadable(self, error: ModelError, seconds: float, advice: str = _ADVICE) -> Termination | None:
         """Add a response that could not be parsed and a message with its problem. Ends the loop after several in a row."""
         choice = error.choice or Choice()
