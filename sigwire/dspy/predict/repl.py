@@ -170,7 +170,7 @@ class ReplRun(SessionRun):
         if not tags or any(tag in _PYTHON for tag in tags):
             return reply
         problem = f"The block of code is {tags[0]}, and only Python runs. Write a block of Python."
-        self.steps.append(ReActStep(text, usage=self._new_usage(), error=problem))
+        self.log_step(text, error=problem)
         return CodeReply(None, problem, reply.choice)
 
     def execute(self, code: str, thought: str) -> Steps[CodeResult]:

@@ -6,9 +6,8 @@ A run always has a history from which another run can continue: every call in it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sigwire.adapters.finish import with_calls
 from sigwire.adapters.prompts.excerpts import excerpt
@@ -16,22 +15,21 @@ from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Attempt, Choice, Usage
+from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.errors import (
     AgentStopped,
-    BudgetSpent,
     ContextWindowExceededError,
     EmptyResponse,
-    LMError,
     MalformedToolCall,
     ModelError,
     OutputTruncated,
 )
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.modules.agents import conversation
-from sigwire.modules.agents.run import AgentRun, ReActStep, Termination, TerminationReason
+from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason
+from sigwire.modules.agents.step_log import StepLog
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
@@ -48,7 +46,7 @@ _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 co
 _LONGEST_NAME = 128  # characters
 
 
-class RunState:
+class RunState(StepLog):
     """A run in progress: the conversation, the steps, and the calls without a result.
 
     ``gate`` decides which calls run; ``large`` has the results that the model saw in part. ``options``: keywords of each
@@ -56,19 +54,16 @@ class RunState:
     """
 
     def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
+        super().__init__()
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
         self.options: dict[str, object] = {}
         self.fields: dict[str, object] = {}
-        self.steps: list[ReActStep] = []
-        self.attempts: list[Attempt] = []
-        self.prediction: Prediction | None = None
         self.end: Termination | None = None
         self.tool_runs: list[ToolRun] = []
         self._unreadable = 0
         self.choice = Choice()
         self.open_calls: tuple[ToolCall, ...] = ()
-        self._counted_attempts = 0
 
     def add_message(self, message: Message) -> None:
         self.history = self.history.append(message)
@@ -102,12 +97,6 @@ class RunState:
         self.add_message(Message.tool(*results))
         self.open_calls = ()
 
-    def add_prediction(self, prediction: Prediction, purpose: Literal["ask", "extract"] = "ask") -> None:
-        """Add the answer of a predictor, with its attempts."""
-        attempts = meta_of(prediction).attempts
-        self.attempts.extend(attempts if purpose == "ask" else (replace(each, purpose=purpose) for each in attempts))
-        self.prediction = prediction
-
     def add_outputs(self, outputs: FieldValues) -> None:
         """Add extracted outputs as the message that ends the conversation."""
         self.add_message(Message.assistant(conversation.answer_text(outputs)))
@@ -135,14 +124,7 @@ class RunState:
         error: str | None = None,
     ) -> None:
         """Add a turn to the log."""
-        thought = choice.text or choice.reasoning or ""
-        calls, results = tuple(run.call for run in runs), tuple(run.result for run in runs)
-        found = tuple(run.warning for run in runs if run.warning is not None)
-        self.steps.append(ReActStep(thought, calls, results, self._usage_of_step(), seconds, error, found))
-
-    def _usage_of_step(self) -> Usage:
-        new, self._counted_attempts = self.attempts[self._counted_attempts :], len(self.attempts)
-        return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
+        self.log_step(choice.text or choice.reasoning or "", seconds, runs, error)
 
     def add_overflow(self, error: ContextWindowExceededError) -> None:
         """Add the request that was too long for the model."""
@@ -185,17 +167,8 @@ class RunState:
     def attach_to(self, error: BaseException) -> None:
         """Set the attributes of the run on the error that ended it."""
         reason = "approval" if isinstance(error, ApprovalNeeded) else self.end and self.end.reason
-        # Those of a ModelError are in self.attempts.
-        failed = error.attempts if isinstance(error, LMError | BudgetSpent) else ()
-        attributes: dict[str, object] = {
-            "steps": tuple(self.steps),
-            "history": self.history,
-            "termination_reason": reason if isinstance(error, Exception) else "cancelled",
-            "attempts": (*self.attempts, *failed),
-        }
-        for name, value in attributes.items():
-            with suppress(Exception):  # a user's exception class may refuse attributes
-                setattr(error, name, value)
+        reason = reason if isinstance(error, Exception) else "cancelled"
+        self.attach_facts(error, history=self.history, termination_reason=reason)
 
     def stopped_error(self, outputs: Sequence[str], end: Termination, hint: str) -> AgentStopped:
         """Return the error of a run that ended without its outputs."""
@@ -223,21 +196,10 @@ class RunState:
         return AgentRun(tuple(self.steps), self.history, reason, tuple(self.attempts))
 
     def result(self, signature: SignatureMeta, outputs: FieldValues, facts: FieldValues) -> Prediction:
-        """Return the prediction of the run: the outputs, and facts about it; ``run_steps`` beside an output ``steps``."""
-        fields = dict(outputs)
-        for name, value in {**facts, **self.fields}.items():
-            fields[f"run_{name}" if name in outputs else name] = value
-        last = meta_of(self.prediction)
-        warnings = tuple(warning for step in self.steps for warning in step.warnings)
-        return Prediction.make(
-            fields,
-            signature=signature,
-            response=last.response and last.response.with_warnings(*warnings),
-            choice=last.choice,
-            repairs=last.repairs,
-            mode=last.mode,
-            attempts=tuple(self.attempts),
-        )
+        """Return the prediction of the run: the outputs, and facts about it."""
+        warnings = [warning for step in self.steps for warning in step.warnings]
+        repairs = meta_of(self.prediction).repairs
+        return self.make_prediction(signature, outputs, {**facts, **self.fields}, warnings=warnings, repairs=repairs)
 
 
 def _interrupted_run(call: ToolCall) -> ToolRun:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sigwire.adapters.finish import with_calls
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonValue
-from sigwire.core.response import Attempt, Choice, Usage
+from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
-from sigwire.errors import AdapterParseError, BudgetSpent, EmptyResponse, LMError, ModelError, OutputTruncated
+from sigwire.errors import AdapterParseError, EmptyResponse, ModelError, OutputTruncated
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.interpreter import CodeSession, HostNames
-from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.run_state import EmittingRecorder, tool_done
+from sigwire.modules.agents.step_log import StepLog
 from sigwire.modules.agents.toolbox import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.code.code_text import fenced_code
@@ -60,7 +59,7 @@ class CodeReply:
         return with_calls(self.choice, self.thought, ())
 
 
-class CodeRun:
+class CodeRun(StepLog):
     """The runs of code of one call: its ``steps``, its ``attempts``, and the outputs that code submitted.
 
     ``names``: host functions and constants of every run of code. ``variables`` are set once, and again when they are lost.
@@ -77,12 +76,9 @@ class CodeRun:
         tools: HostTools | None = None,
         most: int = 10_000,
     ) -> None:
+        super().__init__()
         self._module, self._session, self._submit, self._names = module, session, submit, dict(names)
         self._variables, self._tools, self._most, self._has_variables = variables, tools, most, False
-        self.steps: list[ReActStep] = []
-        self.attempts: list[Attempt] = []
-        self.prediction: Prediction | None = None
-        self._counted = 0
 
     def add_names(self, names: HostNames) -> None:
         """Add names that every later run of code has."""
@@ -108,21 +104,20 @@ class CodeRun:
         try:
             result: CodeResult = yield from self._session.steps(code, names)
         except BaseException:
-            self._add_step(thought, call, done, ToolResult(call.id, call.name, _INTERRUPTED, True), started)
+            shown = ToolResult(call.id, call.name, _INTERRUPTED, True)
+            self._add_step(thought, ToolRun(call, shown, shown), done, started)
             raise
         self._has_variables = not result.is_lost
         text = "Submitted." if self.outputs is not None else result_text(result, self._most)
         shown = ToolResult(call.id, call.name, text, bool(result.error))
-        self._add_step(thought, call, done, shown, started)
+        run = ToolRun(call, shown, shown)
+        self._add_step(thought, run, done, started)
         if place is not None:
-            yield Emit(tool_done(ToolRun(call, shown, shown), place), *self._submit.events(place))
+            yield Emit(tool_done(run, place), *self._submit.events(place))
         return result
 
-    def _add_step(self, thought: str, call: ToolCall, done: list[ToolRun], shown: ToolResult, started: float) -> None:
-        calls, results = (call, *(each.call for each in done)), (shown, *(each.result for each in done))
-        warnings = tuple(each.warning for each in done if each.warning is not None)
-        seconds = time.perf_counter() - started
-        self.steps.append(ReActStep(thought, calls, results, self._new_usage(), seconds, warnings=warnings))
+    def _add_step(self, thought: str, run: ToolRun, done: list[ToolRun], started: float) -> None:
+        self.log_step(thought, time.perf_counter() - started, [run, *done])
 
     def ask(self, asked: Steps[Prediction], field: str) -> Steps[CodeReply]:
         """Run the steps of a predictor; return the code of its reply, or add a step with the problem of the reply."""
@@ -133,15 +128,8 @@ class CodeRun:
             if not isinstance(error, _UNREADABLE):
                 raise
             return self._reply_without_fields(error)
-        self.prediction = prediction
-        self.attempts.extend(meta_of(prediction).attempts)
+        self.add_prediction(prediction)
         return CodeReply.of_fields(prediction, field)
-
-    def add_extraction(self, prediction: Prediction) -> Mapping[str, object]:
-        """Add the request that extracted the outputs at the end; return the outputs."""
-        self.prediction = prediction
-        self.attempts.extend(replace(attempt, purpose="extract") for attempt in meta_of(prediction).attempts)
-        return prediction.__dict__
 
     def _reply_without_fields(self, error: ModelError) -> CodeReply:
         choice = error.choice or Choice()
@@ -151,39 +139,16 @@ class CodeRun:
             problem = error.message.splitlines()[0]
         except ValueError as found:
             problem = str(found)
-        self.steps.append(ReActStep(error.text, usage=self._new_usage(), error=problem))
+        self.log_step(error.text, error=problem)
         return CodeReply(None, problem, choice)
 
-    def _new_usage(self) -> Usage:
-        """Return the usage of the attempts since the last step."""
-        new, self._counted = self.attempts[self._counted :], len(self.attempts)
-        return sum((attempt.usage for attempt in new), Usage())
-
     def result(self, signature: SignatureMeta, outputs: Mapping[str, object], **facts: object) -> Prediction:
-        """Return the prediction of the run: the outputs, ``steps`` and other facts; ``run_steps`` beside such an output."""
-        fields = dict(outputs)
-        for name, value in {"steps": tuple(self.steps), **facts}.items():
-            fields[f"run_{name}" if name in outputs else name] = value
-        last = meta_of(self.prediction or Prediction())
-        return Prediction.make(
-            fields,
-            signature=signature,
-            response=last.response,
-            choice=last.choice,
-            mode=last.mode,
-            attempts=tuple(self.attempts),
-        )
+        """Return the prediction of the run: the outputs, ``steps`` and other facts."""
+        return self.make_prediction(signature, outputs, {"steps": tuple(self.steps), **facts})
 
     def close(self) -> None:
         """End the session."""
         self._session.close()
-
-    def attach_to(self, error: BaseException, **facts: object) -> None:
-        """Set the steps, the attempts and other facts of the run on the error that ended it."""
-        failed = error.attempts if isinstance(error, LMError | BudgetSpent) else ()
-        for name, value in {"steps": tuple(self.steps), "attempts": (*self.attempts, *failed), **facts}.items():
-            with suppress(Exception):  # a user's exception class may refuse attributes
-                setattr(error, name, value)
 
 
 def result_text(result: CodeResult, most: int = 10_000) -> str:

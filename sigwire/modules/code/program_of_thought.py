@@ -13,7 +13,6 @@ from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.submit import Submit
-from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
 from sigwire.modules.calling import called_steps
 from sigwire.modules.chain_of_thought import ChainOfThought
@@ -89,7 +88,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
         try:
             return (yield from self._programs(run, given))
         except BaseException as error:
-            run.attach_to(error)
+            run.attach_facts(error)
             raise
         finally:
             run.close()
@@ -131,8 +130,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
         except ModelError as error:
             run.attempts.extend(error.attempts)
             raise
-        run.prediction = prediction
-        run.attempts.extend(meta_of(prediction).attempts)
+        run.add_prediction(prediction)
         return run.result(self.signature, prediction.__dict__)
 
 

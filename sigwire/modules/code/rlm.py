@@ -132,7 +132,7 @@ class RLM(PredictorCalls[P, S]):
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
             return run.result(self.signature, outputs, history=run.history, termination_reason=end.reason)
         except BaseException as error:
-            run.attach_to(
+            run.attach_facts(
                 error, history=run.history, termination_reason=None if isinstance(error, Exception) else "cancelled"
             )
             raise
@@ -215,7 +215,9 @@ class RLM(PredictorCalls[P, S]):
         except ModelError as error:
             run.attempts.extend(error.attempts)
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
-        return run.add_extraction(prediction)
+        run.add_prediction(prediction, "extract")
+        outputs: Mapping[str, object] = prediction.__dict__
+        return outputs
 
     def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:
         return AgentStopped(
