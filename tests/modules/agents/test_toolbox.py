@@ -150,7 +150,8 @@ async def test_cancellation_propagates_and_finished_runs_are_recorded() -> None:
     program = Toolbox([wait, add]).run([call("add", a=1), call("wait", "call_1")], record=record)
     task = asyncio.ensure_future(arun(program))
     await started.wait()
-    await asyncio.sleep(0.01)
+    while not record:
+        await asyncio.sleep(0.001)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
