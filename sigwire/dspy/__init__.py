@@ -47,7 +47,7 @@ _MODULES = {
     "sigwire.dspy.primitives.interpreters": (
         "CodeExecutionError CodeInterpreter CodeInterpreterError FinalOutput LocalInterpreter PythonInterpreter"
     ),
-    "sigwire.dspy.primitives.sandbox_serializable": "SandboxSerializable",
+    "sigwire.dspy.primitives.repl_types": "SandboxSerializable",
     "sigwire.dspy.retrievers": "Embeddings EmbeddingsWithScores Retrieve",
     "sigwire.dspy.settings": "configure context load_settings settings track_usage",
     "sigwire.dspy.signatures": "InputField OutputField SignatureMeta infer_prefix",

@@ -241,7 +241,7 @@ from sigwire.dspy.primitives.interpreters import (
     LocalInterpreter,
     PythonInterpreter,
 )
-from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable
+from sigwire.dspy.primitives.repl_types import SandboxSerializable
 from sigwire.dspy.retrievers import Retrieve
 from sigwire.dspy.settings import load_settings
 from sigwire.dspy.signatures import SignatureMeta, infer_prefix

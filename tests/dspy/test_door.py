@@ -103,6 +103,7 @@ def issubclass_of(value: Any, base: type) -> bool:
         ("predict.react", "ReAct"),
         ("primitives.example", "Example"),
         ("primitives.prediction", "Prediction"),
+        ("primitives.sandbox_serializable", "build_repl_variable"),
         ("retrievers.embeddings", "Embeddings"),
         ("retrievers.retrieve", "Retrieve"),
         ("signatures.field", "InputField"),

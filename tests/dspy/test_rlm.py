@@ -10,8 +10,7 @@ import pytest
 import sigwire.dspy as dspy
 from sigwire import ConfigurationError, ContextWindowExceededError, FakeLM
 from sigwire.dspy.primitives.interpreters import CodeInterpreterError
-from sigwire.dspy.primitives.repl_types import REPLHistory
-from sigwire.dspy.primitives.sandbox_serializable import SandboxSetup
+from sigwire.dspy.primitives.repl_types import REPLHistory, SandboxSetup
 
 
 class Script:

@@ -15,8 +15,14 @@ from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import Tool
 from sigwire.dspy.primitives.interpreters import CodeInterpreterError, WrongTypeGiven
-from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable
-from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable, SandboxSetup, build_repl_variable
+from sigwire.dspy.primitives.repl_types import (
+    REPLEntry,
+    REPLHistory,
+    REPLVariable,
+    SandboxSerializable,
+    SandboxSetup,
+    build_repl_variable,
+)
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.interpreters.code_result import CodeResult

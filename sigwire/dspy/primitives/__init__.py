@@ -1,7 +1,7 @@
 """The names of ``dspy.primitives``: records, ``Module``, interpreters. DSPy's modules below it are this module.
 
 interpreters  the protocol, its errors, PythonInterpreter      foreign_code          interpreters of DSPy's protocol, used here
-repl_types    records of a session of code                     sandbox_serializable  an input of RLM that is no JSON
+repl_types    records of a session of code, and inputs of RLM that are no JSON
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from sigwire.core.example import Completions, Example, Prediction
 from sigwire.dspy.modules import Module
 from sigwire.dspy.paths import add_paths
+from sigwire.dspy.primitives import repl_types as sandbox_serializable
 from sigwire.dspy.primitives.interpreters import (
     CodeExecutionError,
     CodeInterpreter,
@@ -20,14 +21,13 @@ from sigwire.dspy.primitives.interpreters import (
     LocalInterpreter,
     PythonInterpreter,
 )
-from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable
-from sigwire.dspy.primitives.sandbox_serializable import SandboxSerializable
+from sigwire.dspy.primitives.repl_types import REPLEntry, REPLHistory, REPLVariable, SandboxSerializable
 from sigwire.errors import ConfigurationError
 
 __all__ = [
     "BaseModule", "CodeExecutionError", "CodeInterpreter", "CodeInterpreterError", "Completions", "Example", "FinalOutput",
     "LocalInterpreter", "Module", "Prediction", "PythonInterpreter", "REPLEntry", "REPLHistory", "REPLVariable",
-    "SandboxSerializable", "set_attribute_by_name",
+    "SandboxSerializable", "sandbox_serializable", "set_attribute_by_name",
 ]  # fmt: skip
 
 BaseModule = Module
@@ -57,3 +57,4 @@ def _value_at(path: ast.expr, obj: object) -> Any:
 add_paths(
     __name__, "base_module code_interpreter example local_interpreter module prediction program python_interpreter"
 )
+add_paths("sigwire.dspy.primitives.repl_types", "sandbox_serializable", __name__)
