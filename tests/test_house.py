@@ -253,7 +253,6 @@ HOMES: dict[str, list[str]] = {
 
 WIDE = {
     "sigwire/dspy/adapters.py": "the door's forms of four adapters",
-    "sigwire/lm/http_backend.py": "one exchange of a model, between codecs, HTTP and policies",
 }
 """The files that import more than 25 modules of the package, each with the reason."""
 

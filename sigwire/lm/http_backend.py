@@ -247,43 +247,22 @@ class HttpBackend:
         self, call: Call, route: _WireRoute, sent: EncodedRequest, current: EncodedRequest
     ) -> Steps[ExchangeResult]:
         """Emit the events of the reply except its ends. A failed exchange has the emitted answer on its error."""
-        from sigwire.core.events import collect
-        from sigwire.lm.stream_events import attach_partial, end_events
+        from sigwire.lm.stream_events import attach_partial, collected, emit_reply
 
         call.begin()
         events: list[StreamEvent] = []
         endpoint = self._resolver.endpoint(current.headers)
         try:
-            yield from self._emit_reply(call, route, sent, self._http_request(call, route, current, endpoint), events)
+            request, codec = (
+                self._http_request(call, route, current, endpoint),
+                cast("StreamingCodec[Any]", route.codec),
+            )
+            recover = partial(_recover, route, sent)
+            yield from emit_reply(call, self._transport(), request, codec, sent, route.target, recover, events)
         except BaseException as error:  # a cancelled stream keeps its partial answer as well
             raise attach_partial(self._translate_error(error, endpoint, call.request, sent), events)  # noqa: B904
-        response = collect(events)
-        return ExchangeResult(response.raw, response, end_events(events))
-
-    def _emit_reply(
-        self, call: Call, route: _WireRoute, sent: EncodedRequest, request: HttpRequest, events: list[StreamEvent]
-    ) -> Steps[None]:
-        """Open the reply and emit its events; ``events`` gets them with the ends."""
-        from sigwire.lm.http.reply_stream import ReplyReader
-        from sigwire.lm.stream_events import emit_content, emit_decoded
-
-        reply = ReplyReader(self._transport(), request)
-        try:
-            yield reply.open()
-            call.report.headers = reply.headers
-            if 200 <= reply.status < 300:
-                codec = cast("StreamingCodec[Any]", route.codec)
-                yield from emit_decoded(call, reply, codec, sent, route.target, events)
-            else:
-                whole = HttpReply(reply.status, reply.headers, (yield from reply.rest()))
-                yield emit_content(call, _recover(route, sent, whole), events)
-        except GeneratorExit:  # a closed generator may not wait
-            reply.abort()
-            raise
-        except BaseException:
-            yield reply.close()
-            raise
-        yield reply.close()
+        response, ends = collected(events)
+        return ExchangeResult(response.raw, response, ends)
 
     def _route(self, tools: _ToolKind) -> _WireRoute:
         wire = self._wires.get(tools) or self._wire(tools)

@@ -7,7 +7,7 @@ holds them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -20,12 +20,21 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.errors import damaged_reply_error
 from sigwire.lm.codecs.shared.framing import LIMIT, make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
+from sigwire.lm.http.messages import HttpReply, HttpRequest, Transport
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
 
 __all__ = [
-    "attach_partial", "complete_ends", "emit_content", "emit_decoded", "emit_response", "end_events", "end_events_of",
-]  # fmt: skip
+    "attach_partial",
+    "collected",
+    "complete_ends",
+    "emit_content",
+    "emit_decoded",
+    "emit_reply",
+    "emit_response",
+    "end_events",
+    "end_events_of",
+]
 
 E = TypeVar("E", bound=BaseException)
 
@@ -33,6 +42,35 @@ E = TypeVar("E", bound=BaseException)
 def emit_response(call: Call, response: Response) -> Emit:
     """Return the effect that emits every event of a whole answer."""
     return Emit(*events_of(replace(response, cache=call.report.cache)))
+
+
+def emit_reply(
+    call: Call,
+    transport: Transport,
+    request: HttpRequest,
+    codec: StreamingCodec[Any],
+    sent: EncodedRequest,
+    target: Target[Any],
+    recover: Callable[[HttpReply], Response],
+    events: list[StreamEvent],
+) -> Steps[None]:
+    """Open the reply and emit its events; ``events`` gets them with the ends. ``recover`` reads an answer in an error reply."""
+    reply = ReplyReader(transport, request)
+    try:
+        yield reply.open()
+        call.report.headers = reply.headers
+        if 200 <= reply.status < 300:
+            yield from emit_decoded(call, reply, codec, sent, target, events)
+        else:
+            whole = HttpReply(reply.status, reply.headers, (yield from reply.rest()))
+            yield emit_content(call, recover(whole), events)
+    except GeneratorExit:  # a closed generator may not wait
+        reply.abort()
+        raise
+    except BaseException:
+        yield reply.close()
+        raise
+    yield reply.close()
 
 
 def emit_content(call: Call, response: Response, events: list[StreamEvent]) -> Emit:
@@ -97,6 +135,11 @@ _EMPTY = (ResponseStart, UsageUpdate)  # events without content: after them a re
 def end_events(events: Sequence[StreamEvent]) -> list[StreamEvent]:
     """Return the ends among the events of one reply."""
     return [event for event in events if isinstance(event, _ENDS)]
+
+
+def collected(events: Sequence[StreamEvent]) -> tuple[Response, list[StreamEvent]]:
+    """Return the response of the events of one reply, and the ends among them."""
+    return collect(events), end_events(events)
 
 
 def end_events_of(response: Response) -> list[StreamEvent]:

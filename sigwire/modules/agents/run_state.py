@@ -15,7 +15,7 @@ from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Choice
+from sigwire.core.response import Attempt, Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.errors import (
