@@ -77,15 +77,19 @@ def test_budget_ends_an_evaluation_on_an_executor(provider: FakeProvider) -> Non
     assert (result.status, len(result.records), len(provider.requests)) == ("budget", 5, 5)
 
 
-def test_listeners_in_the_driver_see_each_example(provider: FakeProvider) -> None:
-    seen: list[str] = []
+def test_listeners_in_the_driver_see_the_facts_of_each_example_as_in_threads(provider: FakeProvider) -> None:
+    seen: list[dict[str, Any]] = []
 
     class Listener(BaseCallback):
         def on_example_start(self, call_id: str, instance: object, inputs: dict[str, Any]) -> None:
-            seen.append(str(inputs["id"]))
+            seen.append(inputs)
 
     result = evaluation(3, callbacks=[Listener()])(app.Answer())
-    assert seen == [record.id for record in result.records]
+    there = [*seen]
+    seen.clear()
+    evaluation(3, callbacks=[Listener()], executor=None, num_threads=1)(app.Answer())
+    assert [facts["id"] for facts in there] == [record.id for record in result.records]
+    assert there == seen
 
 
 def test_repeats_are_other_samples(provider: FakeProvider) -> None:
