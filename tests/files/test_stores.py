@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sigwire.errors import ConfigurationError, StateError
-from sigwire.journal.records import Row
+from sigwire.journal.records import EffectRow
 from sigwire.journal.store import Store
 from sigwire.lm.batch.store import FORM, BatchStore
 from sigwire.lm.policy.cache.store import DiskStore
@@ -49,7 +49,7 @@ def reserve(ledger: FileLedger, name: str) -> None:
 
 
 def put(store: Store, name: str) -> None:
-    store.put("run", Row(name, "ask", "f", "done", 1, None, b"k", None, None, 0.0, None), {name: b"text"})
+    store.put("run", EffectRow(name, "ask", "f", "done", 1, None, b"k", None, None, 0.0, None), {name: b"text"})
 
 
 def keep(store: DiskStore, name: str) -> None:
@@ -216,7 +216,9 @@ def test_full_disk_is_named_by_the_journal(tmp_path: Path) -> None:
         with pytest.raises(StateError, match=r"cannot be written: .*Free space on its disk") as caught:  # noqa: PT012
             for number in range(1000):
                 store.put(
-                    "run", Row(str(number), "ask", "f", "done", 1, None, os.urandom(9000), None, None, 0.0, None), {}
+                    "run",
+                    EffectRow(str(number), "ask", "f", "done", 1, None, os.urandom(9000), None, None, 0.0, None),
+                    {},
                 )
         assert "not a journal" not in str(caught.value)
 
