@@ -197,12 +197,12 @@ class BaseLM:
 
     def respond(self, request: Request) -> Response:
         """Answer a request, blocking."""
-        request = _wrapped_request(request)
+        request = _wrapped_request(request) if request.options else request
         return run(self.steps(request))
 
     async def arespond(self, request: Request) -> Response:
         """Answer a request, awaited."""
-        request = _wrapped_request(request)
+        request = _wrapped_request(request) if request.options else request
         return await arun(self.steps(request))
 
     def __call__(
@@ -274,7 +274,7 @@ class BaseLM:
         return self._logged_steps(request, prompt, streamed, partial(self.entries.steps, self))
 
     def _logged_steps(self, request: Request, prompt: str | None, streamed: bool, answer: _Answer) -> Steps[Response]:
-        request = _wrapped_request(request)
+        request = _wrapped_request(request) if request.options else request
         steps = self._recorded_steps(request, prompt, streamed, answer)
         return watched_steps("lm", self, lambda: _inputs(request, prompt, streamed), steps)
 

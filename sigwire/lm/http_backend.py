@@ -136,15 +136,17 @@ class HttpBackend:
 
     def _prepare(self, call: Call) -> Steps[tuple[_WireRoute, EncodedRequest]]:
         """Encode a call. An awaited one with media is encoded in a thread: converting an image takes long."""
-        if not any(map(has_media, call.request.messages)):
+        if not has_media(call.request.messages):
             return self._encode(call)
         from sigwire.lm.media.threads import in_thread
 
         return (yield from in_thread(partial(self._encode, call)))
 
     def _encode(self, call: Call) -> tuple[_WireRoute, EncodedRequest]:
-        route = self._route(_tool_kind(call.request))
-        self._check_tools(call.request)
+        request = call.request
+        route = self._route(_tool_kind(request) if request.tools else "none")
+        if request.tools and not self._capabilities.native_tools:
+            raise self._tools_error()
         return route, route.codec.encode(call.request, route.target, stream=call.streamed)
 
     def _send_alternative(self, call: Call, route: _WireRoute, sent: EncodedRequest, error: LMError) -> Steps[Response]:
@@ -266,7 +268,7 @@ class HttpBackend:
 
     def _route(self, tools: _ToolKind) -> _WireRoute:
         wire = self._wires.get(tools) or self._wire(tools)
-        foreign = self._is_foreign(wire)
+        foreign = wire.foreign_host is not None and self._is_foreign()
         route = self._routes.get((tools, foreign))
         if route is None:
             codec, profile = wire.load(foreign_host=foreign)
@@ -288,19 +290,16 @@ class HttpBackend:
         name = self._connection.wire or row.wire_for(self._name, tools=tools != "none", builtin=builtin)
         return self._wires.setdefault(tools, row.wires[name])
 
-    def _is_foreign(self, wire: Wire) -> bool:
-        """Return True if the wire's profile for foreign hosts applies: an unlisted model at a host that is not the row's."""
-        if wire.foreign_host is None or self._is_listed:
-            return False
-        return not self._resolver.is_own_host(self._resolver.base()[0])
+    def _is_foreign(self) -> bool:
+        """Return True if a wire's profile for foreign hosts applies: an unlisted model at a host that is not the row's."""
+        return not self._is_listed and not self._resolver.is_own_host(self._resolver.base()[0])
 
-    def _check_tools(self, request: Request) -> None:
-        if request.tools and not self._capabilities.native_tools:
-            raise UnsupportedFeature(
-                f"{self._model} does not take tools, as far as the provider table knows (nothing was sent). Signatures and "
-                f"ReAct write tools as text for it. If the model does take tools, use LM({self._model!r}, "
-                "capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
-            )
+    def _tools_error(self) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{self._model} does not take tools, as far as the provider table knows (nothing was sent). Signatures and "
+            f"ReAct write tools as text for it. If the model does take tools, use LM({self._model!r}, "
+            "capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
+        )
 
     def _transport(self) -> Transport:
         transport, row = self._connection.transport or _shared_transport(), self._provider

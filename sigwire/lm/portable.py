@@ -62,7 +62,7 @@ def to_provider(
     converted = convert_history(history, rules)
     if strict:
         refuse_losses(converted.losses)
-    if any(map(has_media, converted.messages)):
+    if has_media(converted.messages):
         return _with_fitted_media(converted, rules.family)
     return PortableHistory(converted.messages, converted.losses)
 

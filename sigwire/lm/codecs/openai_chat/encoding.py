@@ -48,27 +48,37 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     profile = target.profile
     ready = prepare(request, target)
     history, names, tools = ready.history, ready.names, ready.tools
-    refuse_builtin_tools(tools, target)
+    if tools.builtin:
+        refuse_builtin_tools(tools, target)
     has_tools = bool(tools.functions)
     modes = () if has_tools and not profile.structured_with_tools else profile.structured
     form = choose_output(request.response_format, modes, has_tools, target)
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
-    table: OptionTable = _option_table(is_reasoning, request, target) if request.options else {}
-    options, option_warnings = place_options(request.options, table, target)
+    options, option_warnings = _NO_OPTIONS
+    if request.options:
+        options, option_warnings = place_options(request.options, _option_table(is_reasoning, request, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
+    if form.instruction:
+        messages = add_instruction(messages, form.instruction)
+    cache: JsonObject = {}
+    if "prompt_cache" in request.options:
+        messages, cache = _with_cache_mark(messages, request, target), _cache_fields(request, target)
     body: JsonObject = {
         "model": target.model,
-        "messages": cast(JsonValue, _with_cache_mark(add_instruction(messages, form.instruction), request, target)),
+        "messages": cast(JsonValue, messages),
         **chosen,
         **_encode_output(form),
         **options,
-        **_cache_fields(request, target),
+        **cache,
         **thinking,
         **(_stream_fields(profile) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + form.warnings + thinking_warnings + option_warnings
     return assemble(ready, profile.path.format(model=target.model), body, lost, repeats=not profile.many)
+
+
+_NO_OPTIONS: tuple[JsonObject, tuple[LMWarning, ...]] = ({}, ())
 
 
 def _stream_fields(profile: ChatProfile) -> JsonObject:
@@ -130,7 +140,8 @@ def _encode_reasoning(
     request: Request, has_tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """Return the fields of the body, whether the model will reason, and the warnings."""
-    names, facts, asked = target.profile.reasoning, target.facts, requested_reasoning(request)
+    names, facts = target.profile.reasoning, target.facts
+    asked = requested_reasoning(request) if "reasoning" in request.options else None
     efforts = facts.known_efforts(names.efforts)
     if has_tools and not facts.tools_with_reasoning:
         return _switch_off_for_tools(asked, efforts, target)

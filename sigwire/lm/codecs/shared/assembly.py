@@ -63,9 +63,9 @@ def assemble(
     request, target = ready.request, ready.target
     return EncodedRequest(
         path,
-        merge_extra_body(body, request),
+        merge_extra_body(body, request) if request.options else body,
         query,
-        headers_for(request, target.profile),
+        headers_for(request, target.profile) if request.options else dict(target.profile.headers),
         (*warnings, *(repeat_warning(request, target) if repeats else ())),
         ready.names,
         ready.history.call_ids,

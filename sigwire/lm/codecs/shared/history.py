@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
-from sigwire.core.parts import AudioPart, FilePart, ImagePart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.histories.calls import NOT_EXECUTED, error_text
@@ -37,11 +37,13 @@ def normalize_history(
     Raises ``InputError`` for a part that its turn cannot hold, and ``HistoryLoss`` for lost content if the option
     ``strict_history`` is set.
     """
+    if rules.system == "keep" and not rules.merge and rules.first_user is None and _are_plain(messages):
+        return NormalizedHistory(tuple(messages))
     converted, losses, calls, _ = convert_history(messages, rules)
     if losses and options.get("strict_history"):
         refuse_losses(losses)
     warnings = [LMWarning(loss.what, loss.why) for loss in losses if loss.severity != "none"]
-    if any(map(has_media, converted)):
+    if has_media(converted):
         from sigwire.lm.media.fitting import fit_media  # lazy: most requests have no media
 
         converted = tuple(fit_media(converted, rules.family, warnings))
@@ -53,15 +55,25 @@ def normalize_history(
     )
 
 
-def has_media(message: Message) -> bool:
+def _are_plain(messages: Iterable[Message]) -> bool:
+    """Return True if each turn is one ASCII text, as in most requests: no rule about parts changes such a turn."""
+    for message in messages:
+        part = message.parts[0] if len(message.parts) == 1 and message.role != "tool" else None
+        if type(part) is not TextPart or not part.text.isascii() or not part.text or part.text.isspace():
+            return False
+    return True
+
+
+def has_media(messages: Iterable[Message]) -> bool:
     """Return True if a message holds an image, a sound or a file, also inside a result."""
-    return message.derived(_holds_media)
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                if part.media:
+                    return True
+            elif isinstance(part, _MEDIA):
+                return True
+    return False
 
 
 _MEDIA = (ImagePart, AudioPart, FilePart)
-
-
-def _holds_media(message: Message) -> bool:
-    return any(
-        isinstance(part, _MEDIA) or (isinstance(part, ToolResult) and bool(part.media)) for part in message.parts
-    )

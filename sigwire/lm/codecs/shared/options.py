@@ -65,6 +65,8 @@ def place_options(
     ``ConfigurationError`` for an unknown ``prompt_cache``. Rows for one model are put over the wire's table:
     ``{**OPTIONS, **drop_options(["stop"], "...")}``.
     """
+    if not options:
+        return {}, ()
     check_prompt_cache(options)
     body: JsonObject = {}
     warnings: list[LMWarning] = []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.messages import Message, Part
+from sigwire.core.messages import Message, Part, Role
 from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
@@ -21,6 +21,7 @@ from sigwire.lm.codecs.shared.history import (
     normalize_history,
 )
 from sigwire.lm.histories.call_ids import CallIdRules
+from sigwire.lm.histories.conversion import convert_history
 from tests.lm.codecs.reading import read_error_text
 
 ASKED = Message.user("q")
@@ -339,3 +340,16 @@ def test_cached_view_of_a_turn_is_equal_for_each_family(rounds: list[tuple[int, 
     for length, family in rounds:
         messages, rules = MIXED[:length], HistoryRules(family=family)
         assert normalize_history(messages, rules) == normalize_history(copy.deepcopy(messages), rules)
+
+
+TEXTS = ("Hello", "", " ", "\n", "caf\u00e9", "\ud800", "a" * 1000)
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+@pytest.mark.parametrize(
+    "rules", [HistoryRules(), HistoryRules(blank_text=False), HistoryRules(merge=frozenset({"user"}))]
+)
+@pytest.mark.parametrize("text", TEXTS)
+def test_plain_history_is_that_of_every_rule(text: str, rules: HistoryRules, role: Role) -> None:
+    messages = [Message.user("q"), Message(role, (TextPart(text),)), Message.user("q")]
+    assert normalize_history(messages, rules).messages == convert_history(messages, rules).messages
