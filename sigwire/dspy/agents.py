@@ -124,8 +124,9 @@ class ReActV2(ReAct[P, S]):
         """Return the steps of one run."""
         if (before := inputs.get(self.history_input)) is not None:
             history = messages_of(History.read(before))
-            is_continued = inputs.keys() <= {self.history_input, "max_iters"} - self.signature.input_fields.keys()
-            inputs[self.history_input] = with_closed_turn(history) if is_continued else history
+            options = {"max_iters"} - self.signature.input_fields.keys()
+            has_inputs = bool(inputs.keys() - {self.history_input} - options)
+            inputs[self.history_input] = history if has_inputs else with_closed_turn(history)
         return super().steps(*args, **inputs)
 
     def turn_steps(self, state: RunState, limit: int) -> Steps[Termination]:

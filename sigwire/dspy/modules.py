@@ -188,29 +188,37 @@ class Predict(Module, predict.Predict[P, S]):
         return prediction
 
     def _call_steps(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Prediction]:
-        """Return the steps of a call, with a model for each object of DSPy and its thinking switched on, or of an adapter's."""
+        """Return the steps of a call, which an adapter may make itself; an object of DSPy is a model."""
         values, taken = current(), self.signature.input_fields
         given = {name: value for name, value in kwargs.items() if name in SPECIALS and name not in taken}
-        signature: Any = self.signature
-        if (other := given.pop("signature", None)) is not None:
-            signature = ensure_signature(other, scope={})
-        lm = as_model(next((lm for lm in (given.get("lm"), self.lm, values.lm) if lm is not None), None))
+        if isinstance(given.get("config"), Mapping):
+            given["config"] = wrap_secrets(given["config"])
+        other = given.pop("signature", None)
+        signature: SignatureMeta = self.signature if other is None else ensure_signature(other, scope={})
+        given["lm"] = as_model(next((lm for lm in (given.get("lm"), self.lm, values.lm) if lm is not None), None))
         call = own_call(values.adapter)
-        if call is None or args:
-            changed = {"lm": lm, "config": self._with_thinking(signature, lm, given.get("config"), values)}
-            kwargs |= {name: value for name, value in changed.items() if value is not None and name not in taken}
-            return (yield from super().steps(*args, **kwargs))
-        inputs = {name: value for name, value in kwargs.items() if name in taken or name not in SPECIALS}
+        if call is not None and not args:
+            inputs = {name: value for name, value in kwargs.items() if name in taken or name not in SPECIALS}
+            return (yield from self._adapter_steps(call, signature, inputs, given))
+        options = self._with_thinking(signature, given["lm"], given.get("config"), values)
+        changed = {"lm": given["lm"], "config": options}
+        kwargs |= {name: value for name, value in changed.items() if value is not None and name not in taken}
+        return (yield from super().steps(*args, **kwargs))
+
+    def _adapter_steps(
+        self, call: object, signature: SignatureMeta, inputs: dict[str, Any], given: Mapping[str, Any]
+    ) -> Steps[Prediction]:
+        """Return the steps of a call of an adapter that makes the whole call itself."""
         reader = self._reader
         if reader is None or reader.spec is not signature.spec:
             reader = InputReader(signature.spec)
-            if other is None:
+            if signature is self.signature:
                 self._reader = reader
-        inputs = self.prepare_inputs(reader, inputs, check_types=values.warn_on_type_mismatch)
-        config: dict[str, object] = {**self.config, **wrap_secrets(given.get("config") or {})}
+        inputs = self.prepare_inputs(reader, inputs, check_types=current().warn_on_type_mismatch)
+        config: dict[str, object] = {**self.config, **(given.get("config") or {})}
         demos = list(self.demos if given.get("demos") is None else given["demos"])
-        asked = (resolve_lm(lm, type(self).__name__), config, signature, demos, inputs)
-        outputs = yield from called_steps(call, asked, {})
+        lm = resolve_lm(given["lm"], type(self).__name__)
+        outputs = yield from called_steps(call, (lm, config, signature, demos, inputs), {})
         return Prediction.from_completions(outputs, signature=signature)
 
     def prepare_inputs(
