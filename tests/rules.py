@@ -61,16 +61,16 @@ def siblings_have_no_circle(package: Path) -> list[Break]:
 
 
 def _edges(package: Path, folder: str, group: set[str]) -> list[str]:
-    """Return one import for each arrow of a circle."""
-    inside = folder.replace("/", ".") + "."
+    """Return one import for each arrow of a circle, as files."""
+    known, inside = figures.modules(package), folder.replace("/", ".") + "."
     found: dict[tuple[str, str], str] = {}
     for source, targets in sorted(figures.imports_by_module(package).items()):
         for target in sorted(targets):
             if source.startswith(inside) and target.startswith(inside):
-                start, end = (each.removeprefix(inside) for each in (source, target))
-                arrow = start.partition(".")[0], end.partition(".")[0]
-                if set(arrow) <= group and arrow[0] != arrow[1]:
-                    found.setdefault(arrow, f"{start} -> {end}")
+                start, end = (each.removeprefix(inside).partition(".")[0] for each in (source, target))
+                if {start, end} <= group and start != end:
+                    shown = f"{_shown(package, known[source])} -> {_shown(package, known[target])}"
+                    found.setdefault((start, end), shown)
     return [*found.values()]
 
 

@@ -252,7 +252,7 @@ HOMES: dict[str, list[str]] = {
 """A module or a name of one, and the files that may use it: one home a fact."""
 
 WIDE = {
-    "sigwire/dspy/adapters.py": "the door's forms of four adapters",
+    "sigwire/dspy/adapters.py": "four adapters with DSPy's methods: messages, fields, tools and types of a request",
 }
 """The files that import more than 25 modules of the package, each with the reason."""
 
@@ -336,7 +336,7 @@ KNOWN_BREAKS: dict[str, set[str]] = {
         "sigwire/testing/batches/openai.py",
     },
 }
-"""Places that still break a rule. A mended place is removed here; the table only gets shorter."""
+"""Files that still break a rule. A mended file is removed here; the table only gets shorter."""
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -52,8 +52,9 @@ ORDERS = '"""Orders.\n\nbook   all orders\nline   rows\n"""'
 
 # rule, the files of the sound package that are changed, the place of the break, words of its text
 PLANTED: list[tuple[str, dict[str, str], str, str]] = [
-    ("siblings", {"core.py": "def late():\n    from shop.orders.line import Line"}, "shop", "orders.line -> core"),
+    ("siblings", {"core.py": "def late():\n    from shop.orders.line import Line"}, "shop", "orders/line.py -> shop/core.py"),
     ("siblings", {"orders/line.py": "def late():\n    import shop.orders.book"}, "shop/orders", "book, line"),
+    ("siblings", {"orders/line.py": "def late():\n    import shop.orders.book"}, "shop/orders", "orders/line.py -> shop"),
     ("modules", {"orders/line.py": "if TYPE_CHECKING:\n    import shop.orders.book"}, "shop/orders/book.py", "orders.line"),
     ("imports", {"cli.py": IMPORTS, **PARTS}, "shop/cli.py", "imports 26 modules"),
     ("texts", {"stock.py": "BUILDER = 'shop.core:card'"}, "shop/stock.py", "'shop.core:card' in line 1 names no module"),
