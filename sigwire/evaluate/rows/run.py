@@ -224,9 +224,8 @@ class RowRun:
         self, rows: Iterable[Row], options: CellOptions, sink: _Sink, journal: Path, coordinator: str | None
     ) -> Iterator[tuple[str, JsonObject]]:
         """Yield the text of its job and the JSON of each row. Rows of one program are rows of one job."""
-        texts: dict[
-            int, tuple[object, str]
-        ] = {}  # by the id of the program, which is kept: another one could get its id
+        # By the id of the program, which is kept: another one could get its id.
+        texts: dict[int, tuple[object, str]] = {}
         for row in rows:
             program = row.program()
             if (found := texts.get(id(program))) is None:
