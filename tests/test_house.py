@@ -240,6 +240,8 @@ HOMES: dict[str, list[str]] = {
     "sqlite3.connect": ["files/database.py"],
     "fcntl": ["files/lock.py"],
     "os.register_at_fork": ["effects/forks.py"],
+    "os.fsync": ["files/lines.py", "files/whole.py"],
+    "tempfile.NamedTemporaryFile": [],
     "zlib.compress": ["files/packing.py"],
     "zlib.compressobj": [],
     "zlib.decompress": [],
