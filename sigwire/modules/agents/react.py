@@ -42,6 +42,7 @@ from sigwire.errors import (
     OutputTruncated,
 )
 from sigwire.lm.secrets import wrap_secrets
+from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.approval.resuming import Resumption, resumption_of, state_secret, suspend
 from sigwire.modules.agents.large_results.lookup import reader_name
 from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
@@ -57,7 +58,6 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
-from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class ReAct(StepsModule, Generic[P, S]):
         self.toolbox = Toolbox(
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
-        self.toolbox.limit_calls(approve, max_calls, max_repeats, place="creating a ReAct")
+        self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
         if secret is not None:
             self.secret = state_secret(secret)
         self._signatures = signatures = AgentSignatures(self.signature)
@@ -266,8 +266,7 @@ class ReAct(StepsModule, Generic[P, S]):
 
     def _start(self, inputs: dict[str, object], before: object) -> RunState:
         """Return the state at the start: the earlier history with a result for every call, and the task."""
-        read = partial(self.prepare_inputs, self._reader, check_types=current().warn_on_type_mismatch)
-        return start_run(self.toolbox, self._signatures, inputs, before, read)
+        return start_run(self.toolbox, self._signatures, inputs, before, partial(self.prepare_inputs, self._reader))
 
     def _continued(self, resumption: Resumption) -> Steps[Prediction]:
         state, limit = yield from resumption.run(self)

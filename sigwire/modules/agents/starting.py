@@ -10,6 +10,7 @@ from sigwire.modules.agents.large_results.lookup import LargeResults
 from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.settings import current
 from sigwire.signatures.types.history import History, Turn
 
 __all__ = ["start_run"]
@@ -20,7 +21,7 @@ def start_run(
     signatures: AgentSignatures,
     inputs: dict[str, object],
     before: object,
-    read: Callable[[dict[str, object]], dict[str, object]],
+    read: Callable[..., dict[str, object]],
 ) -> RunState:
     """Return a run at its start. ``before``: the history of an earlier one. ``read`` checks the inputs.
 
@@ -31,6 +32,6 @@ def start_run(
     if not inputs and len(history):
         inputs = conversation.latest_inputs(history, [field.name for field in signatures.task.spec.inputs])
     else:
-        inputs = read(dict(inputs))
+        inputs = read(dict(inputs), check_types=current().warn_on_type_mismatch)
         history = history.append(Turn(inputs))
     return RunState(history, inputs, CallGate(toolbox.rules), LargeResults(toolbox))

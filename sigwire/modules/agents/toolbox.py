@@ -30,7 +30,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.tool import Approve, Tool, check_limits
+from sigwire.core.tools.tool import Tool, check_limits
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
@@ -134,12 +134,6 @@ class Toolbox(ChecksKeywords):
                 "Tool.from_schema(name, description, parameters, handler). Predict offers tools without running them."
             )
         self.tools[tool.name] = tool
-
-    def limit_calls(
-        self, approve: Approve | None, max_calls: int | None, max_repeats: int | None, *, place: str
-    ) -> None:
-        """Set the rules for the calls of a run. Raises ``ConfigurationError``, with the place, for a value that is no rule."""
-        self.rules = CallRules(approve, max_calls, max_repeats).checked(place)
 
     def __call__(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
         """Run calls, blocking; return the results in call order, as the model sees them."""
