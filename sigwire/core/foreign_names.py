@@ -5,7 +5,6 @@ Everything else of that library is in the door.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 __all__ = ["DIRECTION_KEY", "DOOR", "HIDDEN", "LIBRARY", "NAMESPACE", "NamedFields"]
@@ -26,20 +25,16 @@ class NamedFields:
 
     __slots__ = ()
 
+    # The lists read ``__dict__``: a field may have the name of a method.
+
     def keys(self, include_dspy: bool = False) -> list[str]:
         """Return the field names; names with the prefix ``HIDDEN`` on request only."""
-        return [name for name, _ in _listed(self, include_dspy)]
+        return [name for name in self.__dict__ if include_dspy or not name.startswith(HIDDEN)]
 
     def values(self, include_dspy: bool = False) -> list[Any]:
         """Return the field values, in the order of ``keys``."""
-        return [value for _, value in _listed(self, include_dspy)]
+        return [value for name, value in self.__dict__.items() if include_dspy or not name.startswith(HIDDEN)]
 
     def items(self, include_dspy: bool = False) -> list[tuple[str, Any]]:
         """Return names with values."""
-        return [*_listed(self, include_dspy)]
-
-
-def _listed(record: object, is_whole: bool) -> Iterator[tuple[str, Any]]:
-    for name, value in vars(record).items():  # a field may have the name of a method
-        if is_whole or not name.startswith(HIDDEN):
-            yield name, value
+        return [(name, value) for name, value in self.__dict__.items() if include_dspy or not name.startswith(HIDDEN)]

@@ -189,31 +189,33 @@ class Predict(Module, predict.Predict[P, S]):
 
     def _call_steps(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Prediction]:
         """Return the steps of a call, which an adapter may make itself; an object of DSPy is a model."""
-        values, taken = current(), self.signature.input_fields
-        given = {name: value for name, value in kwargs.items() if name in SPECIALS and name not in taken}
+        values, reader = current(), self._reader
+        if reader is None or reader.spec is not self.signature.spec:
+            reader = self._reader = InputReader(self.signature.spec)
+        names = reader.specials
+        given = {name: kwargs[name] for name in names & kwargs.keys()}
         if isinstance(given.get("config"), Mapping):
             given["config"] = wrap_secrets(given["config"])
         other = given.pop("signature", None)
         signature: SignatureMeta = self.signature if other is None else ensure_signature(other, scope={})
-        given["lm"] = as_model(next((lm for lm in (given.get("lm"), self.lm, values.lm) if lm is not None), None))
-        call = own_call(values.adapter)
-        if call is not None and not args:
-            inputs = {name: value for name, value in kwargs.items() if name in taken or name not in SPECIALS}
-            return (yield from self._adapter_steps(call, signature, inputs, given))
-        options = self._with_thinking(signature, given["lm"], given.get("config"), values)
-        changed = {"lm": given["lm"], "config": options}
-        kwargs |= {name: value for name, value in changed.items() if value is not None and name not in taken}
+        asked = next((lm for lm in (given.get("lm"), self.lm, values.lm) if lm is not None), None)
+        lm = as_model(asked)
+        if (call := own_call(values.adapter)) is not None and not args:
+            inputs = {name: value for name, value in kwargs.items() if name not in names}
+            return (yield from self._adapter_steps(call, signature, inputs, {**given, "lm": lm}))
+        options = self._with_thinking(signature, lm, given.get("config"), values)
+        if lm is not asked and "lm" in names:
+            kwargs["lm"] = lm
+        if options is not None and "config" in names:
+            kwargs["config"] = options
         return (yield from super().steps(*args, **kwargs))
 
     def _adapter_steps(
         self, call: object, signature: SignatureMeta, inputs: dict[str, Any], given: Mapping[str, Any]
     ) -> Steps[Prediction]:
         """Return the steps of a call of an adapter that makes the whole call itself."""
-        reader = self._reader
-        if reader is None or reader.spec is not signature.spec:
-            reader = InputReader(signature.spec)
-            if signature is self.signature:
-                self._reader = reader
+        reader = self._reader if signature is self.signature else None
+        reader = reader or InputReader(signature.spec)
         inputs = self.prepare_inputs(reader, inputs, check_types=current().warn_on_type_mismatch)
         config: dict[str, object] = {**self.config, **(given.get("config") or {})}
         demos = list(self.demos if given.get("demos") is None else given["demos"])
