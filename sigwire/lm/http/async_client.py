@@ -146,7 +146,8 @@ class _LoopPool:
         self.end = _close_with_loop(pools, self)
         self.deadlines = DeadlineTimer(self.loop)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()  # used by a request before
+        # Transports that a request used before, with a waiter for each socket.
+        self._transports: weakref.WeakKeyDictionary[asyncio.Transport, SocketWaiter] = weakref.WeakKeyDictionary()
         self._targets: dict[Origin, aiohttp.ClientRequest] = {}
         self.connector = self._connector(keepalive_timeout=keep_alive, limit=0, socket_factory=self._new_socket)
 
@@ -178,14 +179,13 @@ class _LoopPool:
         while True:
             connection = await self.connector.connect(target, [], limit)
             transport, protocol = connection.transport, connection.protocol
-            is_new = transport not in self._transports
-            if transport is None or protocol is None or (is_new and protocol.should_close):
+            waiter = None if transport is None else self._transports.get(transport)
+            if transport is None or protocol is None or (waiter is None and protocol.should_close):
                 _abort(connection)
                 raise ProtocolError("the server closed the connection, or sent on it, before the request")
-            if is_new:
-                self._transports.add(transport)
+            if waiter is None:
+                self._transports[transport] = SocketWaiter(transport.get_extra_info("socket").fileno())
                 return connection
-            waiter = SocketWaiter(transport.get_extra_info("socket").fileno())
             if not (protocol.should_close or waiter.wait(READ, 0.0) or exchange.request.new_connection):
                 exchange.may_be_stale = True
                 return connection
@@ -337,7 +337,10 @@ class AsyncReply(asyncio.Protocol):
 
     async def read(self) -> bytes:
         """Await the whole body."""
-        return b"".join([chunk async for chunk in self])
+        chunks: list[bytes] = []
+        while chunk := await self.next():
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     async def next(self) -> bytes:
         """Await the next chunk of the body; ``b""`` at the end."""
