@@ -37,6 +37,7 @@ from sigwire import (
 )
 from sigwire.journal.store import Store
 from sigwire.testing import FakeProvider
+from tests.files.processes import fork, statuses
 
 MODES = ["sync", "async", "stream", "astream"]
 ROOT = Path(__file__).resolve().parents[2]
@@ -524,6 +525,35 @@ def test_file_that_cannot_be_opened_raises_state_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing" / "folder" / "runs.sqlite3"):
         with pytest.raises(StateError, match="cannot be used"):
             Journal(path).runs()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_run_that_meets_a_full_disk_names_it_and_resumes(journal: Journal) -> None:
+    class Many(Module):
+        def __init__(self, lm: Any) -> None:
+            super().__init__()
+            self.step: Any = Predict("a -> b", lm=lm)
+
+        def forward(self) -> int:
+            return sum(len(self.step(a=str(number)).b) for number in range(9))
+
+    def text(request: Any) -> Any:
+        return {"b": os.urandom(20_000).hex()}
+
+    def fill() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, 250_000))
+        with pytest.raises(StateError, match=r"cannot be written: .* Free space on its disk, then resume"):
+            journal.run(Many(FakeLM(text)), "one")
+
+    assert statuses([fork(fill)]) == [0]
+    answered = len([effect for effect in journal.effects("one") if effect.state == "done"])
+    assert 0 < answered < 9
+    lm = FakeLM(text)
+    assert journal.run(Many(lm), "one") == 9 * 40_000
+    assert len(lm.requests) == 9 - answered
 
 
 def test_file_without_its_tables_raises_state_error(journal: Journal) -> None:
