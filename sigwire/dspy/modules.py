@@ -29,7 +29,7 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
-from sigwire.modules.inputs import SPECIALS, InputReader
+from sigwire.modules.inputs import InputReader
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
 from sigwire.settings import Settings, context, current
 from sigwire.signatures.signature import ensure_signature

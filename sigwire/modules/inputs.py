@@ -16,7 +16,7 @@ from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
-__all__ = ["SPECIALS", "InputReader", "UsedCallIds", "mismatch_of"]
+__all__ = ["InputReader", "UsedCallIds", "mismatch_of"]
 
 SPECIALS = frozenset({"config", "demos", "lm", "prediction", "signature"})
 
