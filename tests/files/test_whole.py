@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import resource
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sigwire.files.whole import replacing, write_whole
+from tests.figures import PACKAGE, trees
 from tests.files.processes import fork, statuses
 
 
@@ -86,3 +88,46 @@ def test_full_disk_keeps_the_old_file(path: Path) -> None:
     assert statuses([fork(fill)]) == [0]
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
+
+
+# --- the rooms
+
+
+def writes(call: ast.Call) -> bool:
+    """Return True for ``path.write_text(data)``, ``path.write_bytes(data)``, ``open(path, "w")`` and ``path.open("a")``."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name in ("write_text", "write_bytes"):
+        return isinstance(call.func, ast.Attribute) and len(call.args) == 1
+    modes = [each.value for each in call.args[:2] if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return name == "open" and any(set(mode) <= set("wxab+t") and set(mode) & set("wxa") for mode in modes)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("path.write_text('x')", True),
+        ("path.write_bytes(data)", True),
+        ("open(path, 'wb')", True),
+        ("path.open('a')", True),
+        ("open(path, 'rb')", False),
+        ("exports.write_text(path, text)", False),
+        ("file.write('x')", False),
+    ],
+)
+def test_writing_call_is_recognised(code: str, found: bool) -> None:
+    call = ast.parse(code).body[0]
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Call)
+    assert writes(call.value) == found
+
+
+def test_no_room_writes_a_file_in_another_way() -> None:
+    """``sigwire.testing`` writes no files of users; ``wave`` writes into memory."""
+    found = {
+        f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno}"
+        for path, tree in trees().items()
+        if path.relative_to(PACKAGE).parts[0] not in ("testing", "files")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and writes(node) and "wave.open" not in ast.unparse(node)
+    }
+    assert found == set()
