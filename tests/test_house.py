@@ -253,9 +253,7 @@ HOMES: dict[str, list[str]] = {
 }
 """A module or a name of one, and the files that may use it: one home a fact."""
 
-WIDE = {
-    "sigwire/dspy/adapters.py": "four adapters with DSPy's methods: messages, fields, tools and types of a request",
-}
+WIDE: dict[str, str] = {}
 """The files that import more than 25 modules of the package, each with the reason."""
 
 NAMES_IN_FILES = {"sigwire.lm.router.router.Router": "the class of a Router in saved files, from its first place"}

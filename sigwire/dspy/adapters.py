@@ -4,55 +4,49 @@
 an output of that type from switching the model's own reasoning on; ``use_json_adapter_fallback`` has no effect. They warn
 where they ask for more.
 
-A subclass may override ``format``, ``parse`` and the ``format_...`` methods in ``_HOOKS``; every call uses them. Messages
+A subclass may override ``format``, ``parse`` and the ``format_...`` methods in ``HOOKS``; every call uses them. Messages
 are dicts in OpenAI's form, whose content is text or a list of parts.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cache, partial
-from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast, get_origin
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
-from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from sigwire.adapters import base, chat, json, two_step, xml
-from sigwire.adapters.finish import check_finish_reason
-from sigwire.adapters.plan import ParsedChoice, Plan
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.plan_parts import PlanSetup
 from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, Part
 from sigwire.core.record import FieldValue, FieldValues
-from sigwire.core.request import Request
-from sigwire.core.response import Choice, Response
-from sigwire.core.tools import calls as core_calls
-from sigwire.core.tools.choice import ToolChoice
+from sigwire.core.response import Choice
+from sigwire.dspy.layouts.asking import ask_steps, parse_steps, read_value, signature_of_values
 from sigwire.dspy.layouts.formats import described, with_formats
+from sigwire.dspy.layouts.hooked_plan import (
+    HOOKS,
+    CallInUse,
+    HookedPlan,
+    MessageSections,
+    call_in_use,
+    content_of,
+    sections_of,
+    using,
+)
 from sigwire.dspy.layouts.shown_tools import with_shown_tools
-from sigwire.dspy.layouts.thinking import prompted_capabilities, with_thinking
 from sigwire.dspy.layouts.turns import with_answered_calls
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
-
-from sigwire.dspy.types import (  # isort: skip
-    Audio, Code, File, History, Image, Reasoning, Type, split_message_content_for_custom_types,
-)  # fmt: skip
-from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import AdapterParseError, warn_user
+from sigwire.dspy.types import Audio, Code, File, History, Image, Reasoning, Type, is_reasoning
+from sigwire.effects.steps import arun, run
+from sigwire.errors import warn_user
 from sigwire.lm.base import LanguageModel
-from sigwire.lm.openai_dicts import decode_messages, encode_messages
-from sigwire.modules.ask import Ask, resolve_lm
-from sigwire.signatures.declarations import OutputField
-from sigwire.signatures.signature import SignatureClass, make_signature
-from sigwire.signatures.types import text
+from sigwire.lm.openai_dicts import encode_messages
+from sigwire.signatures.signature import SignatureClass
 
 __all__ = [
     "COMMENT_SYMBOL", "Adapter", "Audio", "BAMLAdapter", "ChatAdapter", "Code", "FieldInfoWithName", "File", "History", "Image",
@@ -67,41 +61,10 @@ _NO_NATIVE_TYPES = (
     "native_response_types has an effect for Reasoning only: outputs of other types are read from the text of the answer. A "
     "model reasons if its capabilities have it."
 )
-# The methods that decide the messages of a request, in ``format``; those of its texts, in the layout; the one that parses.
-_MESSAGE_HOOKS = (
-    "format", "format_conversation_history", "format_demos", "format_system_message", "format_task_description",
-)  # fmt: skip
-_TEXT_HOOKS = (
-    "format_assistant_message_content", "format_field_description", "format_field_structure",
-    "format_user_message_content",
-)  # fmt: skip
-_HOOKS = (*_MESSAGE_HOOKS, *_TEXT_HOOKS, "parse")
 _CALLS = ("__call__", "acall")
-_NATIVE = ("tools", "tool_choice", "parallel_tool_calls")
 _Dicts: TypeAlias = list[dict[str, Any]]
 COMMENT_SYMBOL = "//"
 """The mark in front of the description of a field in a type."""
-
-
-class _InUse(NamedTuple):
-    """The call whose messages are being formatted. ``plan`` is ``None`` while it is being made."""
-
-    layout: Layout
-    plan: Plan | None = None
-    demos: Sequence[object] = ()
-    inputs: FieldValues = MappingProxyType({})
-
-
-_in_use: ContextVar[tuple[object, _InUse] | None] = ContextVar("sigwire_dspy_adapter_call", default=None)
-
-
-@contextmanager
-def _using(signature: SignatureClass, call: _InUse) -> Generator[None]:
-    token = _in_use.set((signature.spec, call))
-    try:
-        yield
-    finally:
-        _in_use.reset(token)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +81,7 @@ class Adapter(base.Adapter):
     'Be brief.'
     """
 
-    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys((*_HOOKS, *_CALLS), "")
+    fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys((*HOOKS, *_CALLS), "")
     _hooks: ClassVar[frozenset[str]] = frozenset()
 
     use_native_function_calling: InitVar[bool | None] = None
@@ -128,7 +91,7 @@ class Adapter(base.Adapter):
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        cls._hooks = frozenset(name for name in _HOOKS if getattr(cls, name) is not getattr(Adapter, name))
+        cls._hooks = frozenset(name for name in HOOKS if getattr(cls, name) is not getattr(Adapter, name))
 
     def __post_init__(
         self,
@@ -142,7 +105,7 @@ class Adapter(base.Adapter):
         if use_json_adapter_fallback:
             warn_user(_NO_FALLBACK)
         if native_response_types is not None:
-            others = [kind for kind in native_response_types if not _is_reasoning(kind)]
+            others = [kind for kind in native_response_types if not is_reasoning(kind)]
             object.__setattr__(self, "native_reasoning", len(others) < len(native_response_types))
             if others:
                 warn_user(_NO_NATIVE_TYPES)
@@ -163,7 +126,7 @@ class Adapter(base.Adapter):
 
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return a plan that uses the overridden methods."""
-        return with_answered_calls(_HookedPlan(setup, self) if self._hooks else super().make_plan(setup))
+        return with_answered_calls(HookedPlan(setup, self, self._hooks) if self._hooks else super().make_plan(setup))
 
     def __call__(
         self,
@@ -180,7 +143,7 @@ class Adapter(base.Adapter):
         >>> ChatAdapter()(FakeLM([{"answer": "4"}]), {}, Signature("question -> answer"), [], {"question": "2+2?"})
         [{'answer': '4'}]
         """
-        return run(self._steps(lm, lm_kwargs, signature, demos, inputs))
+        return run(ask_steps(self, lm, lm_kwargs, signature, demos, inputs, reasons=self.native_reasoning))
 
     async def acall(
         self,
@@ -191,47 +154,23 @@ class Adapter(base.Adapter):
         inputs: FieldValues,
     ) -> _Dicts:
         """``adapter(...)``, awaited."""
-        return await arun(self._steps(lm, lm_kwargs, signature, demos, inputs))
+        return await arun(ask_steps(self, lm, lm_kwargs, signature, demos, inputs, reasons=self.native_reasoning))
 
-    def _steps(
-        self,
-        lm: LanguageModel,
-        lm_kwargs: FieldValues,
-        signature: SignatureClass,
-        demos: Sequence[object],
-        inputs: FieldValues,
-    ) -> Steps[_Dicts]:
-        lm, dropped = as_model(lm), _NATIVE if self.native_tools is False else ()
-        options: FieldValues = {name: value for name, value in lm_kwargs.items() if name not in dropped}
-        if self.native_reasoning:
-            options = with_thinking(signature, lm, options)
-        plan = self.plan(signature, prompted_capabilities(lm, options))
-        request = plan.format(inputs, demos, options or None)
-        if request.tools and request.parallel_tool_calls is not None and request.tool_choice is None:
-            request = replace(request, tool_choice=ToolChoice("auto"))
-        response: Response = yield Ask(lm, request)
-        answers: _Dicts = []
-        for choice in plan.normalize(response, plan.tools_of(inputs)).choices:
-            fields = yield from _parse_steps(plan, choice, plan.parse)
-            answers.append({name: _shown(fields.get(name)) for name in signature.output_fields})
-        return answers
-
-    def _call(self, signature: SignatureClass) -> _InUse:
+    def _call(self, signature: SignatureClass) -> CallInUse:
         """Return the running call, or one without demos and inputs."""
-        running = _in_use.get()
-        if running is not None and running[0] is signature.spec:
-            return running[1]
+        if (running := call_in_use(signature)) is not None:
+            return running
         plan = self.plan(signature)
-        return _InUse(plan.layout, plan)
+        return CallInUse(plan.layout, plan)
 
-    def _sections(self, signature: SignatureClass, demos: Sequence[object], inputs: FieldValues) -> _Sections:
-        return _sections_of(self._call(signature).plan or self.plan(signature), demos, inputs)
+    def _sections(self, signature: SignatureClass, demos: Sequence[object], inputs: FieldValues) -> MessageSections:
+        return sections_of(self._call(signature).plan or self.plan(signature), demos, inputs)
 
     def format(  # type: ignore[override]
         self, signature: SignatureClass, demos: Sequence[object], inputs: FieldValues
     ) -> _Dicts:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the messages of a request: system, demos, history, inputs."""
-        with _using(signature, self._call(signature)._replace(demos=demos, inputs=inputs)):
+        with using(signature, self._call(signature)._replace(demos=demos, inputs=inputs)):
             messages: _Dicts = [{"role": "system", "content": self.format_system_message(signature)}]
             messages += self.format_demos(signature, demos)
             history = signature.spec.history_field
@@ -245,7 +184,7 @@ class Adapter(base.Adapter):
         """Return the fields of an answer. Raises ``AdapterParseError``."""
         choice = Choice(completion) if isinstance(completion, str) else completion
         plan = self._call(signature).plan or self.plan(signature)
-        return run(_parse_steps(plan, choice, partial(Plan.parse, plan)))
+        return run(parse_steps(plan, choice, partial(Plan.parse, plan)))
 
     def format_system_message(self, signature: SignatureClass) -> str:
         """Return the system message: fields, structure, tools, task."""
@@ -286,9 +225,7 @@ class Adapter(base.Adapter):
     ) -> Any:
         """Return the inputs as text, with media as a list of parts; ``suffix`` is the reminder of the current request."""
         layout = self._call(signature).layout
-        return encode_messages([Message("user", type(layout).write_inputs(layout, inputs, prefix, suffix))])[0][
-            "content"
-        ]
+        return content_of(type(layout).write_inputs(layout, inputs, prefix, suffix))
 
     def format_assistant_message_content(
         self, signature: SignatureClass, outputs: FieldValues, missing_field_message: str | None = None
@@ -299,14 +236,10 @@ class Adapter(base.Adapter):
 
     def format_field_with_value(self, fields_with_values: Mapping[FieldInfoWithName, object]) -> str:
         """Return the values as the model should write them, without a closing mark."""
-        outputs = {field.name: (field.info.annotation, OutputField()) for field in fields_with_values}
+        signature = signature_of_values({field.name: field.info.annotation for field in fields_with_values})
         values = {field.name: value for field, value in fields_with_values.items()}
-        text = self.format_assistant_message_content(make_signature(outputs, "Write the fields."), values)
+        text = self.format_assistant_message_content(signature, values)
         return text.removesuffix("[[ ## completed ## ]]").rstrip()
-
-
-def _is_reasoning(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, text.Reasoning)
 
 
 class FieldInfoWithName(NamedTuple):
@@ -316,121 +249,12 @@ class FieldInfoWithName(NamedTuple):
     info: FieldInfo
 
 
-def _parse_steps(plan: Plan, choice: Choice, parse: Callable[[Choice], ParsedChoice]) -> Steps[dict[str, Any]]:
-    """Return the fields of a choice, after a second request if the adapter needs one.
-
-    The error of a second answer names the adapter, the signature and the first answer; its cause has the second.
-    """
-    follow_up = plan.follow_up(choice)
-    if follow_up is None:
-        return parse(choice).fields
-    response: Response = yield Ask(resolve_lm(follow_up.lm, "the second request of the adapter"), follow_up.request)
-    second = follow_up.plan
-    try:
-        return second.parse(second.normalize(response, ()).choices[0]).fields
-    except AdapterParseError as error:
-        problem = f"Failed to parse response of the extraction model: {error}"
-        name, found, problems = type(plan.adapter).__name__, error.parsed_result, error.problems
-        raise AdapterParseError(name, plan.signature, choice.text, problem, found, problems=problems) from error
-
-
-def _shown(value: object) -> object:
-    """Return calls as those of the door; no calls are ``None``."""
-    return (ToolCalls.of(value) if value else None) if isinstance(value, core_calls.ToolCalls) else value
-
-
 def own_call(adapter: object) -> object:
     """Return the overridden ``__call__``, or ``acall``, that a ``Predict`` of the door calls; ``None`` without one."""
     if not isinstance(adapter, Adapter):
         return None
     mine = (getattr(adapter, name) for name in _CALLS if getattr(type(adapter), name) is not getattr(Adapter, name))
     return next(mine, None)
-
-
-class _Sections(NamedTuple):
-    """The messages of a request by their origin. ``current``: those of the current inputs, none if the call continues."""
-
-    system: Message
-    demos: Sequence[Message]
-    history: Sequence[Message]
-    current: Sequence[Message]
-
-
-def _sections_of(plan: Plan, demos: Sequence[object], inputs: FieldValues) -> _Sections:
-    parts = plan.parts
-    messages = Plan.format(plan, inputs, demos).messages
-    exchanges = () if parts.demos_in_system else parts.demos.exchanges(demos)
-    past: list[Message] = []
-    history = plan.spec.history_field
-    if history is not None and inputs.get(history.name):
-        parts.history.extend(past, inputs[history.name])
-    before = 1 + sum(map(len, exchanges))
-    return _Sections(messages[0], messages[1:before], past, messages[before + len(past) :])
-
-
-class _HookedPlan(Plan):
-    """A plan that formats and parses by the methods that a subclass of an adapter overrides."""
-
-    def __init__(self, setup: PlanSetup, adapter: Adapter) -> None:
-        self._user_adapter = adapter
-        hooks = adapter._hooks  # pyright: ignore[reportPrivateUsage]  # of this file
-        self._formats_messages, self._parses = not hooks.isdisjoint(_MESSAGE_HOOKS), "parse" in hooks
-        self._hook_layout(setup.layout, setup.signature, hooks)
-        super().__init__(setup)
-
-    def _hook_layout(self, layout: Layout, signature: SignatureClass, hooks: Iterable[str]) -> None:
-        """Replace the methods of this plan's layout that have hooks; ``type(layout)`` has the original ones."""
-        adapter = self._user_adapter
-
-        def instructions() -> str:
-            with _using(signature, _InUse(layout)):
-                parts = adapter.format_field_description(signature), adapter.format_field_structure(signature)
-            return "\n\n".join(part for part in parts if part)
-
-        def write(values: FieldValues) -> str:
-            outputs = {name: values[name] for name in layout.codecs if name in values}
-            with _using(signature, _InUse(layout)):
-                return adapter.format_assistant_message_content(signature, outputs) if outputs else ""
-
-        def write_inputs(values: FieldValues, before: str = "", after: str = "") -> tuple[Part, ...]:
-            inputs = {name: value for name, value in values.items() if name in layout.input_names}
-            with _using(signature, _InUse(layout)):
-                content = adapter.format_user_message_content(signature, inputs, before, after, main_request=not before)
-            marked = split_message_content_for_custom_types([{"role": "user", "content": content}])
-            return decode_messages(marked)[0].parts
-
-        def no_reader(events: object) -> None:
-            """Return no reader: fields are emitted when the answer is complete."""
-
-        replaced: Mapping[str, Mapping[str, Callable[..., object]]] = {
-            "format_field_description": {"format_instructions": instructions},
-            "format_field_structure": {"format_instructions": instructions},
-            "format_assistant_message_content": {"write": write},
-            "format_user_message_content": {"write_inputs": write_inputs},
-            # An agent parses a plain answer that may start outputs.
-            "parse": {"output_reader": no_reader, "starts_outputs": bool},
-        }
-        for hook in hooks:
-            for name, function in replaced.get(hook, {}).items():
-                setattr(layout, name, function)
-
-    def format(
-        self, inputs: FieldValues, demos: Sequence[object] = (), options: Mapping[str, Any] | None = None
-    ) -> Request:
-        request = super().format(inputs, demos, options)
-        if not self._formats_messages:
-            return request
-        with _using(self.signature, _InUse(self.layout, self, demos, inputs)):
-            messages = self._user_adapter.format(self.signature, list(demos), dict(inputs))
-        return replace(request, messages=decode_messages(split_message_content_for_custom_types(messages)))
-
-    def parse(self, choice: Choice) -> ParsedChoice:
-        if not self._parses or choice.tool_calls or not self.layout.outputs:
-            return super().parse(choice)
-        check_finish_reason(choice)
-        with _using(self.signature, _InUse(self.layout, self)):
-            fields = dict(self._user_adapter.parse(self.signature, choice.text))
-        return ParsedChoice({**self.fields_outside_text(choice), **fields})
 
 
 @dataclass(frozen=True)
@@ -464,7 +288,7 @@ class TwoStepAdapter(Adapter, two_step.TwoStepAdapter):  # pyright: ignore[repor
     """``sigwire.TwoStepAdapter`` with DSPy's options."""
 
     fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        _HOOKS, "override them in an adapter of one step, such as ChatAdapter"
+        HOOKS, "override them in an adapter of one step, such as ChatAdapter"
     )
 
     def __post_init__(self, *options: Any) -> None:
@@ -481,14 +305,7 @@ def parse_value(value: object, annotation: FieldValue) -> FieldValue:
     >>> parse_value("[1, 2]", list[int]), parse_value("4", int), parse_value("no", bool)
     ([1, 2], 4, False)
     """
-    if not isinstance(value, str):
-        return str(value) if annotation is str else TypeAdapter(annotation).validate_python(value)
-    if cast(object, get_origin(annotation)) is Literal and (
-        named := re.fullmatch(r"(?:Literal|str)\[(.*)\]", value.strip())
-    ):
-        value = named[1]
-    signature = make_signature({"value": (annotation, OutputField())}, "Read the value.")
-    return ChatAdapter().parse(signature, f"[[ ## value ## ]]\n{value}\n\n[[ ## completed ## ]]")["value"]
+    return read_value(ChatAdapter(), value, annotation)
 
 
 _TYPES = "audio base_type citation code document file history image reasoning"

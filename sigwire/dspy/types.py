@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audio", "Citations", "CitedText", "Code", "Document", "File", "History", "Image", "Reasoning", "Type",
-    "encode_audio", "encode_file_to_dict", "encode_image", "split_message_content_for_custom_types",
+    "encode_audio", "encode_file_to_dict", "encode_image", "is_reasoning",
+    "split_message_content_for_custom_types",
 ]  # fmt: skip
 
 
@@ -203,6 +204,15 @@ class Reasoning(FieldMethods, text.Reasoning):
         """Return the reasoning of an output of ``lm(...)``, else ``None``."""
         found = response.get("reasoning_content") if isinstance(response, Mapping) else None
         return None if found is None else cls(str(found))
+
+
+def is_reasoning(kind: object) -> bool:
+    """Return True for the type of reasoning, of the door or of sigwire.
+
+    >>> is_reasoning(Reasoning), is_reasoning(str)
+    (True, False)
+    """
+    return isinstance(kind, type) and issubclass(kind, text.Reasoning)
 
 
 class Code(FieldMethods, text.Code):
