@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.events import ResponseStart, collect
 from sigwire.core.response import Attempt
 from sigwire.errors import (
     ContextWindowExceededError,
@@ -25,7 +24,6 @@ from sigwire.errors import (
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.health import Health
 from sigwire.lm.router import Router
-from tests.lm.calls import HELLO
 from tests.lm.router.test_router import EVERY_DRIVER, answer
 
 ERRORS: Mapping[str, Callable[[], Exception]] = {
@@ -97,10 +95,3 @@ async def check_calls(driver: str, scripts: list[list[str]], seconds: float) -> 
         if log:
             sent = [int(attempt.model or "") for attempt in log if attempt.purpose != "skip" or attempt.why == "no"]
             assert sent == made.asked
-
-
-def test_second_start_of_a_response_replaces_the_first() -> None:
-    router = Router([FakeLM([LMServerError()], model="a"), FakeLM(["B"], model="b")])
-    events = list(router.stream(HELLO))
-    assert collect(events).choices[0].text == "B"
-    assert len([event for event in events if isinstance(event, ResponseStart)]) == 1

@@ -56,13 +56,6 @@ async def test_filter_leads_to_the_next_target_without_a_penalty_when_on_filter_
     assert [(row.failures, row.penalty) for row in router.health()] == [(0, 0.0), (0, 0.0)]
 
 
-@grid("what, driver", ["answer", "refusal"], EVERY_DRIVER)
-async def test_stopped_answer_is_returned_by_default_and_asks_no_other_target(what: str, driver: str) -> None:
-    second = FakeLM(["B"], model="b")
-    response = await answer(driver, Router([FakeLM([REFUSED[what]], model="a"), second]))
-    assert (response.choices, second.requests) == ((REFUSED[what],), [])
-
-
 @DRIVERS
 async def test_answer_of_the_last_target_is_returned_when_every_filter_stops(driver: str) -> None:
     router = Router([FakeLM([STOPPED], model="a"), FakeLM([STOPPED], model="b")], on_filter="next")

@@ -253,13 +253,6 @@ async def test_failure_that_no_target_can_answer_is_raised_at_once(failure: str,
 
 
 @DRIVERS
-async def test_filtered_request_goes_to_the_next_target_when_on_filter_is_next(driver: str) -> None:
-    router = Router([FakeLM([LMContentFilteredError()], model="a"), FakeLM(["B"], model="b")], on_filter="next")
-    assert log((await answer(driver, router)).attempts) == [("ask", "content_filter"), ("fallback", None)]
-    assert router.health()[0].penalty == 0.0
-
-
-@DRIVERS
 async def test_error_after_the_last_target_has_every_attempt_and_names_each_target(driver: str) -> None:
     router = Router([FakeLM([LMServerError("down")], model="a"), FakeLM([LMTimeoutError("slow")], model="b")])
     with pytest.raises(LMTimeoutError, match=r"slow No other model is left: a server, b timeout\.") as caught:
@@ -330,13 +323,6 @@ async def test_retries_and_waits_are_short_while_a_healthy_target_is_left(driver
 
 def _busy(first: str, count: int) -> list[tuple[str, str | None]]:
     return [(first, "server"), *[("retry", "server")] * (count - 1)]
-
-
-@DRIVERS
-async def test_model_alone_keeps_its_retries(driver: str) -> None:
-    with FakeProvider([BUSY, BUSY, BUSY, "A"]) as provider:
-        response = await answer(driver, Router([model("openai", provider.url("openai"))]))
-    assert log(response.attempts) == [*_busy("ask", 3), ("retry", None)]
 
 
 # --- conversations -----------------------------------------------------------------------------------------
@@ -509,14 +495,6 @@ async def test_agent_stays_with_the_target_that_answered_its_first_turn(how: str
             found = agent(question="Where?") if how == "blocking" else await agent.acall(question="Where?")
             assert found.answer == "Here"
     assert (len(first.requests), len(second.requests)) == (3, 2)
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_choices_and_usage_are_those_of_the_target_that_answered(count: int) -> None:
-    router = Router([FakeLM([LMServerError()], model="a"), FakeLM(["x", "y", "z"], model="b", usage=Usage(3, 4))])
-    response = router.respond(replace(HELLO, options={"n": count}))
-    assert [choice.text for choice in response.choices] == ["x", "y", "z"][:count]
-    assert response.attempts[-1].usage == response.usage == Usage(3, 4)
 
 
 def test_failure_that_another_target_answered_keeps_no_call_alive() -> None:
