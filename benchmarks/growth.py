@@ -1,4 +1,4 @@
-"""Growth of a call's cost with fields (j1), demos (j2), turns of history (j3) and tools (j4)."""
+"""Growth of a call's cost with fields (j1), demos (j2), turns of history (j3) and tools (j4), with calls and without."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def jobs() -> Iterator[Job]:
         Job("j4", f"{count} tools (floor: 1 tool)", "≤ 1.3x", {FLOOR: one, SIGWIRE: tools(count)})
         for count in (20, 200)
     )
+    yield from (plain_answer(count) for count in (1, 200))
 
 
 # --- j1: fields --------------------------------------------------------------------------------------
@@ -113,6 +114,9 @@ def history(count: int, target: str) -> Job:
 # --- j4: tools ---------------------------------------------------------------------------------------
 
 
+PARAMETERS: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
 class Choose(Signature):
     """Choose the calls."""
 
@@ -123,8 +127,7 @@ class Choose(Signature):
 
 def tools(count: int) -> Contestant:
     """Return a Predict call with ``count`` native tools whose answer calls one tool."""
-    parameters: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    offered = [Tool.from_schema(f"tool_{n}", f"Does the thing of number {n}.", parameters) for n in range(count)]
+    offered = [Tool.from_schema(f"tool_{n}", f"Does the thing of number {n}.", PARAMETERS) for n in range(count)]
     predict: Any = sigwire.Predict(Choose)
     predict.lm = StubLM(
         calls=[ToolCall("call_0", "tool_0", {"city": "Oslo"})], capabilities=Capabilities(native_tools=True)
@@ -135,3 +138,32 @@ def tools(count: int) -> Contestant:
 
     assert call()[0].arguments == {"city": "Oslo"}
     return call
+
+
+class Reply(Signature):
+    """Answer the request."""
+
+    request: str = InputField()
+    tools: list[Tool] = InputField()
+    answer: str = OutputField()
+
+
+def plain_answer(count: int) -> Job:
+    """Return the job of an answer in plain text, while tools are offered. The floor reads the section by hand."""
+    text = "It is cold in Oslo in January, about four degrees below zero. " * 6
+    reply = sections(answer=text)
+    offered = [Tool.from_schema(f"tool_{n}", f"Does the thing of number {n}.", PARAMETERS) for n in range(count)]
+    predict: Any = sigwire.Predict(Reply)
+    predict.lm = StubLM(reply, capabilities=Capabilities(native_tools=True))
+
+    def floor() -> str:
+        ask = "[[ ## request ## ]]\nWhat about Oslo?\n\nReply with the section answer."
+        messages = [{"role": "system", "content": "Answer the request."}, {"role": "user", "content": ask}]
+        assert len(messages) == 2
+        return SECTION.split(reply)[2].strip()
+
+    def call() -> str:
+        return str(predict(request="What about Oslo?", tools=offered).answer)
+
+    assert floor() == call() == text.strip()
+    return Job("j4", f"{count} tools, an answer in plain text", "≤ 12x", {FLOOR: floor, SIGWIRE: call})

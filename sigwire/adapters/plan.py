@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sigwire.adapters.finish import (
@@ -196,10 +197,11 @@ class Plan:
         catalog = self.parts.tool_prompts.catalog_of(tools)
         if not catalog.tools:
             return choices
-        return tuple(
+        read = [
             self._read_calls_of(choice, catalog, taken, warnings) if _is_readable(choice) else choice
             for choice in choices
-        )
+        ]
+        return choices if all(map(is_, read, choices)) else tuple(read)
 
     def _read_calls_of(
         self, choice: Choice, catalog: ToolCatalog, taken: Iterable[str], warnings: list[LMWarning]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 from sigwire.adapters.text_tools.grammar import END_TOKENS, PREFIXES, Grammar, ToolCatalog
@@ -76,8 +77,10 @@ class CompiledGrammars:
             return True
         if not self.by_tool_name or not catalog.initials:
             return False
+        lines = _lines_starting_with(catalog.initials)
+        if lines.search(text) is None:
+            return False
         names = (*catalog.tools, *PREFIXES)
-        lines = re.compile(rf"\n[ \t]*(?=[{re.escape(catalog.initials)}])")
         return any(text.startswith(names, line.end()) for line in lines.finditer(text))
 
     def _opener_pattern(self, output: str) -> re.Pattern[str]:
@@ -95,6 +98,11 @@ class CompiledGrammars:
                 self._openers.clear()
             self._openers[output] = found
         return found
+
+
+@lru_cache(_MAX_PATTERNS)
+def _lines_starting_with(characters: str) -> re.Pattern[str]:
+    return re.compile(rf"\n[ \t]*(?=[{re.escape(characters)}])")
 
 
 _Quotations: TypeAlias = Mapping[str, tuple[str, ...]]
