@@ -94,6 +94,8 @@ class Cassette(ChecksKeywords):
         note = session.close(complete=kind is None)
         if note and error is not None:
             error.add_note(note)
+        elif note:  # the fixture of pytest has no error to show
+            warn_user(note, RuntimeWarning)
         if kind is None:
             self._check(session)
 

@@ -375,6 +375,13 @@ def test_recording_that_fails_keeps_the_file_before(path: Path) -> None:
         assert predict(question="2+2?").answer == "5"
 
 
+def test_recording_of_a_failed_test_warns_where_its_lines_are(path: Path) -> None:
+    cassette = Cassette(path, "record").__enter__()
+    Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))(question="2+2?")
+    with pytest.warns(RuntimeWarning, match=r"1 recorded lines are kept in .*run\.jsonl\.part"):
+        cassette.__exit__(AssertionError, None, None)
+
+
 def test_recording_that_fails_before_the_first_answer_leaves_nothing(path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Cassette(path, "record"):
         _ = 1 / 0
