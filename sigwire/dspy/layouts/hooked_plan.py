@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from sigwire.adapters.finish import check_finish_reason
-from sigwire.adapters.plan import ParsedChoice, Plan, PlanSetup
+from sigwire.adapters.plan import ParsedChoice, Plan
+from sigwire.adapters.plan_parts import PlanSetup
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.core.messages import Message, Part
 from sigwire.core.record import FieldValues
