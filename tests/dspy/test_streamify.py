@@ -33,7 +33,6 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.observe.callbacks import BaseCallback
-from sigwire.settings import settings
 
 Read = Callable[..., list[Any]]
 
@@ -158,23 +157,6 @@ def test_the_second_run_streams_as_the_first_and_so_do_many_at_once(streamed: Ca
     assert asyncio.run(together()) == [f"number {number}" for number in range(5)]
 
 
-@pytest.mark.parametrize(("again", "heard"), [(False, "one"), (True, "onetwo")])
-def test_listener_streams_the_first_call_only_unless_reuse_is_allowed(
-    streamed: Callable[..., Read], again: bool, heard: str
-) -> None:
-    class Twice(Module):
-        def __init__(self) -> None:
-            self.ask = asker("one", "two")
-
-        def forward(self, question: str) -> Any:
-            self.ask(question=question)
-            return self.ask(question=question)
-
-    items = streamed(Twice(), stream_listeners=[StreamListener("answer", allow_reuse=again)])(question="?")
-    assert text(items) == heard
-    assert items[-1].answer == "two"
-
-
 @pytest.mark.parametrize(
     "adapter", [dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter()], ids=lambda a: type(a).__name__
 )
@@ -253,11 +235,6 @@ def test_reasoning_can_be_listened_to_written_or_native(streamed: Callable[..., 
         )
         assert text(items, "reasoning") == "One and one."
         assert text(items) == "two"
-
-
-def test_only_the_prediction_is_left_out_on_request(streamed: Callable[..., Read]) -> None:
-    options = {"stream_listeners": [StreamListener("answer")], "include_final_prediction_in_output_stream": False}
-    assert all(isinstance(item, StreamResponse) for item in streamed(asker("Oslo"), **options)(question="?"))
 
 
 def test_without_listeners_the_stream_is_the_programs_own(streamed: Callable[..., Read]) -> None:
@@ -361,22 +338,6 @@ class AwaitedAsking(Module):
 def test_tool_called_by_the_program_has_messages(streamed: Callable[..., Read], program: Callable[[], Module]) -> None:
     said = statuses(streamed(program(), status_message_provider=Talkative())(n=21))
     assert said[1:-1] == ["tool double 21", "tool gave 42"]
-
-
-def test_providers_of_concurrent_streams_are_separate() -> None:
-    before = list(settings.callbacks)
-
-    async def one(name: str) -> list[str]:
-        stream = streamify(asker("Oslo"), status_message_provider=Talkative(f"{name} "))
-        return statuses([item async for item in stream(question="?")])
-
-    async def together() -> list[list[str]]:
-        return await asyncio.gather(one("a"), one("b"))
-
-    first, second = asyncio.run(together())
-    assert {said[0] for said in first} == {"a"}
-    assert {said[0] for said in second} == {"b"}
-    assert list(settings.callbacks) == before
 
 
 def test_callbacks_of_the_settings_are_called_in_a_stream(streamed: Callable[..., Read]) -> None:
