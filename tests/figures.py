@@ -275,7 +275,7 @@ def _paths_in(tree: ast.Module, package: Path) -> Iterator[tuple[int, str]]:
     pattern = re.compile(rf"{package.name}((?:\.[A-Za-z_]\w*)+)(:\w+|\.|)")
     rooms = package_children(package)
     statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    # A text that is imported, or the beginning of one, may name a room; elsewhere it is the name of a logger.
+    # A text that is imported, or the beginning of one, may name a room; another text may be the name of a logger.
     certain: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
@@ -351,8 +351,9 @@ def docstring_names(text: str) -> tuple[set[str], set[str]]:
     A line of the map has cells with two blanks or more between them: names, phrase, names, phrase. Names are separated by
     blanks or commas.
 
-    >>> docstring_names("Values.\\n\\nparts, json   the parts     tools   what ``Tool`` is")
-    ({'json', 'parts', 'tools'}, {'Tool'})
+    >>> cells, quoted = docstring_names("Values.\\n\\nparts, json   the parts     tools   what ``Tool`` is")
+    >>> sorted(cells), quoted
+    (['json', 'parts', 'tools'], {'Tool'})
     """
     cells: set[str] = set()
     for line in text.splitlines():

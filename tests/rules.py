@@ -1,4 +1,4 @@
-"""The rules of the house: what a file may depend on, and what its maps say. No rule counts lines, files or branches.
+"""The rules of the house: what a file may depend on, and what its maps name. No rule counts lines, files or branches.
 
 Each rule is a function of the folder of a package, and of a table if the rule has one; it returns a ``Break`` for each place
 that breaks the rule. ``tests/test_house.py`` has the tables and runs the rules on sigwire; ``tests/test_rules.py`` runs each
