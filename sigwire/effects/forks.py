@@ -1,4 +1,4 @@
-"""What a fork does to the state of a process: the only ``os.register_at_fork`` of the package.
+"""Forks, and the state of a process: the only ``os.register_at_fork`` of the package.
 
 Threads of the parent do not exist in a forked child, and hold their locks for ever. So the child resets module state
 (``on_fork``), then live objects (``reset_when_forked``). An object that a child could not repair, such as an open database, is

@@ -382,7 +382,7 @@ def test_recording_of_a_failed_test_warns_where_its_lines_are(path: Path) -> Non
         cassette.__exit__(AssertionError, None, None)
 
 
-def test_recording_that_fails_before_the_first_answer_leaves_nothing(path: Path) -> None:
+def test_recording_that_fails_before_the_first_answer_is_removed(path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Cassette(path, "record"):
         _ = 1 / 0
     assert list(path.parent.iterdir()) == []
@@ -481,7 +481,7 @@ def test_full_disk_is_a_state_error_and_loses_no_line(path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("mode", ["record", "new"])
-def test_killed_recorder_keeps_its_lines_and_locks_nobody_out(mode: Any, path: Path) -> None:
+def test_killed_recorder_keeps_its_lines_and_frees_its_lock(mode: Any, path: Path) -> None:
     reader, writer = os.pipe()
 
     def record() -> None:

@@ -1,4 +1,4 @@
-"""What a fork calls, in which order, and that nothing stops it."""
+"""The order in which a fork calls functions and owners, and errors of one of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Owner:
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is seen by the owners of a test, which are the only ones."""
+    """The calls of the owners of a test, which are the only owners."""
     monkeypatch.setattr(forks, "_functions", [])
     monkeypatch.setattr(forks, "_owners", forks.LiveOwners[Any]())
     monkeypatch.setattr(forks, "_pausable", forks.LiveOwners[Any]())

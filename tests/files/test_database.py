@@ -113,7 +113,7 @@ def test_processes_that_open_a_new_file_at_once_both_work(database: Database, ro
         made.close()
 
 
-def test_prepare_sees_each_connection_and_its_error_closes_it(tmp_path: Path) -> None:
+def test_prepare_gets_each_connection_and_its_error_closes_the_connection(tmp_path: Path) -> None:
     seen: list[sqlite3.Connection] = []
 
     def prepare(connection: sqlite3.Connection) -> None:
@@ -132,7 +132,7 @@ def test_prepare_sees_each_connection_and_its_error_closes_it(tmp_path: Path) ->
         seen[1].execute("SELECT 1")
 
 
-def test_make_private_leaves_a_file_that_exists(tmp_path: Path) -> None:
+def test_make_private_changes_no_file_that_exists(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("text")
     path.chmod(0o644)
@@ -213,7 +213,7 @@ def test_children_that_are_forked_while_threads_write_work(database: Database) -
 
 
 @forks
-def test_fork_inside_a_transaction_keeps_it(database: Database) -> None:
+def test_fork_inside_a_transaction_keeps_the_transaction(database: Database) -> None:
     with database.writing() as connection:
         connection.execute("INSERT INTO notes VALUES ('mine')")
         assert statuses([fork(lambda: None)]) == [0]

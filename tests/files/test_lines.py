@@ -60,7 +60,7 @@ def test_file_that_is_cut_anywhere_keeps_its_whole_lines(path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [b"\0\0\0", b"\0\0\0\n", b'\0\0"row"}\n', b'{"row'])
-def test_end_that_a_crash_leaves_is_cut_off(end: bytes, path: Path) -> None:
+def test_end_that_a_crash_wrote_is_cut_off(end: bytes, path: Path) -> None:
     content = written(path, ROWS)
     path.write_bytes(content + end)
     assert read_lines(path) == ROWS
@@ -190,7 +190,7 @@ def test_killed_writer_loses_no_line_that_it_reported(path: Path, rounds: int) -
 
 
 @forks
-def test_forked_child_writes_nothing_and_leaves_the_file_to_its_parent(path: Path) -> None:
+def test_forked_child_writes_nothing_into_the_file_of_its_parent(path: Path) -> None:
     file = LineFile(path)
 
     def child() -> None:

@@ -46,7 +46,7 @@ def test_lock_of_a_removed_file_is_not_held(tmp_path: Path, monkeypatch: pytest.
     path, locked = tmp_path / "lock", list[int]()
 
     def removing(descriptor: int, *, shared: bool = False) -> lock.LockState:
-        if not locked:  # the holder before removes its file between our open and our lock
+        if not locked:  # the holder before removes its file between the open and the lock
             path.unlink()
         locked.append(descriptor)
         return lock_file(descriptor, shared=shared)
@@ -67,7 +67,7 @@ def test_file_system_without_locks_is_no_error(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_forked_child_neither_holds_nor_frees_the_lock_of_its_parent(tmp_path: Path) -> None:
+def test_forked_child_does_not_hold_or_free_the_lock_of_its_parent(tmp_path: Path) -> None:
     path, (ready, is_ready), (end, ended) = tmp_path / "lock", os.pipe(), os.pipe()
     held = HeldFile(path)
 

@@ -1,4 +1,4 @@
-"""Compressed bytes: round trips, damage, and bounds."""
+"""Compressed bytes: deflate and inflate, damage, and bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store in SQLite keeps: its form on disk, a foreign file, a new file that two processes open, and forks.
+"""Promises of every store in SQLite: its form on disk, a foreign file, a new file that two processes open, and forks.
 
 ``forms.json`` has the schema texts and marks that files of the first formats have.
 """
@@ -159,7 +159,7 @@ def test_two_processes_that_open_a_new_file_at_once_both_work(kind: Kind, rounds
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(3, marks=pytest.mark.long)])
 @forks
-def test_ten_children_that_are_forked_while_threads_use_a_store_use_it(
+def test_ten_children_that_are_forked_while_threads_use_a_store_can_use_the_store(
     name: str, kind: Kind, rounds: int, tmp_path: Path
 ) -> None:
     path = tmp_path / kind.file

@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state.json"
 
 
-def test_file_is_replaced_and_nothing_is_left_beside_it(path: Path) -> None:
+def test_file_is_replaced_and_no_other_file_stays_in_the_folder(path: Path) -> None:
     for data in (b"old", b"new"):
         write_whole(path, data)
         assert path.read_bytes() == data

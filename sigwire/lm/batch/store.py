@@ -132,7 +132,7 @@ class BatchStore:
 
 
 def _check_columns(connection: sqlite3.Connection) -> None:
-    """Read a row: the marks of a file do not tell it from other databases."""
+    """Read a row: other databases may have the same marks."""
     connection.execute(f"SELECT {_COLUMNS} FROM batches LIMIT 1").fetchall()
 
 
