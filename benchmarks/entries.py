@@ -1,8 +1,8 @@
 """``python -m benchmarks.entries``: the functions and files of sigwire that a call enters, and a streamed delta of a field.
 
 The counts are exact and the same on a busy machine, unlike times. An entry is a ``call`` event of ``sys.setprofile`` in a file
-of the package: a call of a function, or a step of a generator or coroutine. Lambdas and comprehensions do not count, nor does
-C code. The stub server answers over HTTP, as in job c1; the LM, its client and the plan of the signature are warm.
+of the package: a call of a function, or a step of a generator or coroutine. Lambdas, comprehensions and C code do not count.
+The stub server answers over HTTP, as in job c1; the LM, its client and the plan of the signature are warm.
 
 python -m benchmarks.entries               one table
 python -m benchmarks.entries --list call   each entry of a row, in order: call, awaited or delta

@@ -1,4 +1,4 @@
-"""What a plan is made of: ``PlanSetup``, the choices of its adapter, and ``PlanParts``, what a plan makes of them once.
+"""The parts of a plan: ``PlanSetup``, the choices of its adapter, and ``PlanParts``, what a plan makes of them once.
 
 Both are frozen. The writers of ``PlanParts`` cache what they wrote; a call fills in values only.
 """

@@ -1,4 +1,4 @@
-"""Names of another library that stand in files, in signatures and in errors; decision 0026 says which of them the core keeps.
+"""Names of another library that stand in files, in signatures and in errors; decision 0026 lists those that the core keeps.
 
 Everything else of that library is in the door.
 """

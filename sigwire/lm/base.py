@@ -79,7 +79,7 @@ class LanguageModel(Protocol):
 class Entries:
     """The methods of a model that a subclass overrides to answer: their names and form, and the calls through them.
 
-    ``names``: the methods; ``form``: what an error tells a subclass without one to define.
+    ``names``: the methods; ``form``: the definition that an error asks of a subclass without one.
     """
 
     names: ClassVar[Sequence[str]] = ("forward", "aforward")

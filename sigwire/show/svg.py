@@ -60,7 +60,7 @@ def points(*places: tuple[float, float]) -> str:
 
 
 def svg(width: int, height: int, name: str, parts: Iterable[str], /, **attributes: float | str) -> str:
-    """Return a drawing of some parts. ``name``: what it shows, for those who do not see it.
+    """Return a drawing of some parts. ``name``: its content in words, for screen readers.
 
     >>> print(svg(20, 10, "A dot", [mark("circle", r=2)]))
     <svg viewBox="0 0 20 10" role="img" aria-label="A dot"><title>A dot</title><circle r="2"/></svg>

@@ -368,7 +368,7 @@ async def test_timeout_covers_the_whole_request(how: str, serve: Callable[..., H
 
 @HOWS
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_timeout_of_a_request_leaves_no_time_for_a_retry(
+async def test_timeout_of_a_request_ends_the_call_without_a_retry(
     streamed: bool, how: str, serve: Callable[..., Host]
 ) -> None:
     host = serve(Reply(CHAT, delay=0.6))

@@ -192,7 +192,7 @@ class EvaluationRun(RowsCaller):
     def keep(self, done: FinishedRow) -> Steps[None]:
         try:
             record, prediction = done.record(), done.prediction
-            if self._options.executor is not None:  # the row ran elsewhere, so listeners see its end only
+            if self._options.executor is not None:  # the row ran in another process: listeners see its end only
                 with watched_call("example", self._options, self._facts(done.row)) as end:
                     end(done.cell)
                 prediction = stored_prediction(record)

@@ -57,7 +57,7 @@ class Layer(Protocol):
 
 
 class ExchangeReport:
-    """What layers and the backend report of the exchanges of a call.
+    """The exchanges of a call, as layers and the backend report them.
 
     ``log`` has every exchange in order. Until ``record`` writes the next entry, ``purpose``, ``queued``, ``waited``, ``cost``
     and ``why`` are its values; a "redial" needs a new connection. ``began``: when the exchange began; ``first``: when its first

@@ -192,7 +192,7 @@ class RunState(StepLog):
         )
 
     def run(self, reason: TerminationReason | None) -> AgentRun:
-        """Return the log of the run so far."""
+        """Return the log of the finished turns."""
         return AgentRun(tuple(self.steps), self.history, reason, tuple(self.attempts))
 
     def result(self, signature: SignatureMeta, outputs: FieldValues, facts: FieldValues) -> Prediction:

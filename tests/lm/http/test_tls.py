@@ -1,4 +1,4 @@
-"""TLS of the transport: authorities, certificates of hosts and clients, and what a broken handshake says."""
+"""TLS of the transport: authorities, certificates of hosts and clients, and the errors of broken handshakes."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ class LineDecoder:
 
     @property
     def has_partial_line(self) -> bool:
-        """Whether a line has begun."""
+        """Whether the start of a line is held back until its end arrives."""
         return self._size > 0
 
     def feed(self, data: bytes) -> list[bytes]:
