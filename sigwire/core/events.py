@@ -228,9 +228,17 @@ class Finished:
 
 
 StreamEvent: TypeAlias = (
-    ResponseStart | TextDelta | ReasoningDelta | PartEnd | ToolCallStart | ToolCallDelta | ToolCallEnd | ChoiceEnd
-    | UsageUpdate | ResponseEnd
-)  # fmt: skip
+    ResponseStart
+    | TextDelta
+    | ReasoningDelta
+    | PartEnd
+    | ToolCallStart
+    | ToolCallDelta
+    | ToolCallEnd
+    | ChoiceEnd
+    | UsageUpdate
+    | ResponseEnd
+)
 """The events of a model's stream."""
 
 ProgramEvent: TypeAlias = (

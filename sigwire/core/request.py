@@ -75,9 +75,14 @@ class Request(Value, HasCard):
     def with_options(self, options: JsonObject) -> Request:
         """Return a copy with other options. (Called by every call; ``replace`` is slow.)"""
         return Request(
-            self.messages, self.tools, self.tool_choice, self.parallel_tool_calls, self.response_format, options,
+            self.messages,
+            self.tools,
+            self.tool_choice,
+            self.parallel_tool_calls,
+            self.response_format,
+            options,
             self.repeated,
-        )  # fmt: skip
+        )
 
 
 _CACHE_FORMS = """prompt_cache="auto", False or {"ttl": "5m" or "1h", "key": "..."}"""

@@ -205,9 +205,16 @@ class Response(Value, HasCard):
     def with_attempts(self, attempts: Iterable[Attempt]) -> Response:
         """Return a copy with other attempts. (Called by every call; ``replace`` is slow.)"""
         return Response(
-            self.choices, self.usage, self.model, self.id, self.warnings, tuple(attempts), self.raw, self.cache,
+            self.choices,
+            self.usage,
+            self.model,
+            self.id,
+            self.warnings,
+            tuple(attempts),
+            self.raw,
+            self.cache,
             self.cached_usage,
-        )  # fmt: skip
+        )
 
     def with_warnings(self, *warnings: LMWarning) -> Response:
         """Return a copy with more warnings."""

@@ -56,5 +56,8 @@ def _log_mismatch(module: str, field: FieldSpec, value: object) -> None:
         logging.getLogger("dspy.predict.predict").warning(
             "Type mismatch for field %r: expected %s (%s); %s sends it as it is. "
             "configure(warn_on_type_mismatch=False) turns this off.",
-            field.name, describe_type(field.annotation).replace("typing.", ""), problem, module,
-        )  # fmt: skip
+            field.name,
+            describe_type(field.annotation).replace("typing.", ""),
+            problem,
+            module,
+        )

@@ -103,9 +103,14 @@ class BaseLM(base.BaseLM):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
-            num_retries=num_retries, **kwargs,
-        )  # fmt: skip
+            model,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            cache=cache,
+            callbacks=callbacks,
+            num_retries=num_retries,
+            **kwargs,
+        )
         self.model_type = model_type
 
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -313,9 +318,15 @@ class LM(BaseLM, client.LM):
         self._answers_itself = bool(self._overrides) and not _is_known(model)
         if self._answers_itself:
             base.BaseLM.__init__(
-                self, model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
-                num_retries=num_retries, **kwargs,
-            )  # fmt: skip
+                self,
+                model,
+                temperature=temperature,
+                max_tokens=max_tokens,
+                cache=cache,
+                callbacks=callbacks,
+                num_retries=num_retries,
+                **kwargs,
+            )
             self.model_type = model_type
             return
         wire = wire or _wire_of(model_type, model)

@@ -328,10 +328,16 @@ class DspyAdapter:
         """Run the program of a candidate on rows, and score the runs; ``capture_traces`` keeps them as trajectories."""
         is_minibatch = self.reflection_minibatch_size is not None and len(batch) <= self.reflection_minibatch_size
         found: list[Any] = bootstrap_trace_data(
-            self.build_program(candidate), batch, self.metric_fn, self.num_threads, raise_on_error=False,
-            capture_failed_parses=True, failure_score=self.failure_score, format_failure_score=self.failure_score,
+            self.build_program(candidate),
+            batch,
+            self.metric_fn,
+            self.num_threads,
+            raise_on_error=False,
+            capture_failed_parses=True,
+            failure_score=self.failure_score,
+            format_failure_score=self.failure_score,
             callback_metadata={"disable_logging": True} if is_minibatch else {"metric_key": "eval_full"},
-        )  # fmt: skip
+        )
         runs = {run["example_ind"]: run for run in found}
         outputs = [runs[at]["prediction"] if at in runs else None for at in range(len(batch))]
         scores = [runs[at]["score"] if at in runs else self.failure_score for at in range(len(batch))]

@@ -191,9 +191,13 @@ def score_steps(
 
 
 def _scored_steps(
-    facts: tuple[Any, ...], example: Example, prediction: object, plan: MetricPlan, trace: TraceList | None,
+    facts: tuple[Any, ...],
+    example: Example,
+    prediction: object,
+    plan: MetricPlan,
+    trace: TraceList | None,
     raises: Collection[str],
-) -> Steps[Cell]:  # fmt: skip
+) -> Steps[Cell]:
     """``score_steps`` of a cell that is not made yet: it has ``facts``, the fields after those of the score."""
     with _unstreamed(), track_usage() as tracker:
         try:
@@ -215,9 +219,14 @@ class _ProgramRun:
     __slots__ = ("_changes", "_inputs", "_program", "_seconds", "_started", "_timeout", "_traced", "trace")
 
     def __init__(
-        self, program: object, example: Example, traced: bool, strict: bool, timeout: float | None,
+        self,
+        program: object,
+        example: Example,
+        traced: bool,
+        strict: bool,
+        timeout: float | None,
         rollout_id: int | str | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._program, self._timeout = program, timeout
         self._inputs = split_fields(example)[0]
         self._traced = traced

@@ -22,9 +22,15 @@ def git_state() -> JsonObject | None:
 
     try:
         done = subprocess.run(
-            _STATUS, capture_output=True, text=True, timeout=_LIMIT, check=True, stdin=subprocess.DEVNULL,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}, errors="replace",
-        )  # fmt: skip
+            _STATUS,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            errors="replace",
+        )
     except (OSError, subprocess.SubprocessError):  # no git, no repository, a large one
         return None
     lines = done.stdout.splitlines()

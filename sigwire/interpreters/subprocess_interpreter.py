@@ -103,9 +103,13 @@ class _CPythonWorker:
             # -P and -s: no module of the user is found by accident. Sets have the same order in each repetition.
             process = subprocess.Popen(
                 [python, "-P", "-s", "-B", str(_PROGRAM)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                cwd=directory.name, env={"PYTHONHASHSEED": "0"}, start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=directory.name,
+                env={"PYTHONHASHSEED": "0"},
+                start_new_session=True,
+            )
         except OSError as error:
             directory.cleanup()
             raise ConfigurationError(f"{python} cannot be started: {error} (starting code).") from error

@@ -124,9 +124,15 @@ class LM(BaseLM):
         check_price(price)
         variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
         super().__init__(
-            model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
-            num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
-        )  # fmt: skip
+            model,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            cache=cache,
+            callbacks=callbacks,
+            num_retries=retry.retries if retry else num_retries,
+            capabilities=capabilities,
+            **kwargs,
+        )
         self._retry = retry or RetryPolicy(num_retries)
         self._given, self._price, self._fallbacks, self._on_filter = capabilities, price, fallbacks, on_filter
         self._limit: Limit | Literal[False] | None = read_limit(limit)

@@ -351,8 +351,12 @@ def _derive(cls: SignatureMeta, spec: SignatureSpec) -> SignatureClass:
 
 def _make_class(origin: SignatureMeta, name: str, module: str, qualname: str, spec: SignatureSpec) -> SignatureClass:
     namespace = {
-        "__doc__": spec.instructions, "__module__": module, "__qualname__": qualname, "__slots__": (), DECLARED: origin,
-    }  # fmt: skip
+        "__doc__": spec.instructions,
+        "__module__": module,
+        "__qualname__": qualname,
+        "__slots__": (),
+        DECLARED: origin,
+    }
     return type(origin)(name, (origin,), namespace, spec=spec)
 
 

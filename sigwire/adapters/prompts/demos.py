@@ -78,9 +78,19 @@ class DemoWriter:
     """
 
     __slots__ = (
-        "_cache", "_hidden", "_history", "_history_name", "_inputs", "_known", "_last", "_mark", "_outputs", "_strict",
-        "_turns", "_warned",
-    )  # fmt: skip
+        "_cache",
+        "_hidden",
+        "_history",
+        "_history_name",
+        "_inputs",
+        "_known",
+        "_last",
+        "_mark",
+        "_outputs",
+        "_strict",
+        "_turns",
+        "_warned",
+    )
 
     def __init__(
         self,

@@ -117,9 +117,21 @@ class _ChoiceReader:
     """One choice of a response. ``parsed``: its parse, if its outputs needed one."""
 
     __slots__ = (
-        "_call_ids", "_calls", "_ended", "_free_text", "_has_thought", "_ids", "_lead_in", "_plan", "_reasoning", "_scan",
-        "_start_scan", "_text", "events", "parsed"
-    )  # fmt: skip
+        "_call_ids",
+        "_calls",
+        "_ended",
+        "_free_text",
+        "_has_thought",
+        "_ids",
+        "_lead_in",
+        "_plan",
+        "_reasoning",
+        "_scan",
+        "_start_scan",
+        "_text",
+        "events",
+        "parsed",
+    )
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
         self._plan, self.events = plan, events

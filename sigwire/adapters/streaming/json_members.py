@@ -105,8 +105,11 @@ class JsonMemberReader:
         return at
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        **dict.fromkeys(_MARKS, _read_mark), "first": _read_member, "member": _read_member, "value": _read_value,
-    }  # fmt: skip
+        **dict.fromkeys(_MARKS, _read_mark),
+        "first": _read_member,
+        "member": _read_member,
+        "value": _read_value,
+    }
 
 
 class _StringReader:

@@ -113,9 +113,19 @@ class PartialJsonParser:
     """
 
     __slots__ = (
-        "_chunks", "_expects", "_key", "_keys", "_length", "_open", "_root", "_string", "_token", "changes", "done",
-        "failed"
-    )  # fmt: skip
+        "_chunks",
+        "_expects",
+        "_key",
+        "_keys",
+        "_length",
+        "_open",
+        "_root",
+        "_string",
+        "_token",
+        "changes",
+        "done",
+        "failed",
+    )
 
     def __init__(self) -> None:
         self._open: list[list[Any] | dict[str, Any]] = []  # containers that are not closed, outermost first
@@ -201,8 +211,12 @@ class PartialJsonParser:
         return self._fail(at) if text[at] == "]" else self._read_value(text, at)
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        "value": _read_value, "name": _read_name, "colon": _read_colon, "separator": _read_separator, "item": _read_item
-    }  # fmt: skip
+        "value": _read_value,
+        "name": _read_name,
+        "colon": _read_colon,
+        "separator": _read_separator,
+        "item": _read_item,
+    }
 
     def _start_string(self, *, key: bool) -> None:
         self._string, self._key, self._chunks, self._length = PartialString(), key, [], 0

@@ -26,9 +26,18 @@ class XmlTagReader:
     """
 
     __slots__ = (
-        "_escaper", "_events", "_lookahead", "_name", "_opener", "_outputs", "_partial_tag", "_sink", "_state", "_tag",
-        "_tail"
-    )  # fmt: skip
+        "_escaper",
+        "_events",
+        "_lookahead",
+        "_name",
+        "_opener",
+        "_outputs",
+        "_partial_tag",
+        "_sink",
+        "_state",
+        "_tag",
+        "_tail",
+    )
 
     def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], escaper: AnyEscaper, events: FieldEvents) -> None:
         self._outputs, self._escaper, self._events = dict(outputs), escaper, events

@@ -41,9 +41,14 @@ def instructions(
     '{"name": "ping", "description": "Say hello.", "parameters": {}}'
     """
     rules = _RULES.format(
-        lead=style.lead, form=style.form(), several=style.several, empty=style.empty, results=style.results,
-        call="block" if style is TAUGHT else "tool call", alone=_ALONE if alone else ""
-    )  # fmt: skip
+        lead=style.lead,
+        form=style.form(),
+        several=style.several,
+        empty=style.empty,
+        results=style.results,
+        call="block" if style is TAUGHT else "tool call",
+        alone=_ALONE if alone else "",
+    )
     functions = [_mapping_of(spec.get("function")) or spec for spec in specs]
     if schemas == "compact":
         return rules + "\n".join(map(tool_line, functions))

@@ -156,9 +156,14 @@ class _Fitter:
         return inner
 
     _BY_TYPE: ClassVar[Mapping[Any, _FitType]] = {
-        "integer": _integer, "number": _number, "boolean": _boolean, "null": _null,
-        "string": _string, "array": _array, "object": _object,
-    }  # fmt: skip
+        "integer": _integer,
+        "number": _number,
+        "boolean": _boolean,
+        "null": _null,
+        "string": _string,
+        "array": _array,
+        "object": _object,
+    }
 
     def _enum(self, schema: JsonObject, value: JsonValue, path: str) -> JsonValue:
         choices = enum_values(schema)

@@ -298,8 +298,11 @@ class _JsonParser:
         return value
 
     _READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
-        "{": _object, "[": _array, '"': _string, "'": _string,
-    }  # fmt: skip
+        "{": _object,
+        "[": _array,
+        '"': _string,
+        "'": _string,
+    }
 
     def _next(self, unfinished: str) -> str:
         """Return the next character after blanks and comments."""

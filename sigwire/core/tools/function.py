@@ -103,8 +103,16 @@ class FunctionArguments:
     """
 
     __slots__ = (
-        "_adapter", "_arguments", "_by_position", "_extra", "_name", "_schema", "_starred", "_validate", "text",
-    )  # fmt: skip
+        "_adapter",
+        "_arguments",
+        "_by_position",
+        "_extra",
+        "_name",
+        "_schema",
+        "_starred",
+        "_validate",
+        "text",
+    )
 
     def __init__(
         self, function: UserFunction, types: Types | None = None, descriptions: Mapping[str, str] | None = None

@@ -52,10 +52,14 @@ def mcp_definition(
     hints = definition.get("annotations")
     may_rerun = is_mapping(hints) and any(hints.get(name) is True for name in ("readOnlyHint", "idempotentHint"))
     return {
-        "name": name, "description": description, "metadata": definition, "parameters": parameters, "handler": handler,
+        "name": name,
+        "description": description,
+        "metadata": definition,
+        "parameters": parameters,
+        "handler": handler,
         "on_crash": "rerun" if may_rerun else "ask",
         "approve": True if is_mapping(hints) and hints.get("destructiveHint") is True else None,
-    }  # fmt: skip
+    }
 
 
 def _definition(tool: object) -> JsonObject:
@@ -168,5 +172,8 @@ def _mcp_media(block: JsonObject) -> object:
 
 
 _MCP_BLOCKS: Mapping[str, Callable[[JsonObject], object]] = {
-    "text": lambda block: block["text"], "image": _mcp_media, "audio": _mcp_media, "resource": _mcp_resource,
-}  # fmt: skip
+    "text": lambda block: block["text"],
+    "image": _mcp_media,
+    "audio": _mcp_media,
+    "resource": _mcp_resource,
+}

@@ -75,15 +75,33 @@ class Tool(ChecksKeywords, HasCard):
     """
 
     __slots__ = (
-        "_arguments", "_bind", "_parameters", "_spec", "_views", "approve", "config", "description", "handler", "is_async",
-        "max_calls", "max_output", "metadata", "name", "on_crash", "parallel", "repeat", "timeout", "tunable",
-    )  # fmt: skip
+        "_arguments",
+        "_bind",
+        "_parameters",
+        "_spec",
+        "_views",
+        "approve",
+        "config",
+        "description",
+        "handler",
+        "is_async",
+        "max_calls",
+        "max_output",
+        "metadata",
+        "name",
+        "on_crash",
+        "parallel",
+        "repeat",
+        "timeout",
+        "tunable",
+    )
 
     _shown_by = "sigwire.core.cards.tools:tool"
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
     fixed_methods: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("__call__", "acall"), "pass the function as handler"), "described": "override spec",
-    }  # fmt: skip
+        **dict.fromkeys(("__call__", "acall"), "pass the function as handler"),
+        "described": "override spec",
+    }
 
     name: str
     description: str

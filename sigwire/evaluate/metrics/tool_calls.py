@@ -155,8 +155,10 @@ def _is_same(wanted: JsonObject, made: JsonObject) -> bool:
 
 
 _ARGUMENT_RULES: Mapping[str, Callable[[JsonObject, JsonObject], bool]] = {
-    "exact": _is_same, "subset": _is_subset, "ignore": lambda wanted, made: True,
-}  # fmt: skip
+    "exact": _is_same,
+    "subset": _is_subset,
+    "ignore": lambda wanted, made: True,
+}
 
 
 def _fits(names: bool, rule: Callable[[JsonObject, JsonObject], bool]) -> _Fits:

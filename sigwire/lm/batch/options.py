@@ -51,11 +51,15 @@ class BatchOptions:
         poll = self.poll if hasattr(self.poll, "__len__") and len(self.poll) == 2 else (-1.0,)
         numbers = (self.quiet, self.max_wait, *poll, 1 if self.deadline is None else self.deadline)
         problem = (
-            'rest is "batch" or "now"' if self.rest not in ("batch", "now")
-            else 'on_doubt is "ask" or "resend"' if self.on_doubt not in ("ask", "resend")
-            else "size and width are 1 or more" if min(self.size, self.width) < 1
-            else "quiet, max_wait, deadline and both numbers of poll are seconds, 0 or more" if min(numbers) < 0
+            'rest is "batch" or "now"'
+            if self.rest not in ("batch", "now")
+            else 'on_doubt is "ask" or "resend"'
+            if self.on_doubt not in ("ask", "resend")
+            else "size and width are 1 or more"
+            if min(self.size, self.width) < 1
+            else "quiet, max_wait, deadline and both numbers of poll are seconds, 0 or more"
+            if min(numbers) < 0
             else ""
-        )  # fmt: skip
+        )
         if problem:
             raise ConfigurationError(f"{problem} (making a BatchLM): not {self!r:.300}.")

@@ -63,9 +63,18 @@ def view_of(message: Message, rules: HistoryRules) -> MessageView:
 
 
 _RULES_OF_PARTS = operator.attrgetter(
-    "family", "media", "untagged_thinking", "thinking", "thinking_as_text", "last_reasoning", "block_fields",
-    "blank_text", "media_roles", "detail", "filenames",
-)  # fmt: skip
+    "family",
+    "media",
+    "untagged_thinking",
+    "thinking",
+    "thinking_as_text",
+    "last_reasoning",
+    "block_fields",
+    "blank_text",
+    "media_roles",
+    "detail",
+    "filenames",
+)
 """The rules that decide a view, as its key."""
 
 

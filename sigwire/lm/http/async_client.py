@@ -283,9 +283,20 @@ class AsyncReply(asyncio.Protocol):
     """A request and its reply. Until the reply ends it is the protocol of the connection; a reader waits for ``_waiter``."""
 
     __slots__ = (
-        "_connection", "_done", "_exchange", "_is_writable", "_parser", "_pool", "_sending", "_transport", "_unread",
-        "_waiter", "end_first", "headers", "status",
-    )  # fmt: skip
+        "_connection",
+        "_done",
+        "_exchange",
+        "_is_writable",
+        "_parser",
+        "_pool",
+        "_sending",
+        "_transport",
+        "_unread",
+        "_waiter",
+        "end_first",
+        "headers",
+        "status",
+    )
 
     status: int
     headers: dict[str, str]

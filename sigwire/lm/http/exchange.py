@@ -46,9 +46,22 @@ class HttpExchange:
     """
 
     __slots__ = (
-        "_first", "_first_at", "_idle", "_started", "connect_limit", "deadline", "has_chunk", "head", "limit", "max_reply",
-        "may_be_stale", "phase", "proxy", "request", "server",
-    )  # fmt: skip
+        "_first",
+        "_first_at",
+        "_idle",
+        "_started",
+        "connect_limit",
+        "deadline",
+        "has_chunk",
+        "head",
+        "limit",
+        "max_reply",
+        "may_be_stale",
+        "phase",
+        "proxy",
+        "request",
+        "server",
+    )
 
     def __init__(
         self,

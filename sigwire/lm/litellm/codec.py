@@ -47,9 +47,17 @@ ENCODING_VERSION = 2  # of the arguments; in the keys of stored answers
 
 # Everything: LiteLLM's list of a model's options decides what is dropped or refused.
 _CAPABILITIES = Capabilities(
-    native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
-    tools_with_json_schema=True, reasoning=True, images=True, audio=True, files=True,
-)  # fmt: skip
+    native_tools=True,
+    parallel_tool_calls=True,
+    tool_choice=True,
+    json_schema=True,
+    json_object=True,
+    tools_with_json_schema=True,
+    reasoning=True,
+    images=True,
+    audio=True,
+    files=True,
+)
 
 
 def target_for(model: str, parameters: Collection[str] | None) -> Target[LiteLLMProfile]:

@@ -113,9 +113,15 @@ _QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your
 _LONG_CONTEXT = _codes("ContextWindowExceededError", "context_length_exceeded")
 _FILTERED = _codes("ContentPolicyViolationError", "RejectedRequestError", "content_filter", "content_policy_violation")
 _UNPAID = _codes(
-    "PaymentRequiredError", "BudgetExceededError", "insufficient_quota", "billing_hard_limit_reached", "billing_error",
-    "credit_balance_exhausted", "contract_spend_limit_reached", "enforced_spend_limit_reached",
-)  # fmt: skip
+    "PaymentRequiredError",
+    "BudgetExceededError",
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_error",
+    "credit_balance_exhausted",
+    "contract_spend_limit_reached",
+    "enforced_spend_limit_reached",
+)
 _UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
 _REACH_HINT = "Check that the server runs and can be reached from here; base_url names another one."
 _CONTENT_HINT = "Change what is sent; a retry does not help."

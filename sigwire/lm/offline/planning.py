@@ -29,11 +29,13 @@ Call: TypeAlias = "tuple[str, JsonObject]"
 _CALL_FROM = -0.25  # relevance from which a tool is called; measured on cases with and without a fitting tool
 _FINISHES = re.compile(r"\bfinal (?:answer|output|result)s?\b|\bends? the (?:task|conversation)\b", re.IGNORECASE)
 # A comma or "and" starts a clause only before one of these words.
-_ASKING = "|".join("""
+_ASKING = "|".join(
+    """
 also then finally next what how who when where which is are can could find calculate compute get give tell book play
 order buy search show list convert determine estimate predict check send create generate identify retrieve analyze provide
 plot solve evaluate compare look fetch add remove update set turn sort draw translate reserve recommend simulate
-""".split())  # fmt: skip
+""".split()
+)
 _SPLIT = re.compile(rf"[,;]\s*(?:and\s+)?(?=(?:{_ASKING})\b)|\s+and\s+(?=(?:{_ASKING})\b)|;\s*", re.IGNORECASE)
 _ID = stem("id")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")

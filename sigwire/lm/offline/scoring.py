@@ -37,10 +37,14 @@ _KIND_SCORE: Mapping[str, float] = {
 _EXPECTED: Mapping[str, tuple[float, frozenset[str]]] = {
     kind: (gain, frozenset((*names.split(), *map(stem, names.split()))))
     for kind, gain, names in (
-        ("date", 3.0, "date"), ("time", 3.0, "time"), ("email", 3.5, "email"), ("id", 1.2, "id"), ("number", 0.8, "id"),
+        ("date", 3.0, "date"),
+        ("time", 3.0, "time"),
+        ("email", 3.5, "email"),
+        ("id", 1.2, "id"),
+        ("number", 0.8, "id"),
         ("url", 3.5, "url link uri site website page host server domain ip"),
     )
-}  # fmt: skip
+}
 # Unit -> stems of the quantities that it measures.
 _MEASURES: Mapping[str, frozenset[str]] = {
     unit: frozenset(map(stem, (*measured.split(), unit)))

@@ -223,9 +223,13 @@ def _complete_object(schema: Schema, value: object) -> JsonValue:
 
 
 _COMPLETE: Mapping[str, Callable[[Schema, object], JsonValue]] = {
-    "integer": _complete_number, "number": _complete_number, "string": _complete_text, "array": _complete_array,
-    "object": _complete_object, "boolean": lambda schema, value: str(value).lower() in ("true", "yes"),
-}  # fmt: skip
+    "integer": _complete_number,
+    "number": _complete_number,
+    "string": _complete_text,
+    "array": _complete_array,
+    "object": _complete_object,
+    "boolean": lambda schema, value: str(value).lower() in ("true", "yes"),
+}
 
 
 def text_of(value: JsonValue) -> str:

@@ -147,11 +147,14 @@ Cairo | Turkey: Istanbul | UAE: Dubai | Singapore: Singapore | Netherlands: Amst
 Vienna | Switzerland: Zurich, Geneva | Sweden: Stockholm | Norway: Oslo | Denmark: Copenhagen | Poland: Warsaw |
 Portugal: Lisbon | Greece: Athens | Ireland: Dublin | Korea: Seoul | Thailand: Bangkok | Indonesia: Jakarta |
 Malaysia: Kuala Lumpur | Mexico: Mexico City | Argentina: Buenos Aires | Kenya: Nairobi
-""")  # fmt: skip
-COUNTRIES = frozenset(name.strip() for name in """
+""")
+COUNTRIES = frozenset(
+    name.strip()
+    for name in """
 united states, usa, us, uk, united kingdom, england, scotland, france, germany, italy, spain, portugal, japan, china,
 india, brazil, canada, mexico, australia, russia, egypt, turkey, greece, norway, sweden, finland, denmark, poland,
 netherlands, belgium, austria, switzerland, ireland, kenya, nigeria, south africa, argentina, chile, peru, colombia,
 thailand, vietnam, indonesia, malaysia, singapore, south korea, korea, ukraine, israel, iran, iraq, saudi arabia,
 pakistan, bangladesh, new zealand, cuba, morocco, ethiopia, philippines, hungary, romania
-""".split(","))  # fmt: skip
+""".split(",")
+)

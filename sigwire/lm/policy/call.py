@@ -66,9 +66,20 @@ class ExchangeReport:
     """
 
     __slots__ = (
-        "_model", "_started", "began", "cache", "cost", "emitted", "first", "headers", "log", "purpose", "queued",
-        "waited", "why",
-    )  # fmt: skip
+        "_model",
+        "_started",
+        "began",
+        "cache",
+        "cost",
+        "emitted",
+        "first",
+        "headers",
+        "log",
+        "purpose",
+        "queued",
+        "waited",
+        "why",
+    )
 
     def __init__(self, model: str, started: float) -> None:
         self._model, self._started = model, started
@@ -125,8 +136,17 @@ class Call:
     """
 
     __slots__ = (
-        "_timeout", "_whole", "deadline", "layers", "patience", "report", "request", "started", "streamed", "target",
-    )  # fmt: skip
+        "_timeout",
+        "_whole",
+        "deadline",
+        "layers",
+        "patience",
+        "report",
+        "request",
+        "started",
+        "streamed",
+        "target",
+    )
 
     def __init__(
         self,

@@ -93,10 +93,17 @@ class ModelCall(HasCard):
         """Return the call as JSON, without secrets."""
         request: JsonObject = {**self.request.to_json(), "options": storable_options(self.request.options)}
         return {
-            "model": self.model, "time": self.time, "path": self.path, "turn": self.turn, "example": self.example,
-            "request": request, "response": None if self.response is None else self.response.to_json(),
-            "error": self.problem(), "seconds": self.seconds, "cache": self.cache,
-        }  # fmt: skip
+            "model": self.model,
+            "time": self.time,
+            "path": self.path,
+            "turn": self.turn,
+            "example": self.example,
+            "request": request,
+            "response": None if self.response is None else self.response.to_json(),
+            "error": self.problem(),
+            "seconds": self.seconds,
+            "cache": self.cache,
+        }
 
     def __repr__(self) -> str:
         facts = [inline(self.model, 80), *self.facts(), *([inline(self.problem() or "", 80)] if self.error else ())]

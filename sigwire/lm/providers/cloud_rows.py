@@ -44,8 +44,12 @@ _VERTEX = Provider(
     keys=(ApiKey("GOOGLE_OAUTH_ACCESS_TOKEN"), ApiKey("CLOUDSDK_AUTH_ACCESS_TOKEN")),
     key="optional",
     authorize="sigwire.lm.providers.google:access_token",
-    hosts=("aiplatform.googleapis.com", "*-aiplatform.googleapis.com", "*aiplatform.us.rep.googleapis.com",
-           "*aiplatform.eu.rep.googleapis.com"),
+    hosts=(
+        "aiplatform.googleapis.com",
+        "*-aiplatform.googleapis.com",
+        "*aiplatform.us.rep.googleapis.com",
+        "*aiplatform.eu.rep.googleapis.com",
+    ),
     wires={
         "generate": Wire("gemini", "gemini:VERTEX"),
         "messages": Wire("anthropic", "anthropic.profiles:VERTEX_MESSAGES"),
@@ -63,7 +67,7 @@ _VERTEX = Provider(
         "(`gcloud auth print-access-token` prints one), or install google-auth, which reads the credentials of gcloud."
     },
     aliases=("vertex_ai",),
-)  # fmt: skip
+)
 
 
 # --- Amazon Bedrock
@@ -90,7 +94,11 @@ _BEDROCK = Provider(
         "claude": Wire("bedrock_converse", "bedrock_converse:CLAUDE"),
     },
     capabilities=Capabilities(
-        native_tools=True, parallel_tool_calls=True, tool_choice=True, images=True, files=True,
+        native_tools=True,
+        parallel_tool_calls=True,
+        tool_choice=True,
+        images=True,
+        files=True,
     ),
     rules=(
         replace(_OPUS_4_1, names=("*claude-opus-4-1*",), wire="claude"),
@@ -99,7 +107,9 @@ _BEDROCK = Provider(
         ModelRule.of("*deepseek.r1*", _NO_FORCED_CHOICE, reasoning=True, native_tools=False, images=False),
         ModelRule.of("*nova-micro*", NO_THINKING, images=False, files=False),
         ModelRule.of("*nova-*", NO_THINKING),
-        ModelRule.of("*amazon.titan* *llama2* *llama3-8b* *llama3-70b*", _NO_FORCED_CHOICE, native_tools=False, images=False),
+        ModelRule.of(
+            "*amazon.titan* *llama2* *llama3-8b* *llama3-70b*", _NO_FORCED_CHOICE, native_tools=False, images=False
+        ),
         ModelRule.of("*", _NO_FORCED_CHOICE),
     ),
     hints={
@@ -107,7 +117,7 @@ _BEDROCK = Provider(
         "API key: check them, their region, and the access to the model in the Bedrock console."
     },
     aliases=("bedrock_converse",),
-)  # fmt: skip
+)
 
 CLOUD_ROWS: tuple[Provider, ...] = (_VERTEX, _BEDROCK)
 """The rows of this file."""

@@ -186,9 +186,14 @@ class Provider:
     wires: Mapping[str, Wire] = field(default_factory=lambda: {"chat": Wire()})
     builtin_wire: str | None = None
     capabilities: Capabilities = Capabilities(
-        native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
-        tools_with_json_schema=True, images=True,
-    )  # fmt: skip
+        native_tools=True,
+        parallel_tool_calls=True,
+        tool_choice=True,
+        json_schema=True,
+        json_object=True,
+        tools_with_json_schema=True,
+        images=True,
+    )
     rules: tuple[ModelRule, ...] = ()
     hints: Mapping[type[LMError], str] = field(default_factory=dict[type[LMError], str])
     aliases: tuple[str, ...] = ()

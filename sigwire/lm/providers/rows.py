@@ -68,11 +68,16 @@ _ANTHROPIC = Provider(
     keys=(ApiKey("ANTHROPIC_API_KEY", "x-api-key", "{}"), ApiKey("ANTHROPIC_AUTH_TOKEN")),
     wires={"messages": Wire("anthropic", "anthropic:ANTHROPIC")},
     capabilities=Capabilities(
-        native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, tools_with_json_schema=True,
-        images=True, files=True,
+        native_tools=True,
+        parallel_tool_calls=True,
+        tool_choice=True,
+        json_schema=True,
+        tools_with_json_schema=True,
+        images=True,
+        files=True,
     ),
     rules=CLAUDE_RULES,
-)  # fmt: skip
+)
 
 
 # --- Gemini
@@ -105,9 +110,15 @@ GEMINI_RULES = (
     ModelRule.of("*gemini*", _GEMINI_3, reasoning=True, tools_with_json_schema=True),
 )
 GEMINI_CAPABILITIES = Capabilities(
-    native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
-    images=True, audio=True, files=True,
-)  # fmt: skip
+    native_tools=True,
+    parallel_tool_calls=True,
+    tool_choice=True,
+    json_schema=True,
+    json_object=True,
+    images=True,
+    audio=True,
+    files=True,
+)
 
 _GEMINI = Provider(
     prefix="gemini",

@@ -84,9 +84,18 @@ class CodeAct(ReAct[P, S]):
                 f"CodeAct has no option {refused[0]!r} (making it). Its code makes one call at a time and gets whole results."
             )
         super().__init__(
-            signature, tools, max_iters, on_tool_error=on_tool_error, extract=extract, tool_timeout=tool_timeout,
-            max_output=None, approve=approve, max_repeats=None, callbacks=callbacks, **config,
-        )  # fmt: skip
+            signature,
+            tools,
+            max_iters,
+            on_tool_error=on_tool_error,
+            extract=extract,
+            tool_timeout=tool_timeout,
+            max_output=None,
+            approve=approve,
+            max_repeats=None,
+            callbacks=callbacks,
+            **config,
+        )
         if max_calls < 1:
             raise ConfigurationError(f"max_calls is a number of calls, above 0, not {max_calls!r} (CodeAct).")
         self.interpreter: Interpreter = interpreter_of(interpreter, "CodeAct")

@@ -28,9 +28,18 @@ __all__ = ["LIBRARY", "arguments_of", "class_name"]
 LIBRARY: Mapping[str, type] = {
     cls.__name__: cls
     for cls in (
-        BestOfN, ChainOfThought, CodeAct, MultiChainComparison, Parallel, Predict, ProgramOfThought, ReAct, Refine, RLM,
+        BestOfN,
+        ChainOfThought,
+        CodeAct,
+        MultiChainComparison,
+        Parallel,
+        Predict,
+        ProgramOfThought,
+        ReAct,
+        Refine,
+        RLM,
     )
-}  # fmt: skip
+}
 
 
 def class_name(cls: type) -> str:

@@ -167,8 +167,10 @@ class TracingListener(BaseCallback):
 
     def on_example_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         attributes: AttributeMap = {
-            names.EXAMPLE_ID: inputs["id"], names.EXAMPLE_INDEX: inputs["index"], names.EXAMPLE_REPEAT: inputs["repeat"],
-        }  # fmt: skip
+            names.EXAMPLE_ID: inputs["id"],
+            names.EXAMPLE_INDEX: inputs["index"],
+            names.EXAMPLE_REPEAT: inputs["repeat"],
+        }
         attributes |= self._content.attributes(names.INPUTS, inputs["inputs"])
         self._metric_names[call_id] = str(inputs["metric"])
         self._start(call_id, _EXAMPLE, attributes, role=_EXAMPLE)

@@ -206,9 +206,15 @@ class Evolution:
         own = [name for name, kind in chosen if kind == "instructions"]
         if plan.proposer is not None and own:
             texts |= yield from rewrite_by(
-                task, plan.proposer, parent, own, runs,
-                perfect=plan.perfect, parse_failures=plan.parse_failures, sample=turn,
-            )  # fmt: skip
+                task,
+                plan.proposer,
+                parent,
+                own,
+                runs,
+                perfect=plan.perfect,
+                parse_failures=plan.parse_failures,
+                sample=turn,
+            )
         for name, kind in chosen:
             if kind == "tools" and plan.proposer is not None:
                 texts |= yield from rewrite_tools_by(

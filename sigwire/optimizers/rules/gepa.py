@@ -114,8 +114,12 @@ class GEPA(Optimizer):
         checks = (
             ("auto", self.auto in (None, *_TURNS), tuple(_TURNS)),
             ("candidate_selection_strategy", self.candidate_selection_strategy in _SELECTIONS, _SELECTIONS),
-            ("component_selector", callable(self.component_selector) or self.component_selector in _SELECTORS, _SELECTORS),
-        )  # fmt: skip
+            (
+                "component_selector",
+                callable(self.component_selector) or self.component_selector in _SELECTORS,
+                _SELECTORS,
+            ),
+        )
         for name, fits, known in checks:
             if not fits:
                 raise ConfigurationError(

@@ -50,11 +50,17 @@ class AnthropicBatches(BatchEndpoints):
             "expired": 0 if batch.cancelled else expired,
         }
         return {
-            "id": batch.id, "type": "message_batch", "request_counts": counts, "created_at": at, "expires_at": at,
-            "ended_at": at if ended else None, "archived_at": None, "cancel_initiated_at": None,
+            "id": batch.id,
+            "type": "message_batch",
+            "request_counts": counts,
+            "created_at": at,
+            "expires_at": at,
+            "ended_at": at if ended else None,
+            "archived_at": None,
+            "cancel_initiated_at": None,
             "processing_status": "ended" if ended else "in_progress",
             "results_url": f"http://{batch.facts['host']}/{desk.run}{_PATH}/{batch.id}/results" if ended else None,
-        }  # fmt: skip
+        }
 
     def listed(self, desk: BatchDesk, exchange: ReceivedRequest) -> ServerReply:
         data = [self.shown(desk, each) for each in desk.listed("msgbatch_")]

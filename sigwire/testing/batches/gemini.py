@@ -53,9 +53,13 @@ class GeminiBatches(BatchEndpoints):
             "pendingRequestCount": str(batch.count("waiting", "expired")),
         }
         metadata: JsonObject = {
-            "displayName": batch.facts["mark"], "model": batch.facts["model"], "createTime": at, "updateTime": at,
-            "state": f"BATCH_STATE_{over}" if ended else "BATCH_STATE_RUNNING", "batchStats": stats,
-        }  # fmt: skip
+            "displayName": batch.facts["mark"],
+            "model": batch.facts["model"],
+            "createTime": at,
+            "updateTime": at,
+            "state": f"BATCH_STATE_{over}" if ended else "BATCH_STATE_RUNNING",
+            "batchStats": stats,
+        }
         if ended:
             lines: list[JsonValue] = [_line(each) for each in batch.answers or () if each.status]
             metadata["output"] = {"inlinedResponses": {"inlinedResponses": lines}}

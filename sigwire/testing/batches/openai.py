@@ -40,9 +40,14 @@ class OpenAIBatches(BatchEndpoints):
         id = f"file-{len(desk.files) + 1}"
         desk.files[id] = form["file"]
         shown: JsonObject = {
-            "id": id, "object": "file", "bytes": len(form["file"]), "created_at": int(desk.plan.clock()),
-            "filename": "batch.jsonl", "purpose": "batch", "status": "processed",
-        }  # fmt: skip
+            "id": id,
+            "object": "file",
+            "bytes": len(form["file"]),
+            "created_at": int(desk.plan.clock()),
+            "filename": "batch.jsonl",
+            "purpose": "batch",
+            "status": "processed",
+        }
         return as_reply(shown)
 
     def content(self, desk: BatchDesk, exchange: ReceivedRequest, id: str) -> ServerReply:
@@ -71,12 +76,18 @@ class OpenAIBatches(BatchEndpoints):
         over = "cancelled" if batch.cancelled else "expired" if expired else "completed"
         counts: JsonObject = {"total": len(batch.lines), "completed": batch.count("done"), "failed": failed}
         return {
-            "id": batch.id, "object": "batch", "endpoint": given["endpoint"], "input_file_id": given["input_file_id"],
-            "completion_window": "24h", "created_at": int(batch.created), "metadata": given.get("metadata"),
-            "status": over if ended else "in_progress", "request_counts": counts,
+            "id": batch.id,
+            "object": "batch",
+            "endpoint": given["endpoint"],
+            "input_file_id": given["input_file_id"],
+            "completion_window": "24h",
+            "created_at": int(batch.created),
+            "metadata": given.get("metadata"),
+            "status": over if ended else "in_progress",
+            "request_counts": counts,
             "output_file_id": f"file-output-of-{batch.id}" if batch.count("done") else None,
             "error_file_id": f"file-error-of-{batch.id}" if failed + expired else None,
-        }  # fmt: skip
+        }
 
     def listed(self, desk: BatchDesk, exchange: ReceivedRequest) -> ServerReply:
         data: list[JsonValue] = [self.shown(desk, each) for each in desk.listed("batch_")]
@@ -88,6 +99,8 @@ def _line(answer: LineAnswer, number: int) -> JsonObject:
     error: JsonObject = {"code": "batch_expired", "message": "This request could not be executed before it expired."}
     ran = answer.status > 0
     return {
-        "id": f"batch_req_{number}", "custom_id": answer.id, "response": response if ran else None,
+        "id": f"batch_req_{number}",
+        "custom_id": answer.id,
+        "response": response if ran else None,
         "error": None if ran else error,
-    }  # fmt: skip
+    }

@@ -220,8 +220,10 @@ class _LiteralParser:
         return LiteralError(f"{what} (character {self.position})")
 
     _CONTAINERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
-        "[": lambda parser: parser._items("]"), "(": _tuple, "{": _dict,
-    }  # fmt: skip
+        "[": lambda parser: parser._items("]"),
+        "(": _tuple,
+        "{": _dict,
+    }
 
 
 def _unescape(match: re.Match[str]) -> str:

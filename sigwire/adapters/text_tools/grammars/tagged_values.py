@@ -53,9 +53,17 @@ class _TagSet:
     """
 
     def __init__(
-        self, call: str, call_end: str, parameter: str, parameter_end: str, wrappers: tuple[str, ...] = (),
-        wrapper_ends: tuple[str, ...] = (), *, lines: bool = False, between: tuple[tuple[str, ...], ...] = ()
-    ) -> None:  # fmt: skip
+        self,
+        call: str,
+        call_end: str,
+        parameter: str,
+        parameter_end: str,
+        wrappers: tuple[str, ...] = (),
+        wrapper_ends: tuple[str, ...] = (),
+        *,
+        lines: bool = False,
+        between: tuple[tuple[str, ...], ...] = (),
+    ) -> None:
         self.call, self.call_end = call, call_end
         self.parameter, self.parameter_end = parameter, parameter_end
         self.wrappers, self.wrapper_ends, self.lines = wrappers, wrapper_ends, lines

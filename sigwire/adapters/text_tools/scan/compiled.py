@@ -20,9 +20,23 @@ class CompiledGrammars:
     """A compiled table of grammars, shared by all scans. ``fields``: the tags around the outputs, closing by opening tag."""
 
     __slots__ = (
-        "_openers", "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "echoes", "first_characters",
-        "own_by_first", "own_line", "prefixes", "quotations", "stops", "token", "tokens", "width"
-    )  # fmt: skip
+        "_openers",
+        "_patterns",
+        "by_opener",
+        "by_start",
+        "by_tool_name",
+        "closers",
+        "echoes",
+        "first_characters",
+        "own_by_first",
+        "own_line",
+        "prefixes",
+        "quotations",
+        "stops",
+        "token",
+        "tokens",
+        "width",
+    )
 
     def __init__(self, grammars: tuple[Grammar, ...], fields: Mapping[str, str] = NO_FIELDS) -> None:
         weak = [grammar for grammar in grammars if grammar.weak]

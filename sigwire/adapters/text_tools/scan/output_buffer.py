@@ -40,10 +40,25 @@ class OutputBuffer:
     """Collects events. ``is_stopped``: the text from here on is dropped, since the model invented a tool's result."""
 
     __slots__ = (
-        "_after_calls", "_alone", "_before_thought", "_has_emitted", "_has_prose", "_held", "_held_calls", "_is_fragile",
-        "_is_spoiled", "_rule", "_space", "_space_before_calls", "_stops", "call_count", "dialect", "events", "is_stopped",
-        "notes"
-    )  # fmt: skip
+        "_after_calls",
+        "_alone",
+        "_before_thought",
+        "_has_emitted",
+        "_has_prose",
+        "_held",
+        "_held_calls",
+        "_is_fragile",
+        "_is_spoiled",
+        "_rule",
+        "_space",
+        "_space_before_calls",
+        "_stops",
+        "call_count",
+        "dialect",
+        "events",
+        "is_stopped",
+        "notes",
+    )
 
     def __init__(self, alone: CallsAlone) -> None:
         self.events: list[TextEvent] = []

@@ -104,10 +104,16 @@ _TEMPLATE = replace(_WEAK, system="front", merge=frozenset({"user"}))
 OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
 COMPATIBLE = ChatProfile(
-    family="openai-compatible", options=_CAP, allowed_tools=False, text_lists=False, reasoning=_USUAL_EFFORTS,
-    broken_arguments=False, cache_key=False, cache_mark="cache_control",
+    family="openai-compatible",
+    options=_CAP,
+    allowed_tools=False,
+    text_lists=False,
+    reasoning=_USUAL_EFFORTS,
+    broken_arguments=False,
+    cache_key=False,
+    cache_mark="cache_control",
     history_rules=_WEAK,
-)  # fmt: skip
+)
 GROQ = replace(
     COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"})
 )

@@ -55,9 +55,15 @@ def as_hit(response: Response) -> Response:
 def as_miss(response: Response) -> Response:
     """Return an answer of the provider, with the mark of a call that the cache is on for."""
     return Response(
-        response.choices, response.usage, response.model, response.id, response.warnings, response.attempts,
-        response.raw, "miss",
-    )  # fmt: skip
+        response.choices,
+        response.usage,
+        response.model,
+        response.id,
+        response.warnings,
+        response.attempts,
+        response.raw,
+        "miss",
+    )
 
 
 def encode_response(response: Response) -> bytes:
@@ -105,9 +111,17 @@ def _row_of(response: Response, usage: Usage) -> list[object] | None:
         return None
     path = _path_of(choice.raw, raw)
     return [
-        _ROW, choice.text, choice.finish_reason, choice.reasoning, response.model, response.id, _counts(usage), raw,
-        path, choice.raw if path is None else None,
-    ]  # fmt: skip
+        _ROW,
+        choice.text,
+        choice.finish_reason,
+        choice.reasoning,
+        response.model,
+        response.id,
+        _counts(usage),
+        raw,
+        path,
+        choice.raw if path is None else None,
+    ]
 
 
 def _path_of(part: object, raw: object) -> list[str | int] | None:

@@ -160,10 +160,13 @@ class ResponseCache:
         entries, size = disk.size() if disk is not None else (0, 0)
         names = ("hits", "misses", "stored", "dropped", "failed", "foreign", "evicted")
         return CacheStats(
-            **{name: counts[name] for name in names}, joined=self.flights.joined,
-            memory_entries=0 if memory is None else len(memory), memory_bytes=0 if memory is None else memory.size,
-            disk_entries=entries, disk_bytes=size,
-        )  # fmt: skip
+            **{name: counts[name] for name in names},
+            joined=self.flights.joined,
+            memory_entries=0 if memory is None else len(memory),
+            memory_bytes=0 if memory is None else memory.size,
+            disk_entries=entries,
+            disk_bytes=size,
+        )
 
     def clear(self) -> None:
         """Delete every answer, in memory and on disk."""
@@ -207,8 +210,10 @@ def configure_cache(
     sigwire.errors.ConfigurationError: memory_max_entries is a number above 0, not 0 (configure_cache).
     """
     numbers: dict[str, Any] = {
-        "disk_size_limit_bytes": disk_size_limit_bytes, "memory_max_entries": memory_max_entries, "ttl": ttl,
-    }  # fmt: skip
+        "disk_size_limit_bytes": disk_size_limit_bytes,
+        "memory_max_entries": memory_max_entries,
+        "ttl": ttl,
+    }
     for name, number in numbers.items():
         is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
         if number is not None and not (is_number and number > 0):
@@ -221,10 +226,13 @@ def configure_cache(
             f"disk_cache_dir is the path of a folder, not {disk_cache_dir!r:.80} (configure_cache)."
         )
     cache.set_up(
-        disk=enable_disk_cache, memory=enable_memory_cache,
+        disk=enable_disk_cache,
+        memory=enable_memory_cache,
         folder=None if disk_cache_dir is None else Path(disk_cache_dir).expanduser(),
-        limit=disk_size_limit_bytes or _LIMIT, entries=memory_max_entries, ttl=ttl,
-    )  # fmt: skip
+        limit=disk_size_limit_bytes or _LIMIT,
+        entries=memory_max_entries,
+        ttl=ttl,
+    )
     set_off(not (enable_disk_cache or enable_memory_cache))
 
 

@@ -162,10 +162,14 @@ class SingleFlight:
         error = outcome.error if isinstance(outcome, _FlightFailure) else None
         call.report.log.append(
             Attempt(
-                "joined", call.target.model, Usage(), error.code if error else None, at=began - call.started,
+                "joined",
+                call.target.model,
+                Usage(),
+                error.code if error else None,
+                at=began - call.started,
                 seconds=time.monotonic() - began,
             )
-        )  # fmt: skip
+        )
         if isinstance(outcome, Response):
             return as_hit(outcome).with_attempts(call.report.log)
         raised = copy.copy(outcome.error)

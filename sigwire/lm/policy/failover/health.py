@@ -91,9 +91,18 @@ class Circuit:
     """
 
     __slots__ = (
-        "__weakref__", "_at", "_due", "_guard", "_health", "_opened", "_penalty", "_probed_until", "answers",
-        "failures", "last",
-    )  # fmt: skip
+        "__weakref__",
+        "_at",
+        "_due",
+        "_guard",
+        "_health",
+        "_opened",
+        "_penalty",
+        "_probed_until",
+        "answers",
+        "failures",
+        "last",
+    )
 
     def __init__(self, health: Health) -> None:
         self._health = health

@@ -284,9 +284,14 @@ class Limiter:
     def _state(self, provider: str, model: str) -> LimitState:
         now, rate = self._clock(), self._rate()
         return LimitState(
-            provider, model, int(min(self._slots.limit, 1e9)), len(self._holders), len(self._queue),
-            None if rate == math.inf else rate, *self._buckets.remaining(now),
-        )  # fmt: skip
+            provider,
+            model,
+            int(min(self._slots.limit, 1e9)),
+            len(self._holders),
+            len(self._queue),
+            None if rate == math.inf else rate,
+            *self._buckets.remaining(now),
+        )
 
 
 def _is_overload(error: LMError) -> bool:

@@ -71,8 +71,18 @@ class Pace:
     """
 
     __slots__ = (
-        "_at", "_backoff", "_before", "_clean", "_level", "_opens_at", "_probe_at", "_refused", "_sends", "_set_at", "rate",
-    )  # fmt: skip
+        "_at",
+        "_backoff",
+        "_before",
+        "_clean",
+        "_level",
+        "_opens_at",
+        "_probe_at",
+        "_refused",
+        "_sends",
+        "_set_at",
+        "rate",
+    )
 
     def __init__(self) -> None:
         self.rate = math.inf

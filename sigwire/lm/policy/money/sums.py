@@ -96,8 +96,11 @@ class Refusal(NamedTuple):
         return BudgetSpent(
             f"The budget is spent: {spent} of {limit}{'' if is_money else f' {part}'}, and this call may take {needed} "
             f"(reserving its cost; nothing was sent). Raise Budget({part}=...){smaller}.",
-            spent=amounts[0], limit=amounts[1], needed=amounts[2], part=part,
-        )  # fmt: skip
+            spent=amounts[0],
+            limit=amounts[1],
+            needed=amounts[2],
+            part=part,
+        )
 
 
 class BudgetLimits(NamedTuple):
