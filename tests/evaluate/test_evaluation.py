@@ -43,6 +43,8 @@ from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.run import EvaluationAborted, ExampleDone
 from sigwire.lm.client import LM
 from sigwire.lm.policy.cache.cache import configure_cache
+from sigwire.lm.policy.money.opened import open_budgets
+from sigwire.settings import current
 from sigwire.testing import Delivered, FakeProvider, Fault
 
 DEVSET = [Example(question=f"number {n}", answer=str(n)).with_inputs("question") for n in range(5)]
@@ -383,6 +385,34 @@ def test_stream_yields_an_event_for_each_example() -> None:
     assert sorted(event.record.index for event in events if isinstance(event, ExampleDone)) == [0, 1, 2, 3, 4]
     assert [event.done for event in events if isinstance(event, ExampleDone)] == [1, 2, 3, 4, 5]
     assert isinstance(last, Finished)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_consumer_of_a_stream_is_outside_of_the_budget_and_settings_of_the_rows(threads: int) -> None:
+    rows: list[tuple[bool, int]] = []
+
+    def answer(request: Request) -> Any:
+        rows.append((current().fresh, len(open_budgets())))
+        return echo(request)
+
+    own = LM("offline/lexical")
+    evaluate = Evaluate(devset=DEVSET[:4], metric=exact, budget=Budget(calls=4), fresh=True, num_threads=threads)
+    events: list[Any] = []
+    for event in evaluate.stream(program_of(answer)):
+        assert (current().fresh, open_budgets()) == (False, ())
+        own("a question of the consumer")
+        events.append(event)
+    assert len(events) == 5
+    assert events[-1].value.status == "complete"
+    assert rows == [(True, 1)] * 4
+
+
+async def test_left_stream_leaves_no_budget_and_no_setting_behind() -> None:
+    events = Evaluate(devset=DEVSET, metric=exact, budget=Budget(calls=5), fresh=True).astream(program_of())
+    async for _ in events:
+        break
+    assert (current().fresh, open_budgets()) == (False, ())
+    await events.aclose()
 
 
 def test_closed_stream_keeps_the_log(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ wanted; it does not know how rows are run.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -31,6 +31,7 @@ from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.lm.policy.limits.runs import Run
 from sigwire.lm.policy.money.opened import open_budgets
 from sigwire.modules.batch import in_run
+from sigwire.settings import context
 
 if TYPE_CHECKING:
     from sigwire.jobs.driver import DriverStatus
@@ -149,19 +150,19 @@ class RowRun:
         caller: RowsCaller,
         *,
         budget: Budget | None = None,
+        settings: Mapping[str, Any] | None = None,
         journal: Path | None = None,
     ) -> Steps[RowsEnd]:
-        """Run rows. ``options``: those of ``cell_steps``; ``budget``: of these rows.
+        """Run rows. ``options``: those of ``cell_steps``; ``budget`` and ``settings``: of these rows, not of what runs between.
 
         ``journal``: the folder of the rows that workers began and finished; those that a killed run left there are kept first.
         Raises ``JobRefused`` if a worker refuses the job, and what ``caller.fail`` raises.
         """
         self.end = RowsEnd()
         if self._executor is None:
-            with nullcontext() if budget is None else budget:
-                yield Gather([self._one(row, options, caller) for row in rows], limit=self._limit)
+            yield Gather([self._one(row, options, caller, budget, settings) for row in rows], limit=self._limit)
         else:
-            yield from self._send(self._executor, rows, options, caller, budget, journal)
+            yield from self._send(self._executor, rows, options, caller, budget, settings, journal)
         return self.end
 
     def close(self) -> None:
@@ -171,20 +172,31 @@ class RowRun:
 
     # --- in this process
 
-    def _one(self, row: Row, options: CellOptions, caller: RowsCaller) -> Steps[None]:
+    def _one(
+        self,
+        row: Row,
+        options: CellOptions,
+        caller: RowsCaller,
+        budget: Budget | None,
+        settings: Mapping[str, Any] | None,
+    ) -> Steps[None]:
         """Run one row, in a context of its own, unless no more rows are wanted."""
         if caller.is_over():
             self.end = RowsEnd("stopped")
             return
-        program, started = row.program(), utc_now()
-        in_run(self.run, program, row.name)
         predictions: list[Any] = []
-        steps = cell_steps(program, row.example, self._plan, rollout_id=row.sample, keep=predictions.append, **options)
-        try:
-            cell = yield from caller.around(row, steps)
-        except Exception as error:
-            caller.fail(row, error)
-            return
+        # Not around ``Gather``: the consumer of a streamed run would work within the budget and the settings.
+        with nullcontext() if budget is None else budget, _set(settings):
+            program, started = row.program(), utc_now()
+            in_run(self.run, program, row.name)
+            steps = cell_steps(
+                program, row.example, self._plan, rollout_id=row.sample, keep=predictions.append, **options
+            )
+            try:
+                cell = yield from caller.around(row, steps)
+            except Exception as error:
+                caller.fail(row, error)
+                return
         yield from caller.keep(FinishedRow(row, cell, started, predictions[0] if predictions else Prediction()))
 
     # --- on an executor
@@ -196,6 +208,7 @@ class RowRun:
         options: CellOptions,
         caller: RowsCaller,
         budget: Budget | None,
+        settings: Mapping[str, Any] | None,
         journal: Path | None,
     ) -> Steps[None]:
         from sigwire.jobs.driver import Driver, chunk_size, chunks_of  # rows of this process need no jobs
@@ -210,7 +223,7 @@ class RowRun:
             else:
                 rows = yield from _recovered(rows, journal, caller)
             sink = _Sink(caller)
-            sent: Iterable[tuple[str, JsonObject]] = self._sent(rows, options, sink, journal, coordinator)
+            sent: Iterable[tuple[str, JsonObject]] = self._sent(rows, options, sink, settings, journal, coordinator)
             if (size := executor.chunk) is None:
                 sent = [*sent]
                 size = chunk_size(len(sent), self._submissions.in_flight, self._limit)
@@ -221,16 +234,23 @@ class RowRun:
                 self.end = RowsEnd(driver.status, driver.detail, driver.lost, driver.duplicates)
 
     def _sent(
-        self, rows: Iterable[Row], options: CellOptions, sink: _Sink, journal: Path, coordinator: str | None
+        self,
+        rows: Iterable[Row],
+        options: CellOptions,
+        sink: _Sink,
+        settings: Mapping[str, Any] | None,
+        journal: Path,
+        coordinator: str | None,
     ) -> Iterator[tuple[str, JsonObject]]:
         """Yield the text of its job and the JSON of each row. Rows of one program are rows of one job."""
         # By the id of the program, which is kept: another one could get its id.
         texts: dict[int, tuple[object, str]] = {}
         for row in rows:
-            program = row.program()
-            if (found := texts.get(id(program))) is None:
-                text = self._job_of(program, options).text(journal=journal, coordinator=coordinator)
-                found = texts[id(program)] = program, text
+            with _set(settings):  # a job has those of the context; the caller draws rows between its own steps
+                program = row.program()
+                if (found := texts.get(id(program))) is None:
+                    text = self._job_of(program, options).text(journal=journal, coordinator=coordinator)
+                    found = texts[id(program)] = program, text
             sink.rows[row.id, row.repeat] = row
             yield found[1], _json_of(row)
 
@@ -261,6 +281,10 @@ class _Sink:
         yield from self._caller.keep(FinishedRow(lost, Cell(None, failure=_LOST), utc_now(), None))
 
 
+def _set(settings: Mapping[str, Any] | None) -> AbstractContextManager[None]:
+    return context(**settings) if settings else nullcontext()
+
+
 def _json_of(row: Row) -> JsonObject:
     sent = row_of(row.example, row.id, row.index, row.repeat)
     if row.sample != (row.repeat if row.repeat > 1 else None):
@@ -281,6 +305,7 @@ def _recovered(rows: Iterable[Row], journal: Path, caller: RowsCaller) -> Steps[
             else:
                 pending.append(row)
         rows = pending
+    caller.sync()  # what was kept is on disk before its only other copy is removed
     remove_block(journal)
     return rows
 

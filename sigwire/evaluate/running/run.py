@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,7 @@ from sigwire.evaluate.running.stop import EvaluationStop, StopRule
 from sigwire.jobs.errors import JobRefused
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call, watched_steps
-from sigwire.settings import Settings, context, current
+from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
@@ -133,12 +133,12 @@ class EvaluationRun(RowsCaller):
             "raises": _RAISED[options.errors],
         }
         journal = None if log.path is None else Path(f"{log.path}.journal")
-        with (
-            closing(RowRun(options.metric, self._plan, self._limit(), executor)) as rows,
-            context(fresh=True) if options.fresh else nullcontext(),
-        ):
+        settings = {"fresh": True} if options.fresh else None
+        with closing(RowRun(options.metric, self._plan, self._limit(), executor)) as rows:
             try:
-                end = yield from rows.steps(pending, cell_options, self, budget=options.budget, journal=journal)
+                end = yield from rows.steps(
+                    pending, cell_options, self, budget=options.budget, settings=settings, journal=journal
+                )
             except JobRefused as error:
                 self._stop.end_by(error, "")
                 return

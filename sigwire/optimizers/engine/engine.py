@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
@@ -44,6 +44,9 @@ from sigwire.optimizers.judge import ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.settings import context
 from sigwire.signatures.signature import SignatureMeta
+
+if TYPE_CHECKING:
+    from sigwire.lm.policy.money.budget import Budget
 
 __all__ = ["Engine", "EngineSetup"]
 
@@ -201,8 +204,9 @@ class Engine:
             Row(partial(self._program_of, run, effect), examples[run.row], str(at), at, run.repeat, run.repeat or None)
             for at, (run, _) in enumerate(part.runs)
         ]
-        with self._settings_of(effect):
-            end = yield from self._rows.steps(rows, self._cell_options(effect), part, budget=self._spending.rest())
+        settings = self._setup.teacher_settings if effect.by == "teacher" else None
+        options, rest = self._cell_options(effect), self._spending.rest()
+        end = yield from self._rows.steps(rows, options, part, budget=rest, settings=settings)
         if part.spent is not None:
             raise part.spent
         if end.status == "budget":
@@ -213,10 +217,6 @@ class Engine:
     def close(self) -> None:
         """End the processes of an executor that was made here."""
         self._rows.close()
-
-    def _settings_of(self, effect: Measure) -> AbstractContextManager[None]:
-        settings = self._setup.teacher_settings if effect.by == "teacher" else None
-        return context(**settings) if settings else nullcontext()
 
     def _program_of(self, run: RunKey, effect: Measure) -> Module:
         return self._program(effect.by, run.candidate.without_row(run.row))  # no row is its own demo
@@ -260,20 +260,20 @@ class Engine:
         rounds, failures = 0, list[str]()
         while missing := [key for key in keys if not self._store.has(key)]:
             self._spending.fitting(1)
-            with self._spending.rest() or nullcontext():
-                yield Gather(
-                    [self._answer(effect, key, keys[key], failures) for key in missing], limit=self._setup.limit
-                )
+            rest = self._spending.rest()
+            answers = [self._answer(effect, key, keys[key], failures, rest) for key in missing]
+            yield Gather(answers, limit=self._setup.limit)
             rounds += 1
             if rounds > _MAX_ROUNDS:
                 raise SearchPaused.after(failures)
         return [self._answered(key) for key in keys]
 
-    def _answer(self, effect: Write, key: bytes, index: int, failures: list[str]) -> Steps[None]:
-        """Ask the writing model once; an answer that cannot be used is recorded too."""
+    def _answer(self, effect: Write, key: bytes, index: int, failures: list[str], budget: Budget | None) -> Steps[None]:
+        """Ask the writing model once, within a budget; an answer that cannot be used is recorded too."""
         in_run(self._rows.run)
         record: JsonObject = {"outputs": None}
-        with track_usage() as tracker, context(rollout_id=index or None, trace=None):
+        # Not around ``Gather``, as in ``RowRun``.
+        with budget or nullcontext(), track_usage() as tracker, context(rollout_id=index or None, trace=None):
             try:
                 prediction = yield from self._written(effect)
                 record["outputs"] = to_plain(dict(prediction.items()))

@@ -14,12 +14,16 @@ import pytest
 
 import sigwire
 from sigwire import COPRO, GEPA, BootstrapRS, Evaluate, Example, MIPROv2, Predict
+from sigwire.effects.emitting import Emit, stream
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.journal import RowAttempt
+from sigwire.lm.policy.money.budget import Budget
+from sigwire.lm.policy.money.opened import open_budgets
+from sigwire.settings import current
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor
 from tests.optimizers.stub import Stub, exact, pure_writer, rows
@@ -220,6 +224,51 @@ def test_rows_that_a_killed_run_left_in_the_journal_are_kept_and_not_sent(tmp_pa
     assert found["c"] == ({"answer": "C"}, False)
     assert found.keys() == {*"abcd"}
     assert not journal.exists()
+
+
+def test_rows_of_a_killed_run_are_on_disk_before_their_journal_is_removed(tmp_path: Path) -> None:
+    journal = tmp_path / "log.jsonl.journal"
+    attempt = RowAttempt(journal / "block")
+    attempt.done(FinishedRow(rows_of(app.shout, "a")[0], Cell(1.0), "then", None).record().to_json())
+    attempt.close()
+    found: list[tuple[int, bool]] = []
+
+    class Synced(Caller):
+        def sync(self) -> None:
+            found.append((len(self.kept), journal.exists()))
+
+    run_of_rows = RowRun(None, None, 1, RowExecutor(InlineExecutor()))
+    run(run_of_rows.steps(rows_of(app.shout, "a"), {}, Synced(), journal=journal))
+    assert found[0] == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["one thread", "threads", "executor"])
+def test_budget_and_settings_of_rows_are_not_those_of_what_keeps_and_draws_them(kind: str) -> None:
+    def seen() -> tuple[bool, int]:
+        return current().fresh, len(open_budgets())
+
+    found: dict[str, set[tuple[bool, int]]] = {"program": set(), "keep": set(), "draw": set()}
+
+    class Watching(Caller):
+        def keep(self, done: FinishedRow) -> Steps[None]:
+            found["keep"].add(seen())
+            yield Emit(done.row.id)
+
+    def program() -> Any:
+        found["program"].add(seen())
+        return app.shout
+
+    def drawn() -> Iterator[Row]:
+        for text in "abc":
+            found["draw"].add(seen())
+            yield Row(program, Example(question=text).with_inputs("question"), text, 0, 1, None)
+
+    sending = RowExecutor(InlineExecutor(), chunk=1) if kind == "executor" else None
+    run_of_rows = RowRun(None, None, 1 if kind == "one thread" else 2, sending)
+    for event in stream(run_of_rows.steps(drawn(), {}, Watching(), budget=Budget(calls=9), settings={"fresh": True})):
+        assert seen() == (False, 0), event
+    assert found["keep"] == found["draw"] == {(False, 0)}
+    assert {fresh for fresh, _ in found["program"]} == {True}
 
 
 def test_row_that_kills_its_worker_has_a_failure_of_the_worker() -> None:
