@@ -72,6 +72,8 @@ class Job(ChecksKeywords):
     runner: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if self.runner is None:  # a job keeps it: the process that reads a pickle may have no usual one
+            object.__setattr__(self, "runner", _usual_runner)
         named = {"the program": self.program, "the key": self.key, "the function": self.rows, "the runner": self.runner}
         for role, path in named.items():
             if isinstance(path, str):

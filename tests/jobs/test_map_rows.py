@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import subprocess
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
@@ -539,9 +541,25 @@ def test_stored_job_names_the_runner_by_its_old_path() -> None:
 def test_job_without_a_runner_has_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sigwire.jobs.job._usual_runner", None)
     with pytest.raises(ConfigurationError, match="names no runner of rows"):
-        SHOUT.text()
+        Job(program="tests.jobs.app:shout").text()
     given = Job.of(app.Answer(), lm="offline/lexical", runner=RowRunner)
     assert json.loads(given.text())["runner"] == "sigwire.evaluate.rows.worker:RowRunner"
+
+
+@pytest.mark.parametrize("name", ["sigwire.Job", "sigwire.evaluate.rows.map_rows.Job", "sigwire.dspy.Job"])
+def test_pickled_job_of_a_public_name_has_its_runner_in_a_process_that_only_unpickles(name: str) -> None:
+    module = name.removesuffix(".Job")
+    make = (
+        f"import pickle, sys; from {module} import Job; from sigwire import LM, Predict; "
+        "sys.stdout.buffer.write(pickle.dumps(Job.of(Predict('question -> answer'), lm=LM('offline/lexical'))))"
+    )
+    read = (
+        "import json, pickle, sys; job = pickle.load(sys.stdin.buffer); "
+        "print(json.loads(job.text())['runner'], job.to_json()['runner'])"
+    )
+    made = subprocess.run([sys.executable, "-c", make], check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", read], check=True, capture_output=True, input=made.stdout)
+    assert done.stdout.decode().split() == ["sigwire.evaluate.rows.worker:RowRunner"] * 2
 
 
 def test_folder_is_refused_as_the_file_of_records(tmp_path: Path) -> None:
