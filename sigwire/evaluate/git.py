@@ -8,7 +8,7 @@ from sigwire.core.json import JsonObject
 
 __all__ = ["git_state"]
 
-_LIMIT = 1.0  # seconds
+_LIMIT = 60.0  # seconds: on a busy machine git takes some, and only a git that hangs takes so many
 _STATUS = ("git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--untracked-files=no")
 _COMMIT = "# branch.oid "
 
@@ -16,7 +16,7 @@ _COMMIT = "# branch.oid "
 def git_state() -> JsonObject | None:
     """Return the commit of the working directory, and whether tracked files differ from it; ``None`` if unknown.
 
-    Takes at most a second, and writes nothing into the repository.
+    Writes nothing into the repository. Without an answer of git in a minute, the commit is unknown.
     """
     import subprocess  # lazy: only logged evaluations need it
 
@@ -31,7 +31,7 @@ def git_state() -> JsonObject | None:
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
             errors="replace",
         )
-    except (OSError, subprocess.SubprocessError):  # no git, no repository, a large one
+    except (OSError, subprocess.SubprocessError):  # no git, no repository, one that hangs
         return None
     lines = done.stdout.splitlines()
     commit = next((line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)), "(initial)")

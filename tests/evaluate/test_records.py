@@ -22,6 +22,7 @@ from sigwire.errors import LMContentFilteredError
 from sigwire.evaluate.cell import Cell, TraceStep
 from sigwire.evaluate.evaluation import Evaluate, load_records
 from sigwire.evaluate.failures import Failure
+from sigwire.evaluate.git import git_state
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.lm.client import LM
 from sigwire.modules.agents.run import ReActStep
@@ -95,6 +96,15 @@ def test_header_has_the_commit_and_whether_tracked_files_differ(
     assert header()["git"] == {"commit": commit, "dirty": True}
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "git" not in header()  # no git
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script stands for git")
+def test_header_has_the_commit_of_a_slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "git"
+    script.write_text("#!/bin/sh\nsleep 1.2\necho '# branch.oid abc'\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert git_state() == {"commit": "abc", "dirty": False}
 
 
 def test_records_with_failures_attempts_repairs_and_traces_are_of_the_schema(tmp_path: Path) -> None:
