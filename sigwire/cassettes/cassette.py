@@ -91,7 +91,12 @@ class Cassette(ChecksKeywords):
         if session is None:
             return
         self._block.__exit__(None, None, None)
-        note = session.close(complete=kind is None)
+        try:
+            note = session.close(complete=kind is None)
+        except (OSError, StateError) as failure:
+            if error is None:
+                raise
+            note = str(failure)  # the error of the block is what the user must see
         if note and error is not None:
             error.add_note(note)
         elif note:  # the fixture of pytest has no error to show

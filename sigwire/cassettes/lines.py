@@ -167,6 +167,7 @@ class CassetteFile:
 
     @property
     def _lock_path(self) -> Path:
+        """The lock of all modes: a recording that replaces the file, and one that appends to it, write into different files."""
         return self._path.with_name(f".{self._path.name}.lock")
 
     @property

@@ -105,7 +105,7 @@ class RecordFile:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = LineFile(self.path)
+            self._file = LineFile(self.path, drops_last=True)
         except BlockingIOError:
             raise ConfigurationError(
                 f"{self.path.name} is open in another evaluation or search (opening it). Wait for its end, or name another "
@@ -127,7 +127,7 @@ class RecordFile:
         Raises ``ConfigurationError`` if there is no such file.
         """
         try:
-            return [row for row in read_lines(Path(path)) if is_object(row)]
+            return [row for row in read_lines(Path(path), drops_last=True) if is_object(row)]
         except OSError as error:
             raise ConfigurationError(
                 f"{os.fspath(path)!r} is no file that can be read (reading records in {Path.cwd()}): {error.strerror}. Pass "

@@ -7,7 +7,10 @@ SQLite keeps the locks of a file in memory, by inode. A forked child inherits th
 lock that another thread held stays held for ever. So the connection is closed before a fork, in a moment in which no thread
 uses it; parent and child open their own at the next use. A connection that cannot be closed (its transaction is that of the
 forking thread, it holds its file exclusively, or a thread does not end its transaction within seconds) stays open in the
-parent and unclosed in the child (sqlite.org/howtocorrupt.html, 2.6).
+parent and unclosed in the child, also when the child ends (sqlite.org/howtocorrupt.html, 2.6).
+
+A database knows its file until ``close``, over forks, too. A file that was removed meanwhile is an error: a new one would begin
+from nothing. A file of the right form that took its place, such as a backup, is opened.
 
 Raises ``sqlite3.Error``, ``OSError`` and ``OtherForm``: each store has its own errors and words.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -24,12 +28,15 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from sigwire.effects.forks import pause_when_forking
+from sigwire.files.whole import FULL_DISK
 
-__all__ = ["Database", "Form", "OtherForm", "make_private"]
+__all__ = ["Database", "FileTrouble", "Form", "OtherForm", "make_private", "trouble_of"]
 
-_FORK_SECONDS = 5.0  # the longest wait of a fork for a transaction of another thread
+FileTrouble: TypeAlias = Literal["full", "busy", "other"]
+"""``full``: the disk has no space, or cannot be written. ``busy``: another connection has the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,8 @@ class Form:
     """The form of a file. ``schema``: statements; ``application`` and ``number``: its marks.
 
     ``settings``: pragmas of each connection; ``first_settings``: of a new file, before its tables. ``exclusive``: a connection
-    holds the file until it is closed, and no other one uses it. ``busy_seconds``: the wait for other connections.
+    holds the file until it is closed, and no other one uses it. ``restarts``: a file that was removed is made again.
+    ``busy_seconds``: the wait for other connections.
     """
 
     schema: str
@@ -47,6 +55,7 @@ class Form:
     first_settings: tuple[str, ...] = ()
     wal: bool = False
     exclusive: bool = False
+    restarts: bool = False
     busy_seconds: float = 10.0
 
 
@@ -65,7 +74,7 @@ class _OpenFile:
         self.lock = threading.RLock()
         self.connection: sqlite3.Connection | None = None
         self.closing: weakref.finalize[..., Database] | None = None
-        self.file: tuple[int, int] = (0, 0)  # device and inode
+        self.file: tuple[int, int] | None = None  # device and inode, from the first opening until ``close``
         self.uses = 0  # of the thread that has the lock
         self.forking: int | None = None  # the thread that has the lock while it forks
 
@@ -107,10 +116,16 @@ class Database:
     def writing(self) -> Generator[sqlite3.Connection]:
         """Give the connection in a transaction, which is committed at the end, and rolled back on an error.
 
-        Raises ``FileNotFoundError`` if the file was removed or replaced: the transaction would be in a file without a name.
+        Raises ``FileNotFoundError`` if the file was removed: the transaction would be in a file without a name. So it does for
+        a file that was replaced inside of a use by the same thread.
         """
-        with self.reading() as connection:
-            self._check_file(self._state)
+        state = self._state
+        with _Use(state, self._open) as connection:
+            if (found := _identity(self.path)) != state.file:
+                if found is None or state.uses > 1:
+                    raise self._missing()
+                _close(state)
+                connection = self._open(state)
             with _transaction(connection, "BEGIN IMMEDIATE"):
                 yield connection
 
@@ -119,36 +134,42 @@ class Database:
         state = self._state
         with state.lock:
             _close(state)
+            state.file = None
 
     # --- opening
 
     def _open(self, state: _OpenFile) -> sqlite3.Connection:
         if self.path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(self.path))
-        make_private(self.path)
+        if state.file is None or self._form.restarts:
+            make_private(Path(os.path.realpath(self.path)))  # a link may lead to a file that does not exist yet
+        elif (found := _identity(self.path)) is None or (found != state.file and self._has_old_log()):
+            raise self._missing()
         connection = sqlite3.connect(
             self.path, timeout=self._form.busy_seconds, isolation_level=None, check_same_thread=False
         )
         try:
             for setting in self._form.settings:
                 connection.execute(f"PRAGMA {setting}").fetchall()
-            self._give_form(connection)
+            self._give_form(connection, state)
             self._prepare(connection)
-            found = self.path.stat()
+            file = _identity(self.path)
         except BaseException:
             connection.close()
             raise
-        state.connection, state.file = connection, (found.st_dev, found.st_ino)
+        state.connection, state.file = connection, file
         state.closing = weakref.finalize(self, connection.close)
         return connection
 
-    def _give_form(self, connection: sqlite3.Connection) -> None:
+    def _give_form(self, connection: sqlite3.Connection, state: _OpenFile) -> None:
         form = self._form
         # With an exclusive lock, a read would keep a shared one, which stops the first write of every other connection.
         with _transaction(connection, "BEGIN IMMEDIATE" if form.exclusive else "BEGIN"):
             is_new = self._is_new(connection)
         if not is_new:
             return
+        if state.file is not None and not form.restarts:
+            raise self._missing()
         for setting in form.first_settings:
             connection.execute(f"PRAGMA {setting}").fetchall()
         if form.wal:
@@ -171,19 +192,20 @@ class Database:
             raise OtherForm(number if application and application == form.application else None)
         return True
 
-    def _check_file(self, state: _OpenFile) -> None:
-        with suppress(FileNotFoundError):
-            found = os.stat(self.path)
-            if (found.st_dev, found.st_ino) == state.file:
-                return
-        raise FileNotFoundError(errno.ENOENT, "the file was removed or replaced while it was open", str(self.path))
+    def _has_old_log(self) -> bool:
+        """Return True for a write-ahead log: it may be that of the file before, and would be written into this one."""
+        log = Path(f"{os.path.realpath(self.path)}-wal")
+        return self._form.wal and log.exists() and log.stat().st_size > 0
+
+    def _missing(self) -> FileNotFoundError:
+        return FileNotFoundError(errno.ENOENT, "the file was removed or replaced while it was open", str(self.path))
 
     # --- forks
 
-    def pause_for_fork(self) -> None:
+    def pause_for_fork(self, end: float) -> None:
         """Close the connection when no thread uses it, and keep the lock."""
         state = self._state
-        if state.lock.acquire(timeout=_FORK_SECONDS):
+        if state.lock.acquire(timeout=max(end - time.monotonic(), 0)):
             state.forking = threading.get_ident()
             if not state.uses and not self._form.exclusive:
                 _close(state)
@@ -198,9 +220,10 @@ class Database:
     def reset_after_fork(self) -> None:
         """Begin with a new lock, and leave a connection of the parent unclosed."""
         state, self._state = self._state, _OpenFile()
+        self._state.file = state.file
         if state.closing is not None:
             state.closing.detach()
-            _inherited.append(state.connection)
+            _never_free(state.connection)
 
 
 class _Use:
@@ -228,7 +251,37 @@ class _Use:
 
 
 _MARKS = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
-_inherited: list[sqlite3.Connection | None] = []  # connections of parents: closing one would damage the file
+_inherited: list[object] = []  # connections of parents: closing one would damage the file
+
+
+def _never_free(connection: object) -> None:
+    """Keep an object to the end of the process, and after it: the interpreter frees all that it knows when it ends."""
+    _inherited.append(connection)
+    if sys.implementation.name == "cpython":
+        with suppress(ImportError):
+            import ctypes  # a child with an open connection of its parent is rare
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def trouble_of(error: Exception) -> FileTrouble:
+    """Return what an error of a ``Database`` is about.
+
+    >>> trouble_of(OSError(errno.ENOSPC, "No space left on device"))
+    'full'
+    """
+    if isinstance(error, OSError):
+        return "full" if error.errno in FULL_DISK else "other"
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return "full" if code in _FULL else "busy" if code in _BUSY else "other"
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def make_private(path: Path) -> None:
@@ -242,12 +295,15 @@ def make_private(path: Path) -> None:
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str) -> Generator[None]:
+    process = os.getpid()
     connection.execute(begin)
     try:
         yield
+        if os.getpid() != process:
+            raise sqlite3.ProgrammingError("the transaction is that of the parent process")
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk ends the transaction
+        if connection.in_transaction and os.getpid() == process:  # a full disk ends the transaction
             connection.execute("ROLLBACK")
         raise
 
@@ -272,3 +328,4 @@ def _switch_to_wal(connection: sqlite3.Connection, seconds: float) -> None:
 
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})

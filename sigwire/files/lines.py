@@ -2,7 +2,8 @@
 
 A process that is killed while it writes leaves a part of the last line: text without a line feed that is no JSON. A machine
 that loses power may leave zeros there. Both are dropped when the file is read, and cut off when it is opened for writing. Any
-other line that is no JSON is an error: a person may have edited the file.
+other line that is no JSON is an error: a person may have edited the file, as is usual with cassettes. Records, which nobody
+edits, lose a last line that is no JSON, also with its line feed (``drops_last``): the run goes on, and makes the row again.
 
 Raises ``OSError``, ``BlockingIOError`` (another writer has the file) and ``BrokenLine``: each room has its own words for them.
 """
@@ -32,8 +33,8 @@ class BrokenLine(ValueError):
         super().__init__(f"line {number}: {why}")
 
 
-def read_lines(path: Path) -> list[Any]:
-    """Return the values of the lines of a file, without a torn end.
+def read_lines(path: Path, *, drops_last: bool = False) -> list[Any]:
+    """Return the values of the lines of a file, without a torn end; ``drops_last``: and without a last line that is no JSON.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +43,7 @@ def read_lines(path: Path) -> list[Any]:
     ...     read_lines(path)
     [{'row': 1}, {'row': 2}]
     """
-    return _parse(path.read_bytes())[0]
+    return _parse(path.read_bytes(), drops_last)[0]
 
 
 class LineFile:
@@ -50,6 +51,7 @@ class LineFile:
 
     ``rows``: the values of the lines that it had when it was opened; ``empty``: they are dropped, unread. ``sync_seconds``: the
     longest time after which an appended line is forced to the disk, at the next one; ``None``: never, also not by ``close``.
+    ``drops_last``: see ``read_lines``.
     A forked child has it closed. Used from any thread.
 
     >>> import tempfile
@@ -61,25 +63,33 @@ class LineFile:
     [{'row': 1}]
     """
 
-    def __init__(self, path: Path, *, mode: int = 0o666, empty: bool = False, sync_seconds: float | None = 1.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        mode: int = 0o666,
+        empty: bool = False,
+        sync_seconds: float | None = 1.0,
+        drops_last: bool = False,
+    ) -> None:
         self.path = path
         self._seconds, self._synced = sync_seconds, time.monotonic()
         self._lock = threading.Lock()
         self._file = HeldFile(path, flags=os.O_APPEND, mode=mode)
         try:
-            self.rows = self._start(empty)
+            self.rows = self._start(empty, drops_last)
         except BaseException:
             self._file.close()
             raise
         reset_when_forked(self)
 
-    def _start(self, empty: bool) -> list[Any]:
+    def _start(self, empty: bool, drops_last: bool) -> list[Any]:
         """Cut off a torn end, and end the last line."""
         if empty:
             os.ftruncate(self._file.descriptor, 0)
             return []
         content = self.path.read_bytes()
-        rows, size = _parse(content)
+        rows, size = _parse(content, drops_last)
         if size < len(content):
             os.ftruncate(self._file.descriptor, size)
         elif content and not content.endswith(b"\n"):
@@ -136,7 +146,7 @@ class LineFile:
             raise
 
 
-def _parse(content: bytes) -> tuple[list[Any], int]:
+def _parse(content: bytes, drops_last: bool) -> tuple[list[Any], int]:
     """Return the values of the lines, and the size of the content without a torn end."""
     rows, size = list[Any](), 0
     *lines, end = content.split(b"\n")
@@ -144,7 +154,7 @@ def _parse(content: bytes) -> tuple[list[Any], int]:
         try:
             rows.append(loads(line.decode()))
         except ValueError as error:
-            if number == len(lines) and b"\0" in line:
+            if number == len(lines) and (drops_last or b"\0" in line):
                 return rows, size
             raise BrokenLine(number, str(error)) from error
         size += len(line) + 1

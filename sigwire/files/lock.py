@@ -43,6 +43,9 @@ def lock_file(descriptor: int, *, shared: bool = False) -> LockState:
     return "locked"
 
 
+_TRIES = 100  # each one lost to a holder that removed or replaced the file
+
+
 class HeldFile:
     """A file that is open for reading and writing, with its lock. Made if it is missing, with the permissions ``mode``.
 
@@ -63,19 +66,22 @@ class HeldFile:
 
     def __init__(self, path: Path, *, shared: bool = False, flags: int = 0, mode: int = 0o600) -> None:
         self.descriptor, self.is_locked = -1, False
+        reset_when_forked(self)  # first: another thread may fork as soon as the file is open
         flags |= os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        while self.descriptor < 0:
-            descriptor = os.open(path, flags, mode)
-            try:
-                state = lock_file(descriptor, shared=shared)
+        try:
+            for _ in range(_TRIES):
+                self.descriptor = os.open(path, flags, mode)
+                state = lock_file(self.descriptor, shared=shared)
+                if state != "busy" and _is_at(path, self.descriptor):
+                    self.is_locked = state == "locked"
+                    return
+                self.close()
                 if state == "busy":
-                    raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), str(path))
-                if _is_at(path, descriptor):  # else the holder before removed or replaced the file
-                    self.descriptor, self.is_locked = descriptor, state == "locked"
-            finally:
-                if self.descriptor < 0:
-                    os.close(descriptor)
-        reset_when_forked(self)
+                    break
+        except BaseException:
+            self.close()
+            raise
+        raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), str(path))
 
     def close(self) -> None:
         """Close the file, which frees its lock."""

@@ -5,7 +5,6 @@ Each write is one transaction with ``synchronous=FULL``: what is committed survi
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 import time
 from collections.abc import Generator, Iterable, Mapping
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sigwire.errors import StateError
-from sigwire.files.database import Database, Form, OtherForm
+from sigwire.files.database import Database, Form, OtherForm, trouble_of
 from sigwire.journal.records import EffectRow, RunHead
 
 __all__ = ["Store"]
@@ -162,18 +161,14 @@ def _form_error(path: Path, error: OtherForm) -> StateError:
     )
 
 
-_FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-
-
 def _error(path: Path, error: OSError | sqlite3.Error) -> StateError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in _FULL or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
+    trouble = trouble_of(error)
+    if trouble == "full":
         return StateError(
             f"{str(path)!r} cannot be written: {error} (using the journal). Free space on its disk, then resume the run: what "
             "was recorded before is kept."
         )
-    if code in _BUSY:
+    if trouble == "busy":
         return StateError(
             f"{str(path)!r} cannot be used: {error} (waiting {_FORM.busy_seconds:g} s for other processes). End the process "
             "that holds the file."

@@ -421,6 +421,32 @@ def test_torn_last_line_counts_as_not_recorded(cut: int, path: Path) -> None:
     assert [line["lm"] for line in written(path)] == [2, 3, 4]
 
 
+@pytest.mark.parametrize("mode", ["record", "new"])
+def test_full_disk_at_the_end_is_a_note_on_the_error_of_the_block(
+    mode: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    for error in (ZeroDivisionError, StateError):
+        with pytest.raises(error) as caught, Cassette(path, mode):  # noqa: PT012
+            monkeypatch.setattr(os, "fsync", full)
+            if error is ZeroDivisionError:
+                raise ZeroDivisionError("of the block")
+        monkeypatch.undo()
+        text = [*getattr(caught.value, "__notes__", ()), str(caught.value)][0]
+        assert "cannot be used: No space left on device" in text
+
+
+@pytest.mark.parametrize("mode", ["new", "replay"])
+def test_whole_last_line_that_is_no_json_is_an_error(mode: Any, path: Path) -> None:
+    path.write_bytes(recorded(path) + b'{"lm"\n')
+    before = path.read_bytes()
+    with pytest.raises(StateError, match="Correct the line"), Cassette(path, mode):
+        raise AssertionError
+    assert path.read_bytes() == before
+
+
 def test_file_with_a_torn_head_is_recorded_as_a_new_one(path: Path) -> None:
     path.write_bytes(recorded(path)[:9])
     assert replayed(path, "new", "0?", "again") == "again"

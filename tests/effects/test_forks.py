@@ -27,7 +27,7 @@ class Owner:
         if what == self._breaks:
             raise RuntimeError(what)
 
-    def pause_for_fork(self) -> None:
+    def pause_for_fork(self, end: float) -> None:
         self._see("pause")
 
     def resume_after_fork(self) -> None:

@@ -159,7 +159,7 @@ def test_log_true_chooses_a_file_below_runs(tmp_path: Path, monkeypatch: pytest.
     assert Path(result.path).exists()
 
 
-@pytest.mark.parametrize("torn", ['{"type":"record","id":"x', "\x00\x00\x00", '{"type"'])
+@pytest.mark.parametrize("torn", ['{"type":"record","id":"x', "\x00\x00\x00", '{"type"', '{"type":"rec\n'])
 def test_torn_last_line_is_dropped_and_its_example_runs_again(torn: str, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     asked = program()

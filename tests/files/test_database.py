@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from sigwire.files import database as database_module
+from sigwire.effects import forks as forks_module
 from sigwire.files.database import Database, Form, OtherForm, make_private
 from tests.files.processes import at_once, busy_threads, fork, statuses
 
@@ -166,20 +170,82 @@ def test_threads_share_the_connection(database: Database) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
+@pytest.mark.parametrize("forked", [False, True])
 @pytest.mark.parametrize("replaced", [False, True])
-def test_write_into_a_file_that_is_no_longer_there_is_refused(database: Database, replaced: bool) -> None:
+@forks
+def test_file_that_was_removed_or_emptied_is_refused_until_close(
+    database: Database, replaced: bool, forked: bool
+) -> None:
     add(database)
     database.path.unlink()
     if replaced:
         database.path.touch()
-    for _ in range(2):
-        with pytest.raises(FileNotFoundError, match="removed or replaced"):
-            add(database)
+
+    def is_refused() -> None:
+        for _ in range(2):
+            with pytest.raises(FileNotFoundError, match="removed or replaced"):
+                add(database)
+
+    if forked:
+        assert statuses([fork(is_refused)]) == [0]
+    is_refused()
+    assert database.path.exists() == replaced
     database.close()
     if replaced:
         return
     add(database)
     assert count(database) == 1
+
+
+def test_file_may_be_made_again_if_its_form_says_so(tmp_path: Path) -> None:
+    made = Database(tmp_path / "notes.sqlite3", replace(FORM, restarts=True))
+    add(made)
+    made.path.unlink()
+    assert statuses([fork(lambda: add(made))]) == [0]
+    assert count(made) == 1
+    made.close()
+
+
+@forks
+@pytest.mark.parametrize("forked", [False, True])
+def test_backup_that_is_put_in_place_is_opened(database: Database, forked: bool) -> None:
+    add(database)
+    database.close()
+    backup = Path(shutil.copy(database.path, database.path.with_name("backup")))
+    for _ in range(2):
+        add(database)
+    if database._form.wal:  # the log of the file before would be written into the backup
+        backup_and_log(database, backup)
+        return
+    backup.replace(database.path)
+    if forked:
+        assert statuses([fork(lambda: add(database))]) == [0]
+    add(database)
+    assert count(database) == 2 + forked
+
+
+def backup_and_log(database: Database, backup: Path) -> None:
+    other = sqlite3.connect(database.path)
+    other.execute("SELECT * FROM notes").fetchall()  # keeps the log
+    backup.replace(database.path)
+    with pytest.raises(FileNotFoundError, match="removed or replaced"):
+        add(database)
+    other.close()
+    for end in ("-wal", "-shm"):
+        Path(f"{database.path}{end}").unlink(missing_ok=True)
+    add(database)
+    assert count(database) == 2
+
+
+def test_link_to_a_file_that_does_not_exist_makes_a_private_file(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    database.path.symlink_to(tmp_path / "data" / "notes.sqlite3")
+    before = os.umask(0o022)
+    try:
+        add(database)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "data" / "notes.sqlite3").stat().st_mode & 0o777 == 0o600
 
 
 @forks
@@ -222,7 +288,7 @@ def test_fork_inside_a_transaction_keeps_the_transaction(database: Database) -> 
 
 @forks
 def test_fork_does_not_wait_for_ever_for_a_transaction(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database_module, "_FORK_SECONDS", 0.01)
+    monkeypatch.setattr(forks_module, "SECONDS", 0.01)
     inside, ended = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -240,3 +306,88 @@ def test_fork_does_not_wait_for_ever_for_a_transaction(database: Database, monke
     ended.set()
     thread.join()
     assert count(database) == 1
+
+
+@forks
+def test_interrupt_while_a_fork_waits_is_raised_behind_the_fork(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Database.pause_for_fork
+
+    def pause(self: Database, end: float) -> None:
+        real(self, end)
+        if self is database:
+            signal.raise_signal(signal.SIGINT)
+
+    add(database)
+    handler, behind, pid = signal.getsignal(signal.SIGINT), False, 0
+    monkeypatch.setattr(Database, "pause_for_fork", pause)
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        behind = True
+    monkeypatch.undo()
+    assert not behind
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert statuses([fork(lambda: add(database))]) == [0]  # no interrupt is left, and no lock
+    with busy_threads(lambda: add(database), 1):
+        pass
+    add(database)
+
+
+@forks
+def test_all_databases_together_hold_up_a_fork_for_one_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[float] = []
+    monkeypatch.setattr(Database, "pause_for_fork", lambda self, end: ends.append(end))
+    made = [Database(tmp_path / name, FORM) for name in "abc"]
+    assert statuses([fork(lambda: None)]) == [0]
+    assert len(ends) >= len(made)
+    assert len(set(ends)) == 1
+
+
+@forks
+def test_child_that_ends_leaves_the_transaction_of_its_parent(database: Database) -> None:
+    """The parent is killed in a transaction of which a part is in the file: the next process must roll it back."""
+    code = f"""
+import os, signal
+from pathlib import Path
+from sigwire.files.database import Database, Form
+form = Form({FORM.schema!r}, 77, 3, ("locking_mode = EXCLUSIVE", "cache_size = 5"), exclusive=True)
+mine = Database(Path({str(database.path)!r}), form)
+with mine.writing() as connection:
+    connection.execute("INSERT INTO notes VALUES ('kept')")
+wait, begin = os.pipe()
+child = os.fork()
+if child:
+    with mine.writing() as connection:
+        connection.executemany("INSERT INTO notes VALUES (?)", [(str(each) * 40,) for each in range(5000)])
+        os.write(begin, b"!")
+        os.waitpid(child, 0)
+        os.kill(os.getpid(), signal.SIGKILL)
+os.read(wait, 1)  # the child ends as any program does, which frees all objects
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    with closing(sqlite3.connect(database.path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT count(*) FROM notes").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@forks
+def test_child_neither_commits_nor_rolls_back_the_transaction_of_its_parent(database: Database, fails: bool) -> None:
+    child = 0
+    try:
+        with database.writing() as connection:
+            connection.execute("INSERT INTO notes VALUES ('mine')")
+            if not (child := os.fork()):
+                signal.alarm(60)
+                if fails:
+                    raise ZeroDivisionError
+    except (sqlite3.ProgrammingError, ZeroDivisionError) as error:
+        os._exit(0 if isinstance(error, ZeroDivisionError) == fails and not child else 1)
+    assert statuses([child]) == [0]
+    assert count(database) == 1
+    with database.reading() as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -204,3 +204,21 @@ def test_forked_child_writes_nothing_into_the_file_of_its_parent(path: Path) -> 
         assert statuses([fork(child) for _ in range(5)]) == [0] * 5
     file.close()
     assert {"parent"} == {name for row in read_lines(path) for name in row}
+
+
+def test_last_line_that_is_no_json_is_dropped_if_the_room_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"row": 1}\n{"ro\n')
+    with pytest.raises(BrokenLine):
+        read_lines(path)
+    with pytest.raises(BrokenLine):
+        LineFile(path)
+    assert read_lines(path, drops_last=True) == [{"row": 1}]
+    file = LineFile(path, drops_last=True)
+    assert file.rows == [{"row": 1}]
+    file.append('{"row": 2}')
+    file.close()
+    assert read_lines(path) == [{"row": 1}, {"row": 2}]
+    path.write_bytes(b'{"ro\n{"row": 1}\n')
+    with pytest.raises(BrokenLine):
+        read_lines(path, drops_last=True)

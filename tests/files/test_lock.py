@@ -66,6 +66,34 @@ def test_file_system_without_locks_is_no_error(tmp_path: Path, monkeypatch: pyte
     other.close()
 
 
+def test_file_that_is_always_replaced_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "_is_at", lambda path, descriptor: False)
+    before = len(os.listdir("/dev/fd"))
+    with pytest.raises(BlockingIOError, match="lock"):
+        HeldFile(tmp_path / "lock")
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_child_that_is_forked_while_a_file_is_locked_does_not_hold_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (end, ended), children = os.pipe(), list[int]()
+
+    def forking(descriptor: int, *, shared: bool = False) -> str:
+        state = lock_file(descriptor, shared=shared)
+        children.append(fork(lambda: (os.close(ended), os.read(end, 1))))
+        return state
+
+    monkeypatch.setattr(lock, "lock_file", forking)
+    HeldFile(tmp_path / "lock").close()
+    monkeypatch.undo()
+    HeldFile(tmp_path / "lock").close()
+    os.close(ended)
+    os.close(end)
+    assert statuses(children) == [0]
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_forked_child_does_not_hold_or_free_the_lock_of_its_parent(tmp_path: Path) -> None:
     path, (ready, is_ready), (end, ended) = tmp_path / "lock", os.pipe(), os.pipe()

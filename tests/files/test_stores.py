@@ -226,3 +226,47 @@ def test_full_disk_is_named_by_the_journal(tmp_path: Path) -> None:
     put(store, "after")
     assert len(store.rows("run")) >= 2
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("journal", "Free space on its disk"),
+        ("budget", "Free space on its disk"),
+        ("batches", "Free space on its disk"),
+    ],
+)
+def test_full_disk_is_named_by_each_store(name: str, text: str, tmp_path: Path) -> None:
+    kind = KINDS[name]
+    store = kind.open(tmp_path / "file")
+    kind.write(store, "1")
+    with store._database.reading() as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+    with pytest.raises((StateError, ConfigurationError), match=text) as caught:  # noqa: PT012
+        if name == "budget":
+            while True:
+                store.take(Sums(1), BudgetLimits(), ())
+        for number in range(2, 2000):
+            kind.write(store, str(number))
+    assert "Another process" not in str(caught.value)
+    kind.close(store)
+
+
+def test_ledger_that_is_foreign_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("shop.db")) as connection:
+        connection.execute("CREATE TABLE stock (item TEXT)")
+    with pytest.raises(ConfigurationError, match=r"^shop\.db is another kind"):
+        FileLedger("shop.db")
+
+
+@forks
+def test_ledger_that_was_removed_does_not_begin_from_nothing_after_a_fork(tmp_path: Path) -> None:
+    ledger = FileLedger(str(tmp_path / "budget"))
+    reserve(ledger, "1")
+    (tmp_path / "budget").unlink()
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="removed or replaced"):
+            ledger.totals()
+        assert statuses([fork(lambda: None)]) == [0]

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
+import re
 import resource
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,16 +40,15 @@ def test_error_inside_the_block_keeps_the_old_file(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("old", [None, 0o640, 0o600])
-def test_permissions_are_those_of_the_old_file_or_as_asked(path: Path, old: int | None, private: bool) -> None:
+def test_permissions_are_those_of_the_old_file_or_of_any_new_one(path: Path, old: int | None) -> None:
     before = os.umask(0o022)
     try:
         if old is not None:
             path.touch()
             path.chmod(old)
-        write_whole(path, b"new", private=private)
-        assert path.stat().st_mode & 0o777 == (old or (0o600 if private else 0o644))
+        write_whole(path, b"new")
+        assert path.stat().st_mode & 0o777 == (old or 0o644)
     finally:
         os.umask(before)
 
@@ -88,6 +93,81 @@ def test_full_disk_keeps_the_old_file(path: Path) -> None:
     assert statuses([fork(fill)]) == [0]
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
+
+
+# --- files that cannot be replaced
+
+
+WRITE = "import sys; from sigwire.files.whole import write_whole; write_whole(sys.argv[1], b'new')"
+
+
+def test_piped_standard_output_is_written(path: Path) -> None:
+    link = path.with_name("link")
+    link.symlink_to("/dev/stdout")
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", str(link)):
+        done = subprocess.run([sys.executable, "-c", WRITE, name], stdout=subprocess.PIPE, check=True)
+        assert done.stdout == b"new"
+
+
+def test_standard_output_that_is_a_file_stays_that_file(path: Path) -> None:
+    with path.open("wb") as file:
+        before = os.fstat(file.fileno()).st_ino
+        subprocess.run([sys.executable, "-c", WRITE, "/dev/stdout"], stdout=file, check=True)
+    assert (path.read_bytes(), path.stat().st_ino) == (b"new", before)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def refuse(number: int) -> Callable[..., int]:
+    def refusing(*args: object, **options: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    return refusing
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "number"),
+    [
+        (os, "open", errno.EACCES),
+        (os, "open", errno.EROFS),
+        (Path, "replace", errno.EBUSY),
+        (Path, "replace", errno.EPERM),
+    ],
+)
+@pytest.mark.parametrize("data", [b"", b"new", b"longer than the old one"])
+def test_file_that_cannot_be_replaced_is_written_in_place(
+    owner: Any, name: str, number: int, data: bytes, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_text("the old one")
+    inode, real = path.stat().st_ino, os.open
+    if name == "open":  # refuses to make files in the folder alone
+        monkeypatch.setattr(
+            os, name, lambda at, *a, **k: refuse(number)() if Path(at).parent == path.parent else real(at, *a, **k)
+        )
+    else:
+        monkeypatch.setattr(owner, name, refuse(number))
+    with pytest.raises(ZeroDivisionError), replacing(path) as file:
+        file.write(b"%d" % (1 // (file.write(b"new") - 3)))
+    assert path.read_text() == "the old one"
+    write_whole(path, data)
+    assert (path.read_bytes(), path.stat().st_ino) == (data, inode)
+    with pytest.raises(OSError, match=re.escape(os.strerror(number))):
+        write_whole(path.with_name("none.json"), b"new")
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_full_disk_keeps_the_old_file_that_is_written_in_place(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_text("old")
+
+    def fill() -> None:
+        with pytest.raises(OSError, match="File too large"), replacing(path) as file:  # noqa: PT012
+            file.write(bytes(5_000))
+            file.flush()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
+
+    monkeypatch.setattr(Path, "replace", refuse(errno.EBUSY))
+    assert statuses([fork(fill)]) == [0]
+    assert path.read_text() == "old"
 
 
 # --- the rooms

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sigwire.errors import ConfigurationError
-from sigwire.files.database import Database, Form, OtherForm
+from sigwire.files.database import Database, Form, OtherForm, trouble_of
 
 __all__ = ["FORM", "BatchStore", "StoredBatch", "StoredLine"]
 
@@ -78,6 +78,11 @@ class BatchStore:
             with use as connection:
                 yield connection
         except (OSError, sqlite3.Error, OtherForm) as error:
+            if trouble_of(error) == "full":
+                raise ConfigurationError(
+                    f"{path} cannot be written: {error} ({stage} the store of a BatchLM). Free space on its disk, then run "
+                    "again: what was kept before is not paid twice."
+                ) from error
             if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CANTOPEN:
                 raise ConfigurationError(
                     f"{path} is no file that can be written ({stage} the store of a BatchLM): {error}."

@@ -30,6 +30,7 @@ FORM = Form(
         "synchronous = NORMAL",
         "journal_size_limit = 67108864",
     ),
+    restarts=True,
     first_settings=("auto_vacuum = INCREMENTAL",),
     wal=True,
     busy_seconds=0.05,

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sigwire.errors import ConfigurationError
-from sigwire.files.database import Database, Form, OtherForm
+from sigwire.files.database import Database, Form, OtherForm, trouble_of
 from sigwire.lm.policy.money.ledger import Reserved
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums
 
@@ -37,6 +37,11 @@ _FORM = Form(
 _COUNTS = ("calls", "tokens", "money", "unpriced", "estimated")
 _SUM = f"SELECT {', '.join(f'COALESCE(SUM({name}), 0)' for name in _COUNTS)} FROM reserved"
 
+_HINTS = {
+    "full": "Free space on its disk; what was spent before is kept.",
+    "busy": "End the process that holds the file, or use a file of its own, Budget(path=...).",
+}
+
 
 class FileLedger:
     """A ledger in a file.
@@ -53,7 +58,7 @@ class FileLedger:
     shared = True
 
     def __init__(self, path: str) -> None:
-        self._database = Database(Path(path), _FORM)
+        self._given, self._database = path, Database(Path(path), _FORM)
         with self._transaction():  # a file that is no ledger is refused here
             pass
 
@@ -90,13 +95,13 @@ class FileLedger:
                 yield database
         except OtherForm as error:
             raise ConfigurationError(
-                f"{self._database.path} is another kind of database, or was written by another version of sigwire (opening a "
+                f"{self._given} is another kind of database, or was written by another version of sigwire (opening a "
                 "budget). Use another file: Budget(path=...)."
             ) from error
         except (OSError, sqlite3.Error) as error:
+            hint = _HINTS.get(trouble_of(error), "Use a file of its own on a local disk, Budget(path=...).")
             raise ConfigurationError(
-                f"The ledger {self._database.path} cannot be used (reserving the cost of a call): {error}. Use a file of its "
-                "own on a local disk, Budget(path=...)."
+                f"The ledger {self._database.path} cannot be used (reserving the cost of a call): {error}. {hint}"
             ) from error
 
 
