@@ -122,9 +122,12 @@ def test_the_table_shows_medians_spread_and_the_ratio_to_the_floor() -> None:
 def test_entries_are_equal_in_each_run_and_end_at_the_socket() -> None:
     with server.serving() as port:
         first, second = entries.one_call(port), entries.one_call(port)
-        delta = entries.middle(entries.deltas(port))
-    assert first == second
+        delta = entries.middle(entries.deltas_read_alone(port))
+    # A busy server sends a reply in one part or in two: only the reads of lm/http depend on it.
+    without_reads = [[entry for entry in call if not entry.file.startswith("lm/http/")] for call in (first, second)]
+    assert without_reads[0] == without_reads[1]
     before = entries.up_to_http(first)
+    assert before == entries.up_to_http(second)
     assert 0 < len(before) < len(first)
     assert first[len(before)].file.startswith("lm/http/")
     assert not any(entry.file.startswith("lm/http/") for entry in before)

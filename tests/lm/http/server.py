@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import select
 import socket
 import ssl
 import stat
@@ -56,6 +57,12 @@ class Server:
         """Whether, in a while at most, so many connections are open."""
         with self.changed:
             return self.changed.wait_for(lambda: self.open == open, PATIENCE)
+
+    def has_reached_client(self) -> bool:
+        """Whether, in a while at most, each client has something to read. Blocks the loop of the client."""
+        sockets = [thing for thing in gc.get_objects() if issubclass(type(thing), socket.socket)]
+        ends = [end for end in sockets if _peer(end) == self.port]
+        return bool(ends) and all(select.select([end], [], [], PATIENCE)[0] for end in ends)
 
     def has_heard(self, requests: int) -> bool:
         """Whether, in a while at most, so many requests have come."""
@@ -130,6 +137,14 @@ def reply(body: bytes = b'{"ok":true}', *headers: str, status: str = "200 OK") -
 
 
 ok = says(reply(), stay=True)
+
+
+def _peer(end: socket.socket) -> int | None:
+    """Return the port that a socket is connected to."""
+    try:
+        return int(end.getpeername()[1])
+    except (OSError, IndexError):
+        return None
 
 
 def hang(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
