@@ -197,6 +197,7 @@ def test_file_that_was_removed_or_emptied_is_refused_until_close(
     assert count(database) == 1
 
 
+@forks
 def test_file_may_be_made_again_if_its_form_says_so(tmp_path: Path) -> None:
     made = Database(tmp_path / "notes.sqlite3", replace(FORM, restarts=True))
     add(made)
@@ -387,6 +388,8 @@ def test_child_neither_commits_nor_rolls_back_the_transaction_of_its_parent(data
                     raise ZeroDivisionError
     except (sqlite3.ProgrammingError, ZeroDivisionError) as error:
         os._exit(0 if isinstance(error, ZeroDivisionError) == fails and not child else 1)
+    if not child:
+        os._exit(2)
     assert statuses([child]) == [0]
     assert count(database) == 1
     with database.reading() as connection:
