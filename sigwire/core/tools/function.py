@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, cast
 
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import FieldValues
 from sigwire.core.schema import inline_refs, schema_of, untitled_generator
 from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
@@ -174,12 +174,15 @@ class FunctionArguments:
         if properties is None:
             made = self._compiled().json_schema(schema_generator=untitled_generator())
             properties = cast("dict[str, Any]", made.get("properties", {}))
+            required = cast("list[JsonValue]", made.get("required", []))  # not one with a default inside of Annotated
             for argument in self._arguments.values():
                 drop_repeated(argument.description, properties[argument.offered_as])
+        else:
+            required = [argument.offered_as for argument in self._arguments.values() if argument.required]
         schema["properties"] = properties
         for argument in self._arguments.values():
             _add_metadata(properties[argument.offered_as], argument)
-        if required := [argument.offered_as for argument in self._arguments.values() if argument.required]:
+        if required:
             schema["required"] = [*required]
         if "$defs" in made:
             schema["$defs"] = made["$defs"]

@@ -16,12 +16,27 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, c
 
 import pydantic.dataclasses
 import pytest
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, StringConstraints, TypeAdapter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    RootModel,
+    StringConstraints,
+    TypeAdapter,
+    WithJsonSchema,
+    create_model,
+)
+from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from sigwire.core.schema import inline_refs, untitled_generator
-from sigwire.core.tools import properties
+from sigwire.core.tools import function, properties
+from sigwire.core.tools.function import FunctionArguments
 from sigwire.core.tools.tool import Tool
+from sigwire.errors import ToolDefinitionError
 
 
 class Geo(BaseModel):
@@ -91,25 +106,44 @@ class Kind(enum.StrEnum):
     A = "a"
 
 
+class Either(RootModel[int | str]):
+    pass
+
+
+class Own:
+    kind: str = "integer"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: object) -> Any:
+        return core_schema.int_schema() if cls.kind == "integer" else core_schema.str_schema()
+
+
+class Holder(BaseModel):
+    own: Own
+
+
+Wide = create_model("Wide", **cast(Any, {f"a{number}": (Address, ...) for number in range(300)}))
+
+
 ALONE: Mapping[str, Any] = {
     "any": Any, "list": list, "dict": dict, "list of any": list[Any], "dict of any": dict[str, Any],
     "optional any": Optional[Any],  # noqa: UP045
-    "model": Address, "described model": Annotated[Address, Field(description="Where to.")],
+    "model": Address,
     "optional model": Address | None, "list of models": list[Address], "dict of models": dict[str, Geo | None],
     "tuple of models": tuple[Address, Geo], "configured model": Document, "optional configured model": Document | None,
-    "same description": Annotated[Document, Field(description="A document.")], "root model": Numbers,
+    "root model": Numbers,
     "dataclass": Point, "list of dataclasses": list[Point], "TypedDict": Row, "optional TypedDict": Row | None,
-    "described TypedDict": Annotated[Row, Field(description="A row.")],
     "nested dataclass": Outer, "pydantic's dataclass": Checked, "named tuple": Pair,
     "enum": Colour, "list of enums": list[Kind],
     "date": datetime.date, "datetime": datetime.datetime, "timedelta": datetime.timedelta, "uuid": uuid.UUID,
     "decimal": decimal.Decimal, "path": pathlib.Path, "bytes": bytes, "secret": pydantic.SecretStr, "url": pydantic.HttpUrl,
     "set": set[str], "frozenset": frozenset[int], "tuple": tuple[int, ...], "literal": Literal[1, "a", None],
     "literal of an enum": Literal[Kind.A], "constrained": Annotated[int, Field(ge=1, description="How many.")],
-    "with default": Annotated[int, Field(default=4, ge=1)], "optional constrained": Optional[Annotated[int, Field(ge=1)]],  # noqa: UP045
+    "optional constrained": Optional[Annotated[int, Field(ge=1)]],  # noqa: UP045
     "constrained optional": Annotated[int | None, Field(ge=1, description="How many.")],
-    "validated": Annotated[int, BeforeValidator(int)], "short text": Annotated[str, StringConstraints(max_length=3)],
-    "text": Annotated[int, "text"], "unhashable": Annotated[int, ["data"]], "json": pydantic.Json[int],
+    "short text": Annotated[str, StringConstraints(max_length=3)],
+    "text": Annotated[int, "text"], "unhashable": Annotated[int, ["data"]],
+    "optional None": Optional[Literal[None, "a"]],  # noqa: UP045
 }  # fmt: skip
 
 
@@ -137,7 +171,25 @@ def test_schema_of_a_type_alone_is_that_of_a_record(hint: Any) -> None:
         assert json.dumps(schemas and schemas["x"]) == recorded(hint)
 
 
-@pytest.mark.parametrize("hint", [Node, Node | None, Address | Geo, Sequence[int]])
+TOGETHER: Mapping[str, Any] = {
+    "recursive": Node, "optional recursive": Node | None, "union": Address | Geo, "sequence": Sequence[int],
+    "optional decimal": decimal.Decimal | None, "list of optional decimals": list[decimal.Decimal | None],
+    "dict of optional decimals": dict[str, decimal.Decimal | None], "optional union model": Either | None,
+    "own schema": Own, "optional own schema": Own | None, "json": pydantic.Json[int],
+    "described model": Annotated[Address, Field(description="Where to.")],
+    "same description": Annotated[Document, Field(description="A document.")],
+    "described TypedDict": Annotated[Row, Field(description="A row.")],
+    "described list of recursive": Annotated[list[Node], Field(description="All.")],
+    "described inside": list[Annotated[int, Field(description="One.")]],
+    "with default": Annotated[int, Field(default=4, ge=1)],
+    "with default factory": Annotated[list[int], Field(default_factory=list)],
+    "two fields": Annotated[int, Field(description="One."), Field(ge=1)],
+    "validated": Annotated[int, BeforeValidator(int)], "with schema": Annotated[int, WithJsonSchema({"type": "x"})],
+    "wide": Wide,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("hint", TOGETHER.values(), ids=TOGETHER)
 def test_other_types_are_described_by_a_record(hint: Any) -> None:
     assert properties.properties_of([parameter(hint)]) is None
     assert json.loads(offered(hint)) == {
@@ -196,3 +248,99 @@ def test_description_of_an_optional_type_is_given_once() -> None:
         "description": "How many.",
         "default": None,
     }
+
+
+LEAVES = [
+    str, int, float, bool, type(None), Any, list, dict, object, tuple, bytes, decimal.Decimal, datetime.date,
+    datetime.timedelta, uuid.UUID, pathlib.Path, Colour, Kind, Address, Document, Node, Numbers, Either, Point, Outer, Checked,
+    Pair, Row, Own, pydantic.SecretStr, Literal["a"], Literal["a", "b"], Literal[1, None], Literal[Kind.A],
+]  # fmt: skip
+METADATA = [
+    "text",
+    Field(description="D."),
+    Field(title="T"),
+    Field(default=None),
+    Field(description="D.", examples=[1]),
+]
+
+
+def composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    made = [
+        inner.map(lambda hint: Optional[hint]),  # noqa: UP045
+        inner.map(lambda hint: list[hint]),
+        inner.map(lambda hint: dict[str, hint]),
+        inner.map(lambda hint: tuple[hint, int]),
+        st.tuples(inner, st.sampled_from(METADATA)).map(lambda pair: Annotated[pair]),
+    ]
+    return st.one_of(*made)
+
+
+HINTS = st.recursive(st.sampled_from(LEAVES), composed, max_leaves=4)
+
+
+@given(st.lists(HINTS, min_size=1, max_size=2))
+@settings(max_examples=200, deadline=None)
+def test_composed_types_are_described_as_in_a_record(hints: list[Any]) -> None:
+    def described(tool: Any) -> str:
+        try:
+            return json.dumps(FunctionArguments(tool).schema())
+        except ToolDefinitionError as error:
+            return str(error)
+
+    def g(a: Any, b: Any = 1) -> None: ...
+
+    g.__annotations__.update(zip("ab", hints, strict=False))
+    schemas = described(g)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(function, "properties_of", undecided)
+        assert described(g) == schemas
+
+
+def undecided(parameters: object) -> None: ...
+
+
+def test_tool_does_not_change_a_class() -> None:
+    class Step(BaseModel):
+        after: list[Step] = []
+
+    Step.model_rebuild(_types_namespace={"Step": Step})
+    clean = json.dumps(Step.model_json_schema())
+    what = Field(description="What to move.")
+    for hint in (Annotated[Step, what], Annotated[list[Step] | None, what], Annotated[Step | None, what], Step):
+        shown = offered(hint)
+    assert "move" not in shown
+    assert json.dumps(Step.model_json_schema()) == clean
+
+
+@pytest.mark.parametrize("field", [Field(default=3), Field(default_factory=int)])
+def test_default_inside_of_annotated_makes_a_parameter_optional(field: Any) -> None:
+    def f(a: Any, b: int) -> None: ...
+
+    f.__annotations__["a"] = Annotated[int, field]
+    assert Tool(f).parameters["required"] == ["b"]
+
+
+@pytest.mark.parametrize("hint", [Own, Holder, list[Holder]])
+def test_class_that_makes_its_schema_is_asked_each_time(hint: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert '"integer"' in offered(hint)
+    monkeypatch.setattr(Own, "kind", "string")
+    Holder.model_rebuild(force=True)
+    assert '"string"' in offered(hint)
+    monkeypatch.undo()
+    Holder.model_rebuild(force=True)
+
+
+TEXTS = iter(("first", "second"))
+
+
+def describe(schema: dict[str, Any]) -> None:
+    schema["description"] = next(TEXTS)
+
+
+class Described(BaseModel):
+    x: Annotated[int, Field(json_schema_extra=describe)]
+
+
+def test_schema_of_a_model_with_own_functions_is_not_kept() -> None:
+    assert "first" in offered(Described)
+    assert "second" in offered(Described)
