@@ -94,18 +94,19 @@ def emit_decoded(
     framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
     ended, failure, is_first = False, None, True
     message: JsonValue = None
-    next_chunk, chunk, size = reply.next(), b"", _FIRST_BYTES
+    next_chunk, chunk, start, size = reply.next(), b"", 0, _FIRST_BYTES
     while not ended and failure is None:
-        if not chunk:
+        if start >= len(chunk):
             try:
                 read: bytes | None = yield next_chunk
             except (LMError, OSError):
                 if not framing.has_end_mark:
                     raise
                 read = None  # the connection broke behind [DONE]
-            ended, chunk = read is None, read or b""
+            ended, chunk, start = read is None, read or b"", 0
         # The first events of a fast host do not wait for the decoding of all that arrived with them.
-        part, chunk = chunk[:size], chunk[size:]
+        part = chunk[start : start + size]
+        start += size
         found: list[StreamEvent] = []
         try:
             for message in framing.close() if ended else framing.feed(part):

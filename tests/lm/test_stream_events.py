@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -78,3 +78,46 @@ def test_first_events_are_emitted_before_the_rest_is_decoded(chunks: list[bytes]
     assert json.dumps(texts) == json.dumps([str(number) for number in range(EVENTS)])
     assert events == [TextDelta(text) for text in texts]
     assert reply.lifted == 1
+
+
+class Sliced(bytes):
+    """Counts the bytes that slices copy."""
+
+    copied = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        found = cast(bytes, bytes(self)[key])
+        Sliced.copied += len(found)
+        return Sliced(found)
+
+
+class SilentDecoder(Decoder):
+    """Decodes to no event."""
+
+    def feed(self, event: JsonValue) -> list[StreamEvent]:
+        return []
+
+
+def test_bytes_without_events_are_copied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sliced, "copied", 0)
+    body = Sliced(b": still thinking\n" * 5_000)
+    reply: Any = Reply(body)
+    codec: Any = SimpleNamespace(FRAMING=Lines, decoder=lambda *sent: SilentDecoder())  # pyright: ignore[reportUnknownLambdaType]
+    nothing: Any = None
+    assert [*stream(emit_decoded(call(), reply, codec, nothing, nothing, []))] == []
+    assert Sliced.copied == len(body)
+
+
+class Lines:
+    """A framing that finds nothing."""
+
+    has_end_mark = False
+
+    def __init__(self, limit: int) -> None:
+        pass
+
+    def feed(self, data: bytes) -> list[JsonValue]:
+        return []
+
+    def close(self) -> list[JsonValue]:
+        return []

@@ -185,10 +185,11 @@ class _SSEJsonDecoder:
 
     def _feed_lines(self, data: bytes) -> Iterator[JsonValue]:
         """Read any events, up to the end of an incomplete one that the chunk before began."""
-        if not self._has_events:
-            self._text = (self._text + data[:_EXCERPT])[:_EXCERPT]
         cut = 0 if self._is_between_events else data.find(b"\n\n") + 2
-        events = self._stream.feed(data[:cut] if cut > 1 else data)
+        part = data[:cut] if cut > 1 else data
+        if not self._has_events:
+            self._text = (self._text + part[:_EXCERPT])[:_EXCERPT]
+        events = self._stream.feed(part)
         self._is_between_events = self._stream.is_between_events
         parsed = self._json(events)
         return chain(parsed, self._feed_later(data[cut:])) if 1 < cut < len(data) else parsed

@@ -214,6 +214,12 @@ def test_words_that_are_no_stream_are_one_text(page: bytes) -> None:
     assert len(str(read([page.strip() * 500])[0])) == 500
 
 
+@pytest.mark.parametrize("text", [b"<p>one</p>\n\n<p>two</p>\n\n<p>three</p>", b"one\n\n\n\ntwo\n"])
+def test_text_of_several_paragraphs_is_given_once(text: bytes) -> None:
+    for cut in range(len(text)):
+        assert read([text[:cut], text[cut:]]) == [text.decode()]
+
+
 # --- faults ------------------------------------------------------------------------------------------------------
 
 
