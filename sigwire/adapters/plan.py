@@ -33,6 +33,7 @@ from sigwire.adapters.prompts.tool_prompt import ANSWER_PLAINLY, ToolPrompt
 from sigwire.adapters.values.codecs import ABSENT
 from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.adapters.values.objects import FieldReadings
+from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import OpaquePart
@@ -43,7 +44,7 @@ from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.choice import ToolChoice, read_tool_choice
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError, ModelError
-from sigwire.signatures.fields import SignatureSpec
+from sigwire.signatures.fields import FieldSpec, SignatureSpec
 from sigwire.signatures.signature import SignatureClass
 
 if TYPE_CHECKING:
@@ -106,6 +107,31 @@ class Plan:
     def tools_mode(self) -> ToolsMode | None:
         """How tools are offered: "native", "text", or ``None`` if the signature has none."""
         return self.setup.tools_mode
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return self.setup.capabilities
+
+    @property
+    def warnings(self) -> tuple[LMWarning, ...]:
+        """Options that the model cannot satisfy."""
+        return self.setup.warnings
+
+    @property
+    def written(self) -> Layout:
+        """The notation of fields in answers, which may have reasoning that the prompt does not ask for."""
+        return self.setup.written
+
+    @property
+    def thinking(self) -> tuple[FieldSpec, ...]:
+        """The reasoning fields that the text of an answer does not have."""
+        return self.parts.thinking
+
+    @property
+    def thoughts(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of tags around thinking in a text."""
+        return self.parts.thoughts
 
     def __repr__(self) -> str:
         return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"

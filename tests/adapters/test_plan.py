@@ -418,3 +418,17 @@ def test_copied_adapter_compiles_new_plans(adapter: Adapter, copied: Any) -> Non
 def test_base_adapter_is_abstract() -> None:
     with pytest.raises(TypeError):
         Adapter()  # type: ignore[abstract]
+
+
+@each_adapter
+def test_plan_shows_its_setup(adapter: Adapter) -> None:
+    capabilities = Capabilities(reasoning=True)
+    plan = adapter.plan(
+        Signature("question -> reasoning: Reasoning, answer", "", custom_types={"Reasoning": Reasoning}), capabilities
+    )
+    setup, parts = plan.setup, plan.parts
+    assert plan.capabilities == capabilities
+    assert (plan.warnings, plan.written) == (setup.warnings, setup.written)
+    assert (plan.thinking, plan.thoughts) == (parts.thinking, parts.thoughts)
+    assert [field.name for field in plan.thinking] == ["reasoning"]
+    assert ("<think>", "</think>") in plan.thoughts

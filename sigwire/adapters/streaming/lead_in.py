@@ -19,18 +19,19 @@ __all__ = ["LeadInReader"]
 class LeadInReader:
     """Precedes the layout's reader. ``thoughts``: pairs of tags around thinking."""
 
-    __slots__ = ("_closing", "_is_unknown", "_lookahead", "_outputs", "_thoughts", "feed", "is_open")
+    __slots__ = ("_closing", "_is_unknown", "_lookahead", "_outputs", "_thoughts", "is_open")
 
     def __init__(self, outputs: OutputReader, thoughts: Sequence[tuple[str, str]]) -> None:
         self._outputs, self._thoughts = outputs, thoughts
         self._lookahead = Lookahead()
         self._closing = ""
         self.is_open = self._is_unknown = False
-        self.feed = self._feed_start
-        """Read the next text. Once the outputs have started, it is their reader's ``feed``."""
 
-    def _feed_start(self, text: str) -> None:
-        if not self._is_unknown and (joined := self._lookahead.join(text)) is not None:
+    def feed(self, text: str) -> None:
+        """Read the next text."""
+        if self.is_open:
+            self._outputs.feed(text)
+        elif not self._is_unknown and (joined := self._lookahead.join(text)) is not None:
             if self._closing:
                 self._skip_thinking(joined)
             else:
@@ -65,5 +66,4 @@ class LeadInReader:
 
     def _start(self, text: str) -> None:
         self.is_open = True
-        self.feed = self._outputs.feed
-        self.feed(text)
+        self._outputs.feed(text)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +17,7 @@ from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.plan import Plan
 from sigwire.adapters.streaming.field_reader import FieldReader
+from sigwire.adapters.streaming.lead_in import LeadInReader
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.events import FieldDelta, TextDelta
 from sigwire.core.json import dumps
@@ -202,3 +205,34 @@ def test_wrapped_object_in_a_section_or_a_tag_streams_the_parsed_value(
     plan = plan_of(adapter)
     text = plan.layout.write(PLAIN).replace(dumps(PLAIN["person"]), OBJECTS[shape](person.model_dump()))
     check(plan, text, cut_at(text, at))
+
+
+class Sink:
+    """Takes the texts of the outputs."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def opens(self, text: str) -> bool:
+        return True
+
+    def feed(self, text: str) -> None:
+        self.texts.append(text)
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("texts", [[], ["a", "b"]])
+def test_reader_is_no_part_of_a_cycle(texts: list[str]) -> None:
+    sink: Any = Sink()
+    reference = weakref.ref(sink)
+    gc.disable()
+    try:
+        reader = LeadInReader(sink, ())
+        for text in texts:
+            reader.feed(text)
+        assert sink.texts == texts
+        del reader, sink
+        assert reference() is None
+    finally:
+        gc.enable()
