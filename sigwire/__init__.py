@@ -238,7 +238,11 @@ def _advice(name: str) -> str:
     if name in import_module("sigwire.door_names").DOOR_NAMES:
         names = import_module("sigwire.core.foreign_names")
         return f"it is in {names.DOOR} (import {names.DOOR} as {names.NAMESPACE})"
-    if not name.startswith("_") and import_module("importlib.util").find_spec(f"sigwire.{name}"):
+    if (
+        name.isidentifier()
+        and not name.startswith("_")
+        and import_module("importlib.util").find_spec(f"sigwire.{name}")
+    ):
         return f"it is a module of sigwire (import sigwire.{name})"
     return "dir(sigwire) lists them"
 

@@ -146,6 +146,35 @@ def test_error_names_the_import_of_a_module(name: str) -> None:
     assert done.stdout == text
 
 
+@pytest.mark.parametrize("name", ["foo.bar", "modules.predict", "no name", "", "."])
+def test_name_that_is_no_identifier_is_absent(name: str) -> None:
+    assert not hasattr(sigwire, name)
+
+
+@PACKAGES
+def test_error_of_an_unknown_name_lets_python_suggest_one(package: ModuleType) -> None:
+    with pytest.raises(AttributeError) as caught:
+        _ = package.Predct
+    assert (caught.value.name, caught.value.obj) == ("Predct", package)
+
+
+# --- packages with names of their own ----------------------------------------------------------------
+
+SHORT_PATHS = {
+    "sigwire.evaluate.metrics": "EM F1 Agreement SemanticF1 contains f1_score json_match majority_judge tool_call_match",
+    "sigwire.interpreters": "CodeLimits MontyInterpreter SubprocessInterpreter",
+    "sigwire.modules.code": "CodeAct ProgramOfThought RLM",
+}
+
+
+@pytest.mark.parametrize("path", SHORT_PATHS)
+def test_package_gives_names_of_its_files(path: str) -> None:
+    package = importlib.import_module(path)
+    assert {*SHORT_PATHS[path].split()} <= {*package.__all__}
+    for name in package.__all__:
+        assert getattr(package, name) is getattr(sigwire, name, getattr(package, name))
+
+
 # --- a new name ------------------------------------------------------------------------------------------
 
 METRIC = '''

@@ -6,3 +6,23 @@ monty         MontyInterpreter: the default, a sandbox         worker        Cod
 session       one loop of host calls for every interpreter     cpython       the program that the next one runs
 subprocess_interpreter   SubprocessInterpreter: CPython in a process, no sandbox
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sigwire.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sigwire.interpreters.code_limits import CodeLimits
+    from sigwire.interpreters.monty import MontyInterpreter
+    from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
+
+__all__ = ["CodeLimits", "MontyInterpreter", "SubprocessInterpreter"]
+
+__getattr__ = lazy_names(
+    __name__,
+    code_limits="CodeLimits",
+    monty="MontyInterpreter",
+    subprocess_interpreter="SubprocessInterpreter",
+)

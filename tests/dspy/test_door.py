@@ -144,6 +144,20 @@ def test_optimizers_out_of_scope_can_be_made_and_raise_the_reason_when_they_comp
             optimizer.compile(program, trainset=[])
 
 
+def test_optimizers_out_of_scope_show_their_options_without_secrets_and_name_themselves_in_errors() -> None:
+    shown = repr(dspy.GRPO(metric=len, seed=3, train_kwargs={"api_key": "sk-secret"}))
+    assert shown.startswith("GRPO(metric=<built-in function len>, multitask=True, adapter=None")
+    assert "seed=3" in shown
+    assert "sk-secret" not in shown
+    with pytest.raises(TypeError, match=r"AvatarOptimizer.*missing.*'metric'"):
+        dspy.AvatarOptimizer()
+    for name in ("AvatarOptimizer", "BootstrapFinetune", "GRPO"):
+        with pytest.raises(TypeError, match=rf"{name}.*unexpected.*'steps'"):
+            getattr(dspy, name)(metric=len, steps=3)
+    base = importlib.import_module("sigwire.dspy.optimizers.unavailable").UnavailableOptimizer
+    assert base().get_params() == {}
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(
         AttributeError, match=r"sigwire\.dspy has no public name 'Predictor'. dir\(sigwire\.dspy\) lists"

@@ -1,15 +1,12 @@
-"""DSPy's optimizers that only have their names here: a program can make them and pass them on, and ``compile`` raises why.
-
-``_ROWS`` has DSPy's options and the reason of each; the classes are its names.
-"""
+"""DSPy's optimizers that only have their names here: a program can make them and pass them on, and ``compile`` raises why."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from inspect import Parameter, Signature
+from dataclasses import dataclass, field
 from math import lcm
-from typing import ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.modules.module import Module
@@ -20,53 +17,12 @@ __all__ = ["GRPO", "AvatarOptimizer", "BootstrapFinetune", "UnavailableOptimizer
 T = TypeVar("T")
 
 _WEIGHTS = "it trains weights, and sigwire sends requests only. GEPA, MIPROv2 and SIMBA tune prompts."
-_OPTIONS: Mapping[str, object] = {
-    "metric": None, "multitask": True, "train_kwargs": None, "adapter": None, "exclude_demos": False, "num_threads": None,
-}  # fmt: skip
-_ROWS: Mapping[str, tuple[Mapping[str, object], str]] = {
-    "AvatarOptimizer": (
-        {
-            "metric": Parameter.empty, "max_iters": 10, "lower_bound": 0, "upper_bound": 1, "max_positive_inputs": None,
-            "max_negative_inputs": None, "optimize_for": "max",
-        },
-        "it tunes an Avatar, an older agent of DSPy. Use GEPA on a ReAct program.",
-    ),
-    "BootstrapFinetune": (_OPTIONS, _WEIGHTS),
-    "GRPO": (
-        {
-            **_OPTIONS, "num_threads": 6, "num_train_steps": 100, "seed": 0, "num_dspy_examples_per_grpo_step": 1,
-            "num_rollouts_per_grpo_step": 1, "use_train_as_val": False, "num_steps_for_val": 5, "report_train_scores": False,
-            "failure_score": 0, "format_failure_score": -1, "variably_invoked_predictor_grouping_mode": "truncate",
-            "variably_invoked_predictor_fill_strategy": None,
-        },
-        _WEIGHTS,
-    ),
-}  # fmt: skip
 
 
 class UnavailableOptimizer(Teleprompter):
-    """The base of these optimizers. ``reason``: why there is no ``compile``, and what to use instead.
-
-    >>> from sigwire.modules.predict import Predict
-    >>> BootstrapFinetune(multitask=False).compile(Predict("question -> answer"), trainset=[])
-    Traceback (most recent call last):
-    sigwire.errors.ConfigurationError: BootstrapFinetune is not in sigwire (compiling): it trains weights, ...
-    """
+    """The base of these optimizers. ``reason``: why there is no ``compile``, and what to use instead."""
 
     reason: ClassVar[str]
-    __signature__: ClassVar[Signature]
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__name__ in _ROWS:
-            options, cls.reason = _ROWS[cls.__name__]
-            kind = Parameter.POSITIONAL_OR_KEYWORD
-            cls.__signature__ = Signature([Parameter(name, kind, default=value) for name, value in options.items()])
-
-    def __init__(self, *given: object, **options: object) -> None:
-        bound = self.__signature__.bind(*given, **options)
-        bound.apply_defaults()
-        vars(self).update(bound.arguments)
 
     def compile(self, student: Module, *rows: object, **options: object) -> NoReturn:
         """Raise ``ConfigurationError`` with the reason."""
@@ -77,19 +33,45 @@ class UnavailableOptimizer(Teleprompter):
         self.compile(student, *rows, **options)
 
 
-class AvatarOptimizer(UnavailableOptimizer):
-    """DSPy's optimizer of the instruction of an ``Avatar``, with DSPy's options."""
+@dataclass(eq=False)
+class _TrainsWeights(UnavailableOptimizer):
+    reason = _WEIGHTS
+
+    metric: Any = None
+    multitask: bool = True
+    train_kwargs: Mapping[Any, Any] | None = field(default=None, repr=False)  # it may hold keys
+    adapter: Any = None
+    exclude_demos: bool = False
+    num_threads: int | None = None
 
 
-class BootstrapFinetune(UnavailableOptimizer):
-    """DSPy's fine-tuning on successful runs, with DSPy's options."""
+@dataclass(eq=False)
+class BootstrapFinetune(_TrainsWeights):
+    """DSPy's fine-tuning on successful runs, with DSPy's options.
+
+    >>> from sigwire.modules.predict import Predict
+    >>> BootstrapFinetune(multitask=False).compile(Predict("question -> answer"), trainset=[])
+    Traceback (most recent call last):
+    sigwire.errors.ConfigurationError: BootstrapFinetune is not in sigwire (compiling): it trains weights, ...
+    """
 
 
-class GRPO(UnavailableOptimizer):
+@dataclass(eq=False)
+class GRPO(_TrainsWeights):
     """DSPy's reinforcement learning, with DSPy's options; what is left of it is the choice of rows."""
 
-    num_dspy_examples_per_grpo_step: int
-    seed: int
+    num_threads: int | None = 6
+    num_train_steps: int = 100
+    seed: int = 0
+    num_dspy_examples_per_grpo_step: int = 1
+    num_rollouts_per_grpo_step: int = 1
+    use_train_as_val: bool = False
+    num_steps_for_val: int = 5
+    report_train_scores: bool = False
+    failure_score: float = 0
+    format_failure_score: float = -1
+    variably_invoked_predictor_grouping_mode: str = "truncate"
+    variably_invoked_predictor_fill_strategy: str | None = None
 
     def select_training_sample_and_update_shuffled_trainset(
         self, original_trainset: Sequence[T], train_step_idx: int
@@ -110,3 +92,18 @@ class GRPO(UnavailableOptimizer):
         order = list(original_trainset) * (length // len(original_trainset))
         random.Random(f"{self.seed} {epoch}").shuffle(order)
         return order[step * size : (step + 1) * size]
+
+
+@dataclass(eq=False)
+class AvatarOptimizer(UnavailableOptimizer):
+    """DSPy's optimizer of the instruction of an ``Avatar``, with DSPy's options."""
+
+    reason = "it tunes an Avatar, an older agent of DSPy. Use GEPA on a ReAct program."
+
+    metric: Any
+    max_iters: int = 10
+    lower_bound: int = 0
+    upper_bound: int = 1
+    max_positive_inputs: int | None = None
+    max_negative_inputs: int | None = None
+    optimize_for: str = "max"
