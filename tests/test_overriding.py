@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any, TypeAlias
@@ -50,7 +52,6 @@ USED_BY: dict[type, set[str]] = {dspy.Module: {"__call__", "acall"}, dspy.ReAct:
 HOOKS: dict[type, set[str]] = {
     **{base: {"plan_for", "prepare_inputs"} for base in (sigwire.Predict, dspy.Predict)},
     **{base: {"prepare_inputs", "run_fields", "turn_steps"} for base in (sigwire.ReAct, dspy.ReAct)},
-    **{base: {"prepare_inputs"} for base in (Module, StepsModule, dspy.Module)},
 }
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
@@ -150,6 +151,121 @@ def test_override_by_a_mixin_is_refused() -> None:
 def test_module_with_steps_and_forward_is_refused() -> None:
     with pytest.raises(OverrideError, match="steps and forward"):
         subclass(sigwire.Predict, steps=lambda self: None, forward=lambda self: None)
+
+
+# --- hooks ----------------------------------------------------------------------------------------------
+
+METHOD_HOOKS: list[tuple[type, str, str]] = [
+    (sigwire.BaseLM, "default_capabilities", "default_capabilities(self)"),
+    (sigwire.Predict, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
+    (sigwire.Predict, "plan_for", "plan_for(self, signature, lm, values, options)"),
+    (sigwire.ReAct, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
+    (sigwire.ReAct, "run_fields", "run_fields(self, run)"),
+    (sigwire.ReAct, "turn_steps", "turn_steps(self, state, limit)"),
+    (sigwire.RLM, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
+    (sigwire.ProgramOfThought, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
+    (sigwire.BestOfN, "next_program", "next_program(self, program, found, inputs)"),
+    (sigwire.GEPA, "evolution_plan", "evolution_plan(self, train, val, predictors)"),
+    (sigwire.Optimizer, "row_sets", "row_sets(self, trainset, valset, given)"),
+    (sigwire.COPRO, "check_options", "check_options(self, student, options)"),
+    (dspy.Predict, "plan_for", "plan_for(self, signature, lm, values, options)"),
+    (dspy.ReAct, "run_fields", "run_fields(self, run)"),
+]
+VALUE_HOOKS: list[tuple[type, str]] = [
+    (sigwire.BaseLM, "entries"),
+    (sigwire.BaseLM, "fixed_methods"),
+    (dspy.LM, "entries"),
+    (sigwire.ChainOfThought, "predictor_classes"),
+    (sigwire.ReAct, "predictor_classes"),
+    (sigwire.ReAct, "takes_plain_text"),
+    (sigwire.ProgramOfThought, "predictor_classes"),
+    (sigwire.RLM, "session_classes"),
+    (sigwire.Embeddings, "files"),
+    (sigwire.Adapter, "fixed_methods"),
+    (Module, "fixed_methods"),
+]
+
+
+def wrong_methods() -> list[Any]:
+    """What a class of the user may have under the name of a hook, and no call can use."""
+
+    async def awaited(self: Any, *args: Any, **kwargs: Any) -> None: ...
+
+    helper: Any = lambda self, a, b, c, d, e, f: None  # noqa: E731
+    return [helper, staticmethod(helper), classmethod(helper), property(helper), awaited, ["a"], None]
+
+
+@pytest.mark.parametrize(("base", "name", "form"), METHOD_HOOKS)
+def test_method_with_the_name_of_a_hook_and_another_form_is_refused_with_the_form(
+    base: type, name: str, form: str
+) -> None:
+    text = (
+        rf"Mine overrides the hook '{name}' of \w+, .*creating the class.*Write {re.escape(form)}, or rename yours\.$"
+    )
+    for wrong in wrong_methods():
+        with pytest.raises(OverrideError, match=text):
+            subclass(base, **{name: wrong})
+        with pytest.raises(OverrideError, match=text):
+            type("Mine", (type("Mixin", (), {name: wrong}), base), {"__module__": "mine"})
+
+
+@pytest.mark.parametrize(("base", "name", "form"), METHOD_HOOKS)
+def test_method_that_takes_the_arguments_of_a_hook_is_accepted(base: type, name: str, form: str) -> None:
+    any_arguments: Any = lambda *args, **kwargs: None  # noqa: E731
+    kept = inspect.getattr_static(base, name)
+    for right in (
+        any_arguments,
+        staticmethod(any_arguments),
+        classmethod(any_arguments),
+        functools.partialmethod(kept),
+        kept,
+    ):
+        assert subclass(base, **{name: right})
+
+
+@pytest.mark.parametrize(("base", "name"), VALUE_HOOKS)
+def test_value_with_the_name_of_a_hook_and_another_type_is_refused(base: type, name: str) -> None:
+    for wrong in (["a"], "a", 3, lambda self: None):
+        with pytest.raises(OverrideError, match=rf"Mine overrides the hook '{name}' of .*Write {name} = "):
+            subclass(base, **{name: wrong})
+
+
+def test_attributes_of_an_instance_with_the_names_of_hooks_are_its_own() -> None:
+    class Counting(sigwire.BaseLM):
+        def __init__(self, model: str) -> None:
+            super().__init__(model)
+            self.entries: Any = []
+
+        def forward(self, request: Any) -> str:
+            return "four"
+
+    lm = Counting("m")
+    assert lm("hi") == ["four"]
+    assert len(sigwire.Router([lm]).targets()) == 1
+    assert lm.entries == []
+    bare = sigwire.BaseLM("m")
+    bare.entries = []  # type: ignore[misc,assignment]
+    with pytest.raises(ConfigurationError, match="Define forward"):
+        bare("hi")
+
+
+@pytest.mark.parametrize(
+    "base",
+    [Module, sigwire.ChainOfThought, sigwire.MultiChainComparison, sigwire.BestOfN, dspy.Module, dspy.ChainOfThought],
+)
+def test_module_that_reads_no_inputs_has_no_hook_for_them(base: type) -> None:
+    assert not hasattr(base, "prepare_inputs")
+    assert subclass(base, prepare_inputs=lambda self, text: text)
+
+
+def test_inputs_of_modules_that_run_code_go_through_their_hook() -> None:
+    pytest.importorskip("pydantic_monty")
+    for base, code in ((sigwire.RLM, "code"), (sigwire.ProgramOfThought, "generated_code")):
+        seen: list[str] = []
+        module = overriding(base, "prepare_inputs", seen)(QA)
+        module.set_lm(sigwire.FakeLM([{"reasoning": "So.", code: "submit(answer='Oslo')"}]))
+        assert module(question="?").answer == "Oslo"
+        assert seen == ["prepare_inputs"]
 
 
 # --- every kind of call --------------------------------------------------------------------------------

@@ -150,6 +150,7 @@ class BaseLM:
     )
     entries: ClassVar[Entries] = Entries()
     """The methods that a subclass overrides to answer; a base class may have others."""
+    _hooks: ClassVar[Sequence[str]] = ("default_capabilities", "entries")
     _overrides: ClassVar[frozenset[str]] = frozenset()  # the entries that a subclass overrides
 
     history_size: int = 50
@@ -271,7 +272,7 @@ class BaseLM:
 
     def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
         """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""
-        return self._logged_steps(request, prompt, streamed, partial(self.entries.steps, self))
+        return self._logged_steps(request, prompt, streamed, partial(type(self).entries.steps, self))
 
     def _logged_steps(self, request: Request, prompt: str | None, streamed: bool, answer: _Answer) -> Steps[Response]:
         request = _wrapped_request(request) if request.options else request
@@ -311,14 +312,14 @@ class BaseLM:
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         """Answer without log and callbacks. Models of sigwire override it."""
         raise ConfigurationError(
-            f"{type(self).__name__} cannot answer (calling {self.model!r}). Define {self.entries.form}."
+            f"{type(self).__name__} cannot answer (calling {self.model!r}). Define {type(self).entries.form}."
         )
 
     def targets(self) -> Sequence[RouteTarget]:
         """Return the models that a call may ask, in their order, as a router asks them: without their logs."""
         from sigwire.lm.policy.failover.targets import RouteTarget  # only routers need it
 
-        return (RouteTarget(self, lambda request, streamed, _: self.entries.steps(self, request, streamed)),)
+        return (RouteTarget(self, lambda request, streamed, _: type(self).entries.steps(self, request, streamed)),)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -37,11 +37,9 @@ class ChainOfThought(PredictorCalls[P, S]):
     'written'
     """
 
-    fixed_methods: ClassVar[Mapping[str, str]] = {
-        "prepare_inputs": "set its predictor: self.predict = MyPredict(self.predict.signature)"
-    }
     predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(Predict, Predict)
-    """The class of ``predict`` is ``ask``; a subclass may have another."""
+    """The class of ``predict`` is ``ask``; a subclass may have another. ``extract`` is unused: no request extracts outputs."""
+    _hooks: ClassVar[Sequence[str]] = ("predictor_classes",)
 
     def __init__(
         self,
@@ -55,7 +53,7 @@ class ChainOfThought(PredictorCalls[P, S]):
         super().__init__(callbacks)
         check_config(ChainOfThought, config, config.get("lm"))
         with_reasoning = _with_reasoning(signature_of(signature), rationale_field, rationale_field_type)
-        self.predict: Predict[..., Any] = self.predictor_classes.ask(with_reasoning, **config)
+        self.predict: Predict[..., Any] = type(self).predictor_classes.ask(with_reasoning, **config)
 
     def steps(self, *args: object, **kwargs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records of this module."""

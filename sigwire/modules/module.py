@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
     from sigwire.modules.exports import ExportForm
-    from sigwire.modules.inputs import InputReader
 
 __all__ = ["Module", "StepsModule", "module_paths"]
 
@@ -189,15 +188,6 @@ class Module(ChecksKeywords, Walkable, HasCard):
         from sigwire.modules.exports import exported
 
         return exported(self, form, args, inputs)
-
-    def prepare_inputs(
-        self, reader: InputReader, given: dict[str, object], *, check_types: bool = True
-    ) -> dict[str, object]:
-        """Return the inputs of a call of a predictor or agent: checked, with defaults. A subclass may read them otherwise.
-
-        ``reader`` has the rules of the signature. Raises ``InputError``.
-        """
-        return reader.read(type(self).__name__, given, check_types=check_types)
 
     def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""

@@ -24,7 +24,7 @@ from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import CallContext, answer_steps
 from sigwire.modules.ask import check_config, resolve_lm
-from sigwire.modules.inputs import InputReader, UsedCallIds
+from sigwire.modules.inputs import InputReader, ReadsInputs, UsedCallIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
@@ -103,13 +103,16 @@ class PredictorCalls(StepsModule, Generic[P, S]):
 
 
 class PredictorClasses(NamedTuple):
-    """The classes of the predictors that a module makes: of the one that asks, and of the one that extracts the outputs."""
+    """The classes of the predictors that a module makes.
+
+    ``ask``: of the one that asks; ``extract``: of the one that extracts the outputs, in a module with such a request.
+    """
 
     ask: type[Any]
     extract: type[Any]
 
 
-class Predict(PredictorCalls[P, S], Predictor):
+class Predict(ReadsInputs, PredictorCalls[P, S], Predictor):
     """Ask a model for a signature's outputs: one call, one request.
 
     ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...). ``max_reasks``: how often
@@ -133,6 +136,7 @@ class Predict(PredictorCalls[P, S], Predictor):
     _shown_by = "sigwire.modules.cards.predictors:predictor"
     _is_program: ClassVar[bool] = False
     fixed_methods: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
+    _hooks: ClassVar[Sequence[str]] = ("plan_for",)
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Never, TypedDict, TypeVar, Unpack, cast
@@ -112,6 +112,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _needs_metric: ClassVar[bool] = True
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
+    _hooks: ClassVar[Sequence[str]] = ("check_options", "row_sets")
     _refused: ClassVar[Mapping[str, str]] = {}  # accepted options that are refused, unless they are off, and the reason
 
     def __init__(

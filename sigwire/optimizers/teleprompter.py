@@ -14,6 +14,7 @@ from sigwire.core.example import Example
 from sigwire.effects.loops import running_loop
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call
+from sigwire.overriding import check_overrides
 
 __all__ = ["Teleprompter"]
 
@@ -27,6 +28,7 @@ class Teleprompter:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        check_overrides(cls)
         for name in ("compile", "acompile"):
             if function := cls.__dict__.get(name):
                 setattr(cls, name, _watched(function))

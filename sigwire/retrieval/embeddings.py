@@ -57,6 +57,7 @@ class Embeddings(StepsModule):
     _with_scores = False
     files: ClassVar[Sequence[EmbeddingsFiles]] = [EmbeddingsFiles("embeddings.json", "vectors.npy", {"format": 1})]
     """The files of a saved index: ``save`` writes the first, a folder with any of them is read."""
+    _hooks: ClassVar[Sequence[str]] = ("files",)
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Embeddings(StepsModule):
 
         if self.index is not None or not isinstance(self._search, _ExactSearch):
             raise ConfigurationError("The vectors are in an index of another library, with its own way to save them.")
-        folder, files = Path(path), self.files[0]
+        folder, files = Path(path), type(self).files[0]
         folder.mkdir(parents=True, exist_ok=True)
         settings = {**files.format, "k": self.k, "normalize": self.normalize, "corpus": self.corpus}
         with replacing(folder / files.vectors) as vectors:

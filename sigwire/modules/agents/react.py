@@ -55,6 +55,7 @@ from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.inputs import ReadsInputs
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
@@ -69,7 +70,7 @@ __all__ = ["UNREADABLE", "ReAct"]
 UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
 
 
-class ReAct(StepsModule, Generic[P, S]):
+class ReAct(ReadsInputs, StepsModule, Generic[P, S]):
     """Answer a signature with the help of tools.
 
     ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: the most turns of a run;
@@ -105,6 +106,7 @@ class ReAct(StepsModule, Generic[P, S]):
     """The classes of ``react`` and ``extract``; a subclass may have others."""
     takes_plain_text: ClassVar[bool] = True
     """Whether a plain answer is the only text output of the signature. Without, such an answer has no outputs."""
+    _hooks: ClassVar[Sequence[str]] = ("predictor_classes", "run_fields", "takes_plain_text", "turn_steps")
 
     def __init__(
         self,
@@ -145,8 +147,8 @@ class ReAct(StepsModule, Generic[P, S]):
         self.toolbox.reader = reader_name(large_results, taken=self.tools)
         self._offered = (*self.toolbox.tools.values(), self._submit.tool) if self.toolbox.tools else ()
         asked = signatures.turn(self._submit.name) if self._offered else signatures.with_history
-        self.react: Predict[..., Any] = self.predictor_classes.ask(asked, **config)
-        self.extract: ChainOfThought[..., Any] = self.predictor_classes.extract(signatures.extraction(), **config)
+        self.react: Predict[..., Any] = type(self).predictor_classes.ask(asked, **config)
+        self.extract: ChainOfThought[..., Any] = type(self).predictor_classes.extract(signatures.extraction(), **config)
 
     @property
     def tools(self) -> dict[str, Tool]:

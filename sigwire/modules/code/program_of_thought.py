@@ -20,7 +20,7 @@ from sigwire.modules.code.code_run import CodeRun, result_text
 from sigwire.modules.code.code_signatures import ThoughtSignatures
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.code.variables import json_variables
-from sigwire.modules.inputs import InputReader
+from sigwire.modules.inputs import InputReader, ReadsInputs
 from sigwire.modules.predict import P, PredictorCalls, PredictorClasses, S, signature_of
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
@@ -28,7 +28,7 @@ from sigwire.signatures.signature import Signature, SignatureClass
 __all__ = ["ProgramOfThought"]
 
 
-class ProgramOfThought(PredictorCalls[P, S]):
+class ProgramOfThought(ReadsInputs, PredictorCalls[P, S]):
     """Answer a signature with a program that the model writes: one request if the program works.
 
     The program runs in ``interpreter`` (default: ``MontyInterpreter()``) with the inputs as variables, and ends with
@@ -51,6 +51,7 @@ class ProgramOfThought(PredictorCalls[P, S]):
 
     predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(ChainOfThought, ChainOfThought)
     """The classes of ``code_generate`` and ``code_regenerate``, and of ``generate_output``; a subclass may have others."""
+    _hooks: ClassVar[Sequence[str]] = ("predictor_classes",)
 
     def __init__(
         self,
@@ -74,9 +75,9 @@ class ProgramOfThought(PredictorCalls[P, S]):
         self._reader = InputReader(self.signature.spec)
         self._submit = Submit(self.signature.spec, taken=self._reader.names)
         self._names = made = ThoughtSignatures(self.signature, self._submit, self.interpreter.capabilities)
-        self.code_generate: ChainOfThought[..., Any] = self.predictor_classes.ask(made.generation(), **config)
-        self.code_regenerate: ChainOfThought[..., Any] = self.predictor_classes.ask(made.regeneration(), **config)
-        self.generate_output: ChainOfThought[..., Any] = self.predictor_classes.extract(made.answer(), **config)
+        self.code_generate: ChainOfThought[..., Any] = type(self).predictor_classes.ask(made.generation(), **config)
+        self.code_regenerate: ChainOfThought[..., Any] = type(self).predictor_classes.ask(made.regeneration(), **config)
+        self.generate_output: ChainOfThought[..., Any] = type(self).predictor_classes.extract(made.answer(), **config)
 
     def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records of this module."""

@@ -30,7 +30,7 @@ from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCalls
 from sigwire.modules.code.session_run import SessionRun
 from sigwire.modules.code.submitting import SubmitFunction
-from sigwire.modules.inputs import InputReader
+from sigwire.modules.inputs import InputReader, ReadsInputs
 from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
@@ -48,7 +48,7 @@ class SessionClasses(NamedTuple):
     run: type[SessionRun]
 
 
-class RLM(PredictorCalls[P, S]):
+class RLM(ReadsInputs, PredictorCalls[P, S]):
     """Answer a signature about inputs of any length, by code that the model writes in turns.
 
     The inputs are variables of a session of ``interpreter`` (default: ``MontyInterpreter()``); a request has only their type,
@@ -77,6 +77,7 @@ class RLM(PredictorCalls[P, S]):
 
     session_classes: ClassVar[SessionClasses] = SessionClasses(Predict, SessionRun)
     """The classes of the predictors and of a run; a subclass may have others."""
+    _hooks: ClassVar[Sequence[str]] = ("session_classes",)
 
     def __init__(
         self,
@@ -111,8 +112,8 @@ class RLM(PredictorCalls[P, S]):
         asking = [text.format(most=max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
         self._listing = made.functions(asking, self._tools.by_name, self._submit)
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
-        self.generate_action: Predict[..., Any] = self.session_classes.predictor(turn, **config)
-        self.extract: Predict[..., Any] = self.session_classes.predictor(made.extraction(), **config)
+        self.generate_action: Predict[..., Any] = type(self).session_classes.predictor(turn, **config)
+        self.extract: Predict[..., Any] = type(self).session_classes.predictor(made.extraction(), **config)
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -140,7 +141,7 @@ class RLM(PredictorCalls[P, S]):
             run.close()
 
     def _start(self, inputs: FieldValues) -> SessionRun:
-        submit, kind = SubmitFunction(self._submit), self.session_classes.run
+        submit, kind = SubmitFunction(self._submit), type(self).session_classes.run
         limits = self.interpreter.limits
         limits = replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
         read = kind.read_inputs(self.signature, inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from sigwire.effects.steps import Steps
 from sigwire.errors import CallerError, ConfigurationError, LMAuthenticationError, LMBillingError
@@ -48,6 +48,8 @@ class BestOfN(StepsModule):
     >>> best(question="Capital of France?").answer
     'Paris'
     """
+
+    _hooks: ClassVar[Sequence[str]] = ("next_program",)
 
     def __init__(
         self,

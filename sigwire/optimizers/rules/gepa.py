@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Unpack
 
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
@@ -54,6 +54,7 @@ class GEPA(Optimizer):
 
     _fixed_tunes = frozenset({"instructions", "tools"})
     _explains = True
+    _hooks: ClassVar[Sequence[str]] = ("evolution_plan",)
     _refused = _REFUSED
 
     def __init__(
