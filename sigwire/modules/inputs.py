@@ -6,8 +6,8 @@ not fit its type is a warning and is sent as it is: programs rely on nearly fitt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
@@ -16,24 +16,9 @@ from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
-__all__ = ["InputReader", "ReadsInputs", "UsedCallIds", "mismatch_of"]
+__all__ = ["InputReader", "UsedCallIds", "mismatch_of"]
 
 SPECIALS = frozenset({"config", "demos", "lm", "prediction", "signature"})
-
-
-class ReadsInputs:
-    """A module that reads the inputs of its calls. A module that passes them on to another has no ``prepare_inputs``."""
-
-    _hooks: ClassVar[Sequence[str]] = ("prepare_inputs",)
-
-    def prepare_inputs(
-        self, reader: InputReader, given: dict[str, object], *, check_types: bool = True
-    ) -> dict[str, object]:
-        """Return the inputs of a call: checked, with defaults. A subclass may read them otherwise.
-
-        ``reader`` has the rules of the signature. Raises ``InputError``.
-        """
-        return reader.read(type(self).__name__, given, check_types=check_types)
 
 
 class InputReader:

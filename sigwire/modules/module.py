@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
     from sigwire.modules.exports import ExportForm
+    from sigwire.modules.inputs import InputReader
 
-__all__ = ["Module", "StepsModule", "module_paths"]
+__all__ = ["Module", "ReadsInputs", "StepsModule", "module_paths"]
 
 M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
@@ -476,6 +477,21 @@ class StepsModule(Module):
     async def aforward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the steps, awaited."""
         return await arun(self.steps(*args, **kwargs))
+
+
+class ReadsInputs(StepsModule):
+    """A module that reads the inputs of its calls. A module that passes them on to another has no ``prepare_inputs``."""
+
+    _hooks: ClassVar[Sequence[str]] = ("prepare_inputs",)
+
+    def prepare_inputs(
+        self, reader: InputReader, given: dict[str, object], *, check_types: bool = True
+    ) -> dict[str, object]:
+        """Return the inputs of a call: checked, with defaults. A subclass may read them otherwise.
+
+        ``reader`` has the rules of the signature. Raises ``InputError``.
+        """
+        return reader.read(type(self).__name__, given, check_types=check_types)
 
 
 def module_paths(module: Module) -> dict[int, str]:

@@ -24,8 +24,8 @@ from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import CallContext, answer_steps
 from sigwire.modules.ask import check_config, resolve_lm
-from sigwire.modules.inputs import InputReader, ReadsInputs, UsedCallIds
-from sigwire.modules.module import StepsModule
+from sigwire.modules.inputs import InputReader, UsedCallIds
+from sigwire.modules.module import ReadsInputs, StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one

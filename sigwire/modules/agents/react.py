@@ -55,8 +55,7 @@ from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
-from sigwire.modules.inputs import ReadsInputs
-from sigwire.modules.module import StepsModule
+from sigwire.modules.module import ReadsInputs
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
 from sigwire.signatures.signature import Signature, SignatureClass
@@ -70,7 +69,7 @@ __all__ = ["UNREADABLE", "ReAct"]
 UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
 
 
-class ReAct(ReadsInputs, StepsModule, Generic[P, S]):
+class ReAct(ReadsInputs, Generic[P, S]):
     """Answer a signature with the help of tools.
 
     ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: the most turns of a run;

@@ -20,7 +20,8 @@ from sigwire.modules.code.code_run import CodeRun, result_text
 from sigwire.modules.code.code_signatures import ThoughtSignatures
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.code.variables import json_variables
-from sigwire.modules.inputs import InputReader, ReadsInputs
+from sigwire.modules.inputs import InputReader
+from sigwire.modules.module import ReadsInputs
 from sigwire.modules.predict import P, PredictorCalls, PredictorClasses, S, signature_of
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass

@@ -30,7 +30,8 @@ from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCalls
 from sigwire.modules.code.session_run import SessionRun
 from sigwire.modules.code.submitting import SubmitFunction
-from sigwire.modules.inputs import InputReader, ReadsInputs
+from sigwire.modules.inputs import InputReader
+from sigwire.modules.module import ReadsInputs
 from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
