@@ -49,6 +49,7 @@ __all__ = [
     "Predict",
     "PredictorCalls",
     "PredictorClasses",
+    "ReadingCalls",
     "default_adapter",
     "is_thinking",
     "signature_of",
@@ -102,6 +103,10 @@ class PredictorCalls(StepsModule, Generic[P, S]):
         def astream(self, *args: object, **kwargs: object) -> AsyncProgramStream[Any]: ...
 
 
+class ReadingCalls(ReadsInputs, PredictorCalls[P, S]):
+    """The typed calls of a predictor that reads its inputs itself."""
+
+
 class PredictorClasses(NamedTuple):
     """The classes of the predictors that a module makes.
 
@@ -112,7 +117,7 @@ class PredictorClasses(NamedTuple):
     extract: type[Any]
 
 
-class Predict(ReadsInputs, PredictorCalls[P, S], Predictor):
+class Predict(ReadingCalls[P, S], Predictor):
     """Ask a model for a signature's outputs: one call, one request.
 
     ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...). ``max_reasks``: how often

@@ -21,15 +21,14 @@ from sigwire.modules.code.code_signatures import ThoughtSignatures
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.code.variables import json_variables
 from sigwire.modules.inputs import InputReader
-from sigwire.modules.module import ReadsInputs
-from sigwire.modules.predict import P, PredictorCalls, PredictorClasses, S, signature_of
+from sigwire.modules.predict import P, PredictorClasses, ReadingCalls, S, signature_of
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
 
 __all__ = ["ProgramOfThought"]
 
 
-class ProgramOfThought(ReadsInputs, PredictorCalls[P, S]):
+class ProgramOfThought(ReadingCalls[P, S]):
     """Answer a signature with a program that the model writes: one request if the program works.
 
     The program runs in ``interpreter`` (default: ``MontyInterpreter()``) with the inputs as variables, and ends with

@@ -31,8 +31,7 @@ from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCall
 from sigwire.modules.code.session_run import SessionRun
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.inputs import InputReader
-from sigwire.modules.module import ReadsInputs
-from sigwire.modules.predict import P, Predict, PredictorCalls, S, signature_of
+from sigwire.modules.predict import P, Predict, ReadingCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
@@ -49,7 +48,7 @@ class SessionClasses(NamedTuple):
     run: type[SessionRun]
 
 
-class RLM(ReadsInputs, PredictorCalls[P, S]):
+class RLM(ReadingCalls[P, S]):
     """Answer a signature about inputs of any length, by code that the model writes in turns.
 
     The inputs are variables of a session of ``interpreter`` (default: ``MontyInterpreter()``); a request has only their type,
