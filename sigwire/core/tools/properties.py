@@ -241,7 +241,7 @@ def _is_fixed_class(hint: Any) -> bool:
     """Return True if the schema of a class cannot change: of an enum, or of a model of which all is known to pydantic."""
     if issubclass(hint, enum.Enum):
         return all(type(member.value) in (str, int) for member in hint)
-    compiled: object = cast(Any, hint).__dict__.get("__pydantic_core_schema__")
+    compiled: object = hint.__dict__.get("__pydantic_core_schema__")
     return hasattr(hint, "model_fields") and isinstance(compiled, dict) and _is_fixed(cast(Any, compiled))
 
 
