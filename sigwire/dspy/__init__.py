@@ -111,4 +111,14 @@ class _Door(ModuleType):
         return import_module, (self.__name__,)
 
 
+class _LastFinder:
+    """The import of a name that the door lacks on purpose raises what to use instead."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name.startswith(f"{__name__}."):
+            import_module(f"{__name__}.missing").check_import(name.removeprefix(f"{__name__}."))
+
+
 sys.modules[__name__].__class__ = _Door
+sys.meta_path.append(_LastFinder)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
+from sigwire.dspy.missing import INSTEAD
 from tests.figures import trees
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,6 +159,42 @@ def test_optimizers_out_of_scope_show_their_options_without_secrets_and_name_the
             getattr(dspy, name)(metric=len, steps=3)
     base = importlib.import_module("sigwire.dspy.optimizers.unavailable").UnavailableOptimizer
     assert base().get_params() == {}
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("from sigwire.dspy.propose import GroundedProposer", "propose"),
+        ("from sigwire.dspy.propose.grounded_proposer import GroundedProposer", "propose"),
+        ("import sigwire.dspy.propose", "propose"),
+        ("from sigwire.dspy.utils.unbatchify import Unbatchify", "utils.unbatchify"),
+        ("from sigwire.dspy.utils.magicattr import get", "utils.magicattr"),
+        ("from sigwire.dspy.utils.lazy_import import require", "utils.lazy_import"),
+        ("from sigwire.dspy import propose", "propose"),
+        ("from sigwire.dspy import ColBERTv2", "ColBERTv2"),
+        ("from sigwire.dspy.utils import magicattr", "utils.magicattr"),
+        ("from sigwire.dspy.utils import Unbatchify", "utils.Unbatchify"),
+    ],
+)
+def test_import_of_a_module_that_is_missing_on_purpose_has_the_advice(statement: str, name: str) -> None:
+    with pytest.raises(
+        ModuleNotFoundError, match=re.escape(f"sigwire.dspy has no {name!r} (importing it). {INSTEAD[name]}")
+    ) as caught:
+        exec(statement)
+    assert caught.value.name == name
+
+
+def test_import_of_another_absent_module_is_the_error_of_python() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'sigwire\.dspy\.nothing'$"):
+        importlib.import_module("sigwire.dspy.nothing")
+    assert importlib.util.find_spec("sigwire.dspy.nothing") is None
+
+
+@pytest.mark.parametrize("name", ["ColBERTv2", "utils.Unbatchify"])
+def test_import_of_a_name_that_is_missing_on_purpose_has_the_advice(name: str) -> None:
+    package, _, last = f"sigwire.dspy.{name}".rpartition(".")
+    with pytest.raises(AttributeError, match=re.escape(INSTEAD[name])):
+        getattr(importlib.import_module(package), last)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
