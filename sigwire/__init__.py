@@ -205,15 +205,6 @@ _NAMES: dict[str, dict[str, str]] = {
 _MODULE_OF = {
     name: module for modules in _NAMES.values() for module, names in modules.items() for name in names.split()
 }
-# The classes of models by their names in saved files, old and foreign ones among them; "" if a file names none. Read by
-# ``BaseLM.load_state``, which is below these classes: only this file may name every layer.
-_CLASSES_IN_FILES = {
-    "": "sigwire.lm.client.LM",
-    "sigwire.lm.client.LM": "sigwire.lm.client.LM",
-    "sigwire.lm.router.router.Router": "sigwire.lm.router.Router",
-    "sigwire.dspy.lm.LM": "sigwire.dspy.lm.LM",
-    "dspy.clients.lm.LM": "sigwire.dspy.lm.LM",
-}
 
 __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 

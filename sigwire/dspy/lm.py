@@ -275,6 +275,7 @@ def as_model(lm: Any) -> Any:
     return lm if is_model or isinstance(lm, type) or isroutine(lm) or not callable(lm) else _CalledLM(lm)
 
 
+@base.named_in_files("sigwire.dspy.lm.LM", "dspy.clients.lm.LM")
 class LM(BaseLM, client.LM):
     """``sigwire.LM`` with DSPy's options; every other option is that of ``sigwire.LM``.
 

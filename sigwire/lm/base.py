@@ -13,15 +13,15 @@ from __future__ import annotations
 import copy
 import inspect
 import re
-import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias, TypeVar
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.foreign_names import DOOR, LIBRARY
+from sigwire.core.foreign_names import DOOR, LIBRARY, NAMESPACE
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
     from sigwire.lm.preview.printing import HistoryFormat
 
-__all__ = ["BaseLM", "Entries", "LanguageModel"]
+__all__ = ["BaseLM", "Entries", "LanguageModel", "named_in_files"]
+
+M = TypeVar("M", bound="BaseLM")
 
 _Answer: TypeAlias = Callable[[Request, bool], Steps[Response]]
 
@@ -454,35 +456,62 @@ def _class_path(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _own_classes() -> Mapping[str, str]:
-    """Return the paths of sigwire's classes of models by their names in files: the table of the front door, which knows all."""
-    paths: Mapping[str, str] = sys.modules["sigwire"]._CLASSES_IN_FILES
-    return paths
+_IN_FILES: dict[str, type[BaseLM]] = {}  # by each name that files have for the class
+_WRITTEN: dict[type[BaseLM], str] = {}
+
+
+def named_in_files(name: str, *others: str) -> Callable[[type[M]], type[M]]:
+    """Return a decorator of a class of sigwire: files name it ``name``; files may be of others, "" if they name no class.
+
+    Files name such a class without trust in them. A class under another name of a file is imported from the path that the
+    file has for it, if it is one of sigwire's models.
+    """
+
+    def register(cls: type[M]) -> type[M]:
+        _IN_FILES.update(dict.fromkeys((name, _class_path(cls), *others), cls))
+        _WRITTEN[cls] = name
+        return cls
+
+    return register
 
 
 def _name_in_files(cls: type) -> str:
-    path = _class_path(cls)
-    return next((name for name, each in _own_classes().items() if each == path and name.startswith("sigwire.")), path)
+    return _WRITTEN.get(cls, _class_path(cls))
 
 
-def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
-    path = _own_classes().get(path, path)
-    if path == _class_path(cls):
+def _own_class(name: str) -> type[BaseLM] | None:
+    """Return a class of sigwire by its name in a file. Its module is imported if need be, and registers it."""
+    if name not in _IN_FILES:
+        path = f"{DOOR}{name.removeprefix(NAMESPACE)}" if name.startswith(f"{NAMESPACE}.") else name
+        room = __name__.rpartition(".")[0]
+        if not name:
+            import_module(f"{room}.client")  # a file without a class is of ``LM``
+        for module in (path.rpartition(".")[0], path.rpartition(".")[0].rpartition(".")[0]):
+            if name not in _IN_FILES and module.startswith((f"{DOOR}.", f"{room}.")):
+                with suppress(ImportError, ValueError):  # some moved to the file of their package
+                    import_module(module)
+    return _IN_FILES.get(name)
+
+
+def _class_named(name: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
+    if name == _class_path(cls) or (found := _own_class(name)) is cls:
         return cls
-    if path not in _own_classes().values() and not trusted:
+    if found is not None:
+        return found
+    if not trusted:
         raise StateError(
-            f"The saved language model has the class {path!r}, and loading it would import code (loading its state). "
+            f"The saved language model has the class {name!r}, and loading it would import code (loading its state). "
             "Pass allow_unsafe_lm_state=True if you trust the file, or call load_state on that class."
         )
     from pkgutil import resolve_name  # only states need it
 
     try:
-        found = resolve_name(path)  # also a class inside a class
+        named = resolve_name(name)  # also a class inside a class
     except (AttributeError, ImportError, ValueError):
-        found = None
-    if not (isinstance(found, type) and issubclass(found, BaseLM)):
-        raise StateError(f"{path!r} is no language model class (loading its state). Check the file's 'class'.")
-    return found
+        named = None
+    if not (isinstance(named, type) and issubclass(named, BaseLM)):
+        raise StateError(f"{name!r} is no language model class (loading its state). Check the file's 'class'.")
+    return named
 
 
 def _price(model: str, usage: Usage, may_import: bool) -> float | None:

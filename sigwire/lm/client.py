@@ -19,7 +19,7 @@ from sigwire.core.response import LMWarning, Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
-from sigwire.lm.base import BaseLM, LanguageModel
+from sigwire.lm.base import BaseLM, LanguageModel, named_in_files
 from sigwire.lm.option_aliases import ALIASES, COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import (
     CHECKED_OPTIONS,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["LM"]
 
 
+@named_in_files("sigwire.lm.client.LM", "")
 class LM(BaseLM):
     """A language model by its name: ``provider/model``.
 

@@ -13,7 +13,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
-from sigwire.lm.base import BaseLM, LanguageModel
+from sigwire.lm.base import BaseLM, LanguageModel, named_in_files
 from sigwire.lm.client import LM
 from sigwire.lm.policy.deadlines import Timeout, resolve_timeout
 from sigwire.lm.policy.failover.fallbacks import dump_models, load_models, read_models
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Router"]
 
 
+@named_in_files("sigwire.lm.router.router.Router")
 class Router(BaseLM):
     """Several models as one: each call asks the first that can take it and is well, and goes on to the next if it fails.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -363,3 +365,22 @@ def test_call_accepts_message_values() -> None:
     lm = Forward("m")
     lm(messages=[Message.assistant("", [call]), {"role": "user", "content": "go"}])
     assert lm.seen.messages == (Message.assistant("", [call]), Message.user("go"))
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [
+        ("", "sigwire.lm.client"),
+        ("sigwire.lm.client.LM", "sigwire.lm.client"),
+        ("sigwire.dspy.lm.LM", "sigwire.dspy.lm"),
+        ("dspy.clients.lm.LM", "sigwire.dspy.lm"),
+    ],
+)
+def test_state_loads_its_class_in_a_process_that_has_imported_only_the_base(name: str, home: str) -> None:
+    program = (
+        "import sys; from sigwire.lm.base import BaseLM; "
+        f"lm = BaseLM.load_state({{'class': {name!r}, 'model': 'openai/gpt-4o'}}); "
+        "print(type(lm).__module__, 'sigwire.dspy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [home, str(home.startswith("sigwire.dspy"))]
