@@ -5,21 +5,19 @@ Threads of the parent do not exist in a forked child, and hold their locks for e
 paused before each fork (``pause_when_forking``); the parent resumes it, the child resets it last.
 
 Each function and object is called, also if one before it raises. The system prints that error; the fork is made. An interrupt
-(Ctrl-C) while objects are paused is delivered when the fork is over: the system would print it as well, and go on.
+(Ctrl-C) ends the pause, and is raised again when the fork is over: the system would print it as well, and go on.
 """
 
 from __future__ import annotations
 
 import _thread
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
-from types import FrameType
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 from weakref import ref
 
 __all__ = ["Pausable", "Resettable", "on_fork", "pause_when_forking", "reset_when_forked"]
@@ -65,16 +63,17 @@ class LiveOwners(Generic[Owner]):
 
 
 SECONDS = 5.0  # the longest time that all objects together may take to come to rest
+_INTERRUPT_SECONDS = 0.05  # after which an interrupted fork is over
 _functions: list[Callable[[], object]] = []
 _owners = LiveOwners[Resettable]()
 _pausable = LiveOwners[Pausable]()
 
 
 class _Forking(threading.local):
-    """The objects that a fork of this thread has paused."""
+    """The objects that a fork of this thread has paused, and whether an interrupt came meanwhile."""
 
     owners: tuple[Pausable, ...] = ()
-    shield: _Shield | None = None
+    is_interrupted: bool = False
 
 
 _forking = _Forking()
@@ -113,58 +112,25 @@ def pause_when_forking(owner: Pausable) -> None:
 
 
 def _before() -> None:
-    _Interrupt.__call__ = int
-    owners = tuple(_pausable.all())
-    if not owners:
-        return
-    _forking.shield = _Shield()
-    _forking.owners = owners
+    _forking.owners = owners = tuple(_pausable.all())
     end = time.monotonic() + SECONDS
-    _call(partial(owner.pause_for_fork, end) for owner in owners)
+    try:
+        _call(partial(owner.pause_for_fork, end) for owner in owners)
+    except KeyboardInterrupt:
+        _forking.is_interrupted = True
 
 
 def _after_in_parent() -> None:
     owners, _forking.owners = _forking.owners, ()
+    is_interrupted, _forking.is_interrupted = _forking.is_interrupted, False
     _call(owner.resume_after_fork for owner in reversed(owners))
-    shield, _forking.shield = _forking.shield, None
-    if shield is not None and shield.end():
-        _Interrupt.__call__ = _thread.interrupt_main
+    if is_interrupted:  # by another thread: what this function raises is printed, and lost
+        threading.Timer(_INTERRUPT_SECONDS, _thread.interrupt_main).start()
 
 
 def _after_in_child() -> None:
-    _forking.owners = ()
+    _forking.owners, _forking.is_interrupted = (), False
     _call((*_functions, *(owner.reset_after_fork for owner in (*_owners.all(), *_pausable.all()))))
-    shield, _forking.shield = _forking.shield, None
-    if shield is not None:
-        shield.end()
-
-
-class _Shield:
-    """Notes interrupts, which only the main thread gets, instead of their handler."""
-
-    def __init__(self) -> None:
-        self._noted = False
-        self._handler: Any = None
-        if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
-            self._handler = signal.signal(signal.SIGINT, self._note)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._noted = True
-
-    def end(self) -> bool:
-        """Set the handler again. Return whether there was an interrupt."""
-        if self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
-        return self._noted
-
-
-class _Interrupt:
-    """The last thing that a fork calls in the parent. The call is one of the interpreter itself: it runs no line of Python.
-
-    So the interrupt that it makes is raised behind ``os.fork``, where the program can see it.
-    """
-
-    __call__: ClassVar[Any] = int  # does nothing
 
 
 def _call(actions: Iterable[Callable[[], object]]) -> None:
@@ -175,4 +141,3 @@ def _call(actions: Iterable[Callable[[], object]]) -> None:
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
-    os.register_at_fork(after_in_parent=_Interrupt())
