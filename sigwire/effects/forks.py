@@ -10,8 +10,8 @@ Each function and object is called, also if one before it raises. The system pri
 
 from __future__ import annotations
 
-import _thread
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -125,7 +125,8 @@ def _after_in_parent() -> None:
     is_interrupted, _forking.is_interrupted = _forking.is_interrupted, False
     _call(owner.resume_after_fork for owner in reversed(owners))
     if is_interrupted:  # by another thread: what this function raises is printed, and lost
-        threading.Timer(_INTERRUPT_SECONDS, _thread.interrupt_main).start()
+        interrupt = partial(signal.pthread_kill, threading.get_ident(), signal.SIGINT)
+        threading.Timer(_INTERRUPT_SECONDS, interrupt).start()
 
 
 def _after_in_child() -> None:

@@ -78,19 +78,20 @@ def test_file_that_is_always_replaced_is_busy(tmp_path: Path, monkeypatch: pytes
 def test_child_that_is_forked_while_a_file_is_locked_does_not_hold_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (end, ended), children = os.pipe(), list[int]()
+    (ready, is_ready), (end, ended), children = os.pipe(), os.pipe(), list[int]()
 
     def forking(descriptor: int, *, shared: bool = False) -> str:
         state = lock_file(descriptor, shared=shared)
-        children.append(fork(lambda: (os.close(ended), os.read(end, 1))))
+        children.append(fork(lambda: (os.close(ended), os.write(is_ready, b"!"), os.read(end, 1))))
+        assert os.read(ready, 1) == b"!"  # the child has forgotten what belongs to the parent
         return state
 
     monkeypatch.setattr(lock, "lock_file", forking)
     HeldFile(tmp_path / "lock").close()
     monkeypatch.undo()
     HeldFile(tmp_path / "lock").close()
-    os.close(ended)
-    os.close(end)
+    for descriptor in (ready, is_ready, ended, end):
+        os.close(descriptor)
     assert statuses(children) == [0]
 
 
