@@ -21,7 +21,7 @@ from sigwire.lm.providers.row import Provider
 
 __all__ = ["BACKENDS", "Backend", "SimpleBackend", "SimpleBackendAdapter", "make_backend"]
 
-BACKENDS = {"litellm": "sigwire.lm.litellm.backend:connect", "offline": "sigwire.lm.offline:connect"}
+BACKENDS = {"bridge": "sigwire.lm.litellm.backend:connect", "embedded": "sigwire.lm.offline:connect"}
 """The backends without HTTP, by their names in rows. A row of a user has ``module:function`` in place of a name."""
 
 

@@ -216,12 +216,12 @@ _FOREMAN = replace(
 
 _OFFLINE = Provider(
     prefix="offline",
-    backend="offline",
+    backend="embedded",
     models={"lexical": replace(Provider(prefix="").capabilities, images=False)},
 )
 _LITELLM = Provider(
     prefix="litellm",
-    backend="litellm",
+    backend="bridge",
     needs="litellm",
     capabilities=Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True, images=True),
 )

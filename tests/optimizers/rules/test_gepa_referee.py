@@ -72,7 +72,7 @@ def own_decisions(seed: int) -> tuple[list[tuple[str, bool]], list[list[int]]]:
     optimizer.compile(student, trainset=TRAIN, valset=VAL)
     rows = Rows.of(TRAIN, VAL, [])
     task = optimizer._task(student, student, rows, ScoreTable())
-    search = Evolution(task, optimizer._settings(len(TRAIN), len(VAL), 1))
+    search = Evolution(task, optimizer.evolution_plan(len(TRAIN), len(VAL), 1))
     return decisions, [[rows.train.index(row) for row in search._batch(turn)] for turn in range(200)]
 
 
