@@ -104,7 +104,7 @@ def _takes(value: object, parameters: list[inspect.Parameter]) -> bool:
         return False
     try:
         signature = inspect.signature(given, follow_wrapped=False)
-    except (TypeError, ValueError):  # a callable that does not tell
+    except (TypeError, ValueError):  # a callable without a known signature
         return True
     passed = parameters[0 if kind in (FunctionType, classmethod) else 1 :]
     by_name = {each.name: None for each in passed if each.kind is each.KEYWORD_ONLY}

@@ -187,7 +187,7 @@ VALUE_HOOKS: list[tuple[type, str]] = [
 
 
 def wrong_methods() -> list[Any]:
-    """What a class of the user may have under the name of a hook, and no call can use."""
+    """Return members with the name of a hook that no call can use."""
 
     async def awaited(self: Any, *args: Any, **kwargs: Any) -> None: ...
 
@@ -253,7 +253,7 @@ def test_attributes_of_an_instance_with_the_names_of_hooks_are_its_own() -> None
     "base",
     [Module, sigwire.ChainOfThought, sigwire.MultiChainComparison, sigwire.BestOfN, dspy.Module, dspy.ChainOfThought],
 )
-def test_module_that_reads_no_inputs_has_no_hook_for_them(base: type) -> None:
+def test_module_that_reads_no_inputs_lacks_their_hook(base: type) -> None:
     assert not hasattr(base, "prepare_inputs")
     assert subclass(base, prepare_inputs=lambda self, text: text)
 

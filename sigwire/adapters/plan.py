@@ -110,7 +110,7 @@ class Plan:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """The capabilities of the model."""
         return self.setup.capabilities
 
     @property

@@ -2,8 +2,8 @@
 
 A process that is killed while it writes leaves a part of the last line: text without a line feed that is no JSON. A machine
 that loses power may leave zeros there. Both are dropped when the file is read, and cut off when it is opened for writing. Any
-other line that is no JSON is an error: a person may have edited the file, as is usual with cassettes. Records, which nobody
-edits, lose a last line that is no JSON, also with its line feed (``drops_last``): the run goes on, and makes the row again.
+other line that is no JSON is an error: a person may have edited the file, as is usual with cassettes. Records lose a
+last line that is no JSON, also with its line feed (``drops_last``): no person edits them, and the row is run again.
 
 Raises ``OSError``, ``BlockingIOError`` (another writer has the file) and ``BrokenLine``: each room has its own words for them.
 """

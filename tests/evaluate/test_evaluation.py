@@ -407,7 +407,7 @@ def test_consumer_of_a_stream_is_outside_of_the_budget_and_settings_of_the_rows(
     assert rows == [(True, 1)] * 4
 
 
-async def test_left_stream_leaves_no_budget_and_no_setting_behind() -> None:
+async def test_closed_stream_keeps_no_budget_and_no_setting() -> None:
     events = Evaluate(devset=DEVSET, metric=exact, budget=Budget(calls=5), fresh=True).astream(program_of())
     async for _ in events:
         break

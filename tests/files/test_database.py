@@ -198,7 +198,7 @@ def test_file_that_was_removed_or_emptied_is_refused_until_close(
 
 
 @forks
-def test_file_may_be_made_again_if_its_form_says_so(tmp_path: Path) -> None:
+def test_file_is_made_again_if_its_form_restarts(tmp_path: Path) -> None:
     made = Database(tmp_path / "notes.sqlite3", replace(FORM, restarts=True))
     add(made)
     made.path.unlink()
@@ -347,7 +347,7 @@ def test_all_databases_together_hold_up_a_fork_for_one_time(tmp_path: Path, monk
 
 
 @forks
-def test_child_that_ends_leaves_the_transaction_of_its_parent(database: Database) -> None:
+def test_child_that_ends_does_not_change_the_transaction_of_its_parent(database: Database) -> None:
     """The parent is killed in a transaction of which a part is in the file: the next process must roll it back."""
     code = f"""
 import os, signal
@@ -375,7 +375,7 @@ os.read(wait, 1)  # the child ends as any program does, which frees all objects
 
 @pytest.mark.parametrize("fails", [False, True])
 @forks
-def test_child_neither_commits_nor_rolls_back_the_transaction_of_its_parent(database: Database, fails: bool) -> None:
+def test_child_does_not_end_the_transaction_of_its_parent(database: Database, fails: bool) -> None:
     child = 0
     try:
         with database.writing() as connection:

@@ -206,7 +206,7 @@ def test_forked_child_writes_nothing_into_the_file_of_its_parent(path: Path) -> 
     assert {"parent"} == {name for row in read_lines(path) for name in row}
 
 
-def test_last_line_that_is_no_json_is_dropped_if_the_room_says_so(tmp_path: Path) -> None:
+def test_last_line_that_is_no_json_is_dropped_with_the_option(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"row": 1}\n{"ro\n')
     with pytest.raises(BrokenLine):

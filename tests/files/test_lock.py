@@ -75,7 +75,7 @@ def test_file_that_is_always_replaced_is_busy(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_child_that_is_forked_while_a_file_is_locked_does_not_hold_it(
+def test_child_that_is_forked_while_a_file_is_locked_has_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (ready, is_ready), (end, ended), children = os.pipe(), os.pipe(), list[int]()

@@ -4,7 +4,7 @@
 dataclasses and ``TypedDict`` inherit. It returns None where the two may differ, and the caller asks pydantic about the
 record:
 
-- a type that contains itself needs ``$defs``, whose names depend on the other parameters; so does a very large type;
+- a type that contains itself needs ``$defs``, whose names depend on the other parameters; a very large type needs them as well;
 - metadata of a class (pydantic may write it into the class), inside another type, or with an option of a field, such as
   ``alias`` or a default;
 - types with methods that make their schema; unions of several types, also as ``X | None``; other generic types.
@@ -142,7 +142,7 @@ _FIELD_OPTIONS = (
 
 
 def _is_type_metadata(metadata: Sequence[Any]) -> bool:
-    """Return True if the metadata describes or limits a type, and says nothing about the field that has the type."""
+    """Return True if the metadata describes or limits a type, without options of the field that has the type."""
     if len(metadata) == 1 and hasattr(
         metadata[0], "is_required"
     ):  # pydantic joins several ``Field`` of a record's member

@@ -243,7 +243,7 @@ def test_rows_of_a_killed_run_are_on_disk_before_their_journal_is_removed(tmp_pa
 
 
 @pytest.mark.parametrize("kind", ["one thread", "threads", "executor"])
-def test_budget_and_settings_of_rows_are_not_those_of_what_keeps_and_draws_them(kind: str) -> None:
+def test_budget_and_settings_of_rows_end_before_a_row_is_kept_or_drawn(kind: str) -> None:
     def seen() -> tuple[bool, int]:
         return current().fresh, len(open_budgets())
 
