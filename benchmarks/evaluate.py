@@ -1,7 +1,7 @@
 """1,000 examples over HTTP: an evaluation above its calls (n1, n2), and beside a plain socket (n3).
 
 The floor of n1 and n2 is a ``batch`` of the same calls. That of n3 writes its requests and reads its answers by hand; its
-``Evaluate`` chooses the number of threads.
+``Evaluate`` chooses the number of threads. Where DSPy is installed, n3 times its ``Evaluate`` as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import sigwire
+from benchmarks import peers
 from benchmarks.by_hand import Sender
 from benchmarks.over_http import model, read, right, written
 from benchmarks.predict import INPUTS
@@ -69,6 +70,7 @@ def socket_job(port: int, predict: Any, devset: Sequence[sigwire.Example]) -> Jo
     contestants: dict[str, Callable[[], int]] = {
         FLOOR: by_hand,
         SIGWIRE: lambda: round(evaluate(predict).score / 100 * EXAMPLES),
+        **peers.evaluated_over_http(f"http://127.0.0.1:{port}/count", [row.toDict() for row in devset]),
     }
     checked = {name: answered(port, each, EXAMPLES, EXAMPLES) for name, each in contestants.items()}
     what = f"evaluate {EXAMPLES:,} examples over HTTP, default threads; floor: a plain socket"

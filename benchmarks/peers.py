@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.timing import Contestant
 
-__all__ = ["awaited_over_http", "over_http", "predict"]
+__all__ = ["awaited_over_http", "evaluated_over_http", "over_http", "predict"]
 
 Demos = Sequence[Mapping[str, Any]]
 
@@ -152,6 +152,20 @@ def dspy_awaited(url: str, inputs: Mapping[str, str]) -> Callable[[], Awaitable[
         return prediction.answer, prediction.confidence
 
     return call
+
+
+def evaluated_over_http(url: str, rows: Sequence[Mapping[str, str]]) -> dict[str, Callable[[], int]]:
+    """Return the contestant of n3: DSPy's ``Evaluate`` of rows that are right where ``answer`` is ``label``."""
+    if importlib.util.find_spec("dspy") is None:
+        return {}
+    module, library = _dspy_module(url), importlib.import_module("dspy")
+    devset = [library.Example(row).with_inputs("context", "question") for row in rows]
+
+    def exact(example: Any, prediction: Any, trace: object = None) -> bool:
+        return bool(prediction.answer == example.label)
+
+    evaluate = library.Evaluate(devset=devset, metric=exact, num_threads=8, display_progress=False)
+    return {"dspy": lambda: round(evaluate(module).score / 100 * len(rows))}
 
 
 def _dspy_module(url: str) -> Any:
