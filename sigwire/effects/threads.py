@@ -13,6 +13,8 @@ from collections.abc import Callable, Sized
 __all__ = ["run_in_threads"]
 
 _MOMENT = 0.002  # seconds: of slow items, thirty-two threads have started after five
+_LONGEST_MOMENT = 0.1  # seconds
+_PATIENCE = 1 / 8  # of the time that items were quick: a short stall, as of a busy machine, starts no threads
 _QUICK = 500  # items a second
 
 
@@ -28,21 +30,23 @@ def run_in_threads(work: Callable[[], object], limit: int, waiting: Sized) -> No
     """
     threads: list[threading.Thread] = []
     wanted = limit if len(waiting) <= limit else 1
+    began = time.monotonic()
     while True:
         for _ in range(wanted - len(threads)):
             threads.append(threading.Thread(target=work, name="sigwire-gather", daemon=True))
             threads[-1].start()
         if wanted == limit or not waiting:
             break
-        if not _is_busy(threads[0], waiting):
-            wanted = min(2 * wanted, limit)
+        quick_for = time.monotonic() - began
+        if not _is_busy(threads[0], waiting, min(max(_MOMENT, _PATIENCE * quick_for), _LONGEST_MOMENT)):
+            wanted, began = min(2 * wanted, limit), time.monotonic()
     for thread in threads:
         thread.join()
 
 
-def _is_busy(thread: threading.Thread, waiting: Sized) -> bool:
-    """Wait a moment. Return True if more threads would not help: the items are quick, and keep the CPU busy."""
+def _is_busy(thread: threading.Thread, waiting: Sized, moment: float) -> bool:
+    """Wait a moment (seconds). Return True if more threads would not help: the items are quick, and keep the CPU busy."""
     before, began, used = len(waiting), time.monotonic(), time.process_time()
-    thread.join(_MOMENT)
+    thread.join(moment)
     seconds, left = time.monotonic() - began, len(waiting)
     return not left or (before - left >= _QUICK * seconds and time.process_time() - used >= seconds / 2)

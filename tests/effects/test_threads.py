@@ -56,7 +56,33 @@ def test_more_threads_start_unless_quick_items_keep_the_cpu_busy(
     monkeypatch.setattr(threads, "time", clocks)
     worker = threading.Thread(target=int)
     worker.start()
-    assert threads._is_busy(worker, Sizes(10, 10 - taken)) is is_busy
+    assert threads._is_busy(worker, Sizes(10, 10 - taken), 0.002) is is_busy
+
+
+@pytest.mark.parametrize(
+    ("quick_for", "moment"), [(0.0, 0.002), (0.08, 0.01), (60.0, 0.1)], ids=["at once", "a while", "long"]
+)
+def test_items_that_were_quick_for_longer_may_stall_for_longer(
+    quick_for: float, moment: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, moments = iter([0.0, quick_for]), list[float]()
+    waiting, begun, ended = deque(range(LIMIT + 1)), threading.Event(), threading.Event()
+
+    def is_busy(_thread: object, _waiting: object, seconds: float) -> bool:
+        moments.append(seconds)
+        waiting.clear()
+        ended.set()
+        return True
+
+    def work() -> None:
+        begun.set()
+        ended.wait(timeout=60)
+
+    monkeypatch.setattr(threads, "time", SimpleNamespace(monotonic=clock.__next__))
+    monkeypatch.setattr(threads, "_is_busy", is_busy)
+    run_in_threads(work, LIMIT, waiting)
+    assert begun.is_set()
+    assert moments == [pytest.approx(moment)]
 
 
 class Sizes:
