@@ -11,7 +11,9 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,17 @@ os.environ["SIGWIRE_CACHE"] = "off"
 # A shell's background jobs and their children ignore SIGINT; the tests that send SIGINT need the default handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a share of the test files first, in a worker: all workers would compile all files, in one order, at one time."""
+    worker: Mapping[str, Any] = getattr(session.config, "workerinput", {})
+    if not worker or any((ROOT / each.partition("::")[0]).is_file() for each in session.config.args):
+        return
+    own, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    for path in sorted((ROOT / "tests").rglob("test_*.py"))[own::count]:
+        with suppress(Exception, pytest.skip.Exception):  # the collection reports it
+            import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collectstart() -> None:
