@@ -298,17 +298,44 @@ PAGES = [
 
 @HOWS
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("page", PAGES, ids=["by its first character", "by its content type"])
-async def test_success_that_is_a_web_page_is_not_retried_and_names_base_url(
+@pytest.mark.parametrize("page", PAGES, ids=["by its first tag", "by its content type"])
+async def test_success_that_is_a_web_page_is_retried_once_and_names_base_url(
     how: str, page: Reply, streamed: bool, serve: Callable[..., Host]
 ) -> None:
     host = serve(page)
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
     with pytest.raises(LMTransportError, match=r"HTML page.*check base_url") as caught:
         await (stream(how, lm) if streamed else ask(how, lm))
-    assert len(host.seen) == 1
+    assert len(host.seen) == 2
     assert caught.value.status == 200
-    assert not caught.value.retryable
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("page", PAGES, ids=["by its first tag", "by its content type"])
+async def test_web_page_of_a_gateway_that_recovers_is_no_failure(
+    how: str, page: Reply, streamed: bool, serve: Callable[..., Host]
+) -> None:
+    host = serve(page, CHAT)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
+    response = collect(await stream(how, lm)) if streamed else await ask(how, lm)
+    assert [attempt.error for attempt in response.attempts] == ["connection", None]
+
+
+GARBAGE = [b"<", b"<\x00\xff{", b"<choices>", b"<a href=x>", b" \n<{}"]
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("body", GARBAGE, ids=repr)
+async def test_damaged_body_that_starts_as_a_tag_is_retried_like_any_other(
+    how: str, body: bytes, streamed: bool, serve: Callable[..., Host]
+) -> None:
+    damaged = Reply(body, headers={"content-type": "application/json"})
+    host = serve(damaged, damaged, damaged, CHAT)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
+    response = collect(await stream(how, lm)) if streamed else await ask(how, lm)
+    assert [attempt.error for attempt in response.attempts] == ["connection", "connection", "connection", None]
 
 
 @HOWS

@@ -1,7 +1,9 @@
-"""Converse, streamed: the message starts, its blocks follow one after another in deltas, the message stops, counts come last.
+"""Converse, streamed: the message starts, its blocks follow in deltas, the message stops, counts come last.
 
-A text has no start; the start of a call has its id and name. At its end a block is read by the same reader as in a whole
-reply. The call of the last block is held back until the stop reason shows that it was not truncated.
+The index of an event names its block: deltas of several blocks may alternate. A text has no start; the start of a call has
+its id and name. At its end a block is read by the same reader as in a whole reply. An input of no known call starts none: a
+call whose block never ends, or beside such an input, is malformed without an input. The call of the last block is held back
+until the stop reason shows that it was not truncated.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from sigwire.lm.codecs.bedrock_converse.framing import EventStreamDecoder
 from sigwire.lm.codecs.bedrock_converse.tables import ConverseProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import object_of, string_of
+from sigwire.lm.codecs.shared.untrusted import key_of, object_of, string_of
 
 __all__ = ["FRAMING", "ConverseDecoder", "decoder"]
 
@@ -51,28 +53,35 @@ def decoder(sent: EncodedRequest, target: Target[ConverseProfile]) -> ConverseDe
 class _PartialContent:
     """A partial block: the data of its start and deltas, and the texts of its deltas, joined at its end."""
 
-    index: JsonValue
     kind: str
     data: JsonObject
     texts: list[str] = field(default_factory=list[str])
+    lists: dict[str, list[JsonValue]] = field(default_factory=dict[str, list[JsonValue]])
     call_id: str = ""
+    call: int | None = None  # its number, if the block is a call
+    is_ended: bool = False  # its part was emitted
+    is_lost: bool = False  # a call whose input may have gone astray
 
     def block(self) -> JsonObject:
         """Return the block as in a whole reply."""
         text = "".join(self.texts)
+        data: JsonObject = {**self.data, **self.lists}
         match self.kind:
             case "text":
                 return {"text": text}
             case "citation":
-                return {"citationsContent": {"content": [{"text": text}], **self.data}}
+                return {"citationsContent": {"content": [{"text": text}], **data}}
             case "reasoningContent" if "redactedContent" in self.data:
                 return {"reasoningContent": self.data}
             case "reasoningContent":
                 return {"reasoningContent": {"reasoningText": {"text": text, **self.data}}}
             case "toolUse":
-                return {"toolUse": {**self.data, "input": _arguments_of(text)}}
+                return {"toolUse": {**data, "input": _LOST_INPUT if self.is_lost else _arguments_of(text)}}
             case kind:
-                return {kind: self.data}
+                return {kind: data}
+
+
+_LOST_INPUT = "{"  # no arguments: text that is no JSON makes the call malformed
 
 
 def _arguments_of(text: str) -> JsonValue:
@@ -93,8 +102,9 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
         super().__init__(sent, target)
         self._choice = ChoiceEvents(0)
         self._body: JsonObject = {}
-        self._blocks: list[JsonValue] = []
-        self._open: _PartialContent | None = None
+        self._blocks: list[_PartialContent] = []
+        self._open: dict[int | str | None, _PartialContent] = {}  # by index
+        self._has_astray_input = False
         self._whole: JsonObject | None = None  # a reply that was not streamed
 
     def _failure(self, event: JsonValue) -> LMError:
@@ -112,7 +122,7 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
         yield from self._start_response(None, self.target.model)
 
     def _message_stop(self, payload: JsonObject) -> _Events:
-        yield from self._close_block()
+        yield from self._close_blocks()
         self._body |= payload
 
     def _metadata(self, payload: JsonObject) -> _Events:
@@ -124,23 +134,30 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
     def _block_start(self, payload: JsonObject) -> _Events:
         start = object_of(payload.get("start"))
         for kind, data in start.items():
-            yield from self._open_block(payload.get("contentBlockIndex"), kind, object_of(data))
+            yield from self._open_block(key_of(payload.get("contentBlockIndex")), kind, object_of(data))
 
-    def _open_block(self, index: JsonValue, kind: str, data: JsonObject) -> _Events:
-        yield from self._close_block()
+    def _open_block(self, index: int | str | None, kind: str, data: JsonObject) -> _Events:
+        last, same = self._blocks[-1] if self._blocks else None, self._open.get(index)
+        for block in (last, same):  # a block may have no end; a call waits for it
+            if block is not None and (block.call is None or block is same):
+                yield from self._end_part(block)
         yield from self._start_response(None, self.target.model)
-        block = self._open = _PartialContent(index, kind, data)
+        block = self._open[index] = _PartialContent(kind, data)
+        self._blocks.append(block)
         if kind == "toolUse" and "type" not in data:
             block.call_id = self._assign_call_id(string_of(data, "toolUseId"))
             yield from self._choice.start_call(block.call_id, self.sent.names.decode(string_of(data, "name") or ""))
+            block.call = self._choice.last_call
 
     def _block_delta(self, payload: JsonObject) -> _Events:
-        index = payload.get("contentBlockIndex")
+        index = key_of(payload.get("contentBlockIndex"))
         for kind, delta in object_of(payload.get("delta")).items():
-            if self._open is None or self._open.index != index:
+            if index not in self._open and kind == "toolUse":
+                self._has_astray_input = True
+                continue
+            if index not in self._open:
                 yield from self._open_block(index, kind, {})
-            if self._open is not None:
-                yield from self._add_delta(self._open, kind, delta)
+            yield from self._add_delta(self._open[index], kind, delta)
 
     def _add_delta(self, block: _PartialContent, kind: str, delta: JsonValue) -> _Events:
         match kind:
@@ -149,8 +166,7 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
                 yield from self._choice.emit_text(delta)
             case "citation":
                 block.kind = "citation"
-                known = block.data.get("citations")
-                block.data = {"citations": [*(known if isinstance(known, list) else ()), delta]}
+                block.lists.setdefault("citations", []).append(delta)
             case "reasoningContent":
                 text = string_of(delta, "text") or ""
                 block.texts.append(text)
@@ -159,27 +175,34 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
             case "toolUse":
                 text = string_of(delta, "input") or ""
                 block.texts.append(text)
-                if block.call_id:
-                    yield from self._choice.emit_arguments(text)
+                if block.call is not None:
+                    yield from self._choice.emit_arguments(text, block.call)
             case "toolResult" if isinstance(delta, list):
-                known = block.data.get("content")
-                block.data = {**block.data, "content": [*(known if isinstance(known, list) else ()), *delta]}
+                block.lists.setdefault("content", []).extend(delta)
             case _:
                 block.data |= object_of(delta)
 
     def _block_stop(self, payload: JsonObject) -> _Events:
-        yield from self._close_block()
+        block = self._open.pop(key_of(payload.get("contentBlockIndex")), None)
+        if block is not None:
+            yield from self._end_part(block)
 
-    def _close_block(self) -> _Events:
-        """End the open block: emit the part that its deltas did not emit."""
-        block, self._open = self._open, None
-        if block is None:
+    def _close_blocks(self) -> _Events:
+        """End the blocks that did not end, in their order."""
+        blocks, self._open = self._open, {}
+        for block in blocks.values():
+            block.is_lost = block.call is not None and not block.texts
+            yield from self._end_part(block)
+
+    def _end_part(self, block: _PartialContent) -> _Events:
+        """Emit the part of a block that its deltas did not emit."""
+        if block.is_ended:
             return
-        data = block.block()
-        self._blocks.append(data)
-        part = read_block(data, self.target.profile.family, self.sent.names)
+        block.is_ended = True
+        block.is_lost |= block.call is not None and self._has_astray_input and not block.texts
+        part = read_block(block.block(), self.target.profile.family, self.sent.names)
         if isinstance(part, ToolCall):
-            self._choice.end_call(replace(part, id=block.call_id))
+            self._choice.end_call(replace(part, id=block.call_id), block.call)
         elif isinstance(part, TextPart):
             self._choice.end_text()
         elif part is not None:
@@ -188,13 +211,13 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
     # --- the end
 
     def _end(self) -> _Events:
-        if self._whole is not None and not self._blocks and self._open is None:
+        if self._whole is not None and not self._blocks:
             yield from events_of(decode(self._whole, self.sent, self.target))
             return
-        yield from self._close_block()
+        yield from self._close_blocks()
         if not string_of(self._body, "stopReason"):
             raise self._truncation_error()
-        message: JsonObject = {"role": "assistant", "content": self._blocks}
+        message: JsonObject = {"role": "assistant", "content": [block.block() for block in self._blocks]}
         body: JsonObject = {"output": {"message": message}, **self._body}
         yield from self._end_response(decode(body, self.sent, self.target), [self._choice])
 

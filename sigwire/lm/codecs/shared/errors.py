@@ -191,15 +191,19 @@ def empty_reply_error(missing: str, body: JsonValue, target: Target[WireProfile]
 def damaged_reply_error(error: LMError, text: str, headers: Mapping[str, str]) -> LMTransportError:
     """Return the error of a success whose body is not JSON, instead of the codec's: truncated or corrupted in transit.
 
-    An HTML page comes from another server than the API, most often because of a wrong ``base_url``; it is not retryable.
+    An HTML page comes from another server than the API: a gateway in trouble, which passes, or a wrong ``base_url``. It is
+    retried once (``empty``); anything else that is damaged is retried as every transient failure.
     """
-    is_page = text.lstrip().startswith("<") or "text/html" in headers.get("content-type", "").lower()
+    is_page = _PAGE.match(text) is not None or "text/html" in headers.get("content-type", "").lower()
     message = f"{error.message.rstrip('. ')}. {_PAGE_HINT}" if is_page else error.message
     damaged = LMTransportError(message, model=error.model, provider=error.provider, status=error.status)
-    damaged.retryable = not is_page
+    damaged.empty = is_page
     return damaged
 
 
+_PAGE = re.compile(
+    r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
 _PAGE_HINT = "The body is an HTML page and not a reply of the API: check base_url, which may be wrong."
 
 

@@ -50,7 +50,7 @@ class ChoiceEvents:
         self.number = number
         self._calls_last = calls_last
         self._started_calls = self._ended_calls = 0
-        self._held_calls: list[ToolCall] = []
+        self._held_calls: dict[int, ToolCall] = {}  # complete, by number
         self._text: list[str] = []
         self._text_part: str | None = None  # a text part that ended; emitted if another text part follows
 
@@ -80,23 +80,31 @@ class ChoiceEvents:
         yield from self._start_other_part()
         yield PartEnd(part, self.number)
 
+    @property
+    def last_call(self) -> int:
+        """The number of the call that started last."""
+        return self._started_calls - 1
+
     def start_call(self, call_id: str, name: str) -> Iterator[StreamEvent]:
         yield from self._start_other_part()
         yield ToolCallStart(self._started_calls, call_id, name, self.number)
         self._started_calls += 1
 
-    def emit_arguments(self, delta: str) -> Iterator[StreamEvent]:
-        """Emit a delta of the arguments of the call that started last."""
+    def emit_arguments(self, delta: str, call: int | None = None) -> Iterator[StreamEvent]:
+        """Emit a delta of the arguments of a call, by its number; without one, of the call that started last."""
         if delta:
-            yield ToolCallDelta(self._started_calls - 1, delta, self.number)
+            yield ToolCallDelta(self.last_call if call is None else call, delta, self.number)
 
-    def end_call(self, call: ToolCall) -> None:
-        """Hold the complete call back until the next event: the last call of a choice may turn out to be truncated."""
-        self._held_calls.append(call)
+    def end_call(self, call: ToolCall, number: int | None = None) -> None:
+        """Hold the complete call back until the next event: the last call of a choice may turn out to be truncated.
+
+        ``number``: that of the call, if another call may end before it; calls are released in the order of their starts.
+        """
+        self._held_calls[self._ended_calls + len(self._held_calls) if number is None else number] = call
 
     def end(self, calls: int) -> Iterator[StreamEvent]:
         """End the choice, which has ``calls`` calls."""
-        del self._held_calls[max(calls - self._ended_calls, 0) :]
+        self._held_calls = {number: call for number, call in self._held_calls.items() if number < calls}
         yield from self._release_calls()
 
     def _release_before_part(self) -> Iterator[StreamEvent]:
@@ -108,10 +116,9 @@ class ChoiceEvents:
         self._text, self._text_part = [], None
 
     def _release_calls(self) -> Iterator[StreamEvent]:
-        for call in self._held_calls:
+        while (call := self._held_calls.pop(self._ended_calls, None)) is not None:
             yield ToolCallEnd(self._ended_calls, call, self.number)
             self._ended_calls += 1
-        self._held_calls = []
 
 
 class StreamDecoder(ABC, Generic[D]):

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["index_of", "is_number", "object_of", "objects_of", "remove_members", "string_of", "value_at"]
+__all__ = ["index_of", "is_number", "key_of", "object_of", "objects_of", "remove_members", "string_of", "value_at"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -52,6 +52,15 @@ def index_of(data: JsonObject) -> int:
     """Return the member ``index``, 0 without it."""
     index = data.get("index")
     return index if isinstance(index, int) else 0
+
+
+def key_of(value: JsonValue) -> int | str | None:
+    """Return an index or id as a key; ``None`` for any other value.
+
+    >>> key_of(1), key_of("a"), key_of([1]), key_of(True)
+    (1, 'a', None, None)
+    """
+    return value if type(value) is int or isinstance(value, str) else None
 
 
 def remove_members(data: JsonObject, names: Collection[str]) -> JsonObject:
