@@ -213,6 +213,9 @@ def configure_socket(opened: socket.socket) -> socket.socket:
 READ, WRITE = 1, 4  # POLLIN and POLLOUT
 
 
+_LONGEST_WAIT = 1.0  # seconds
+
+
 class SocketWaiter:
     """The waits for one socket. An idle connection that can be read has data, or its end: it must not be reused."""
 
@@ -224,12 +227,24 @@ class SocketWaiter:
         self._poll = select.poll() if hasattr(select, "poll") else None
 
     def wait(self, wanted: int, seconds: float | None) -> bool:
-        """Return True if the socket is ready, or has failed, within ``seconds``; ``None`` waits without a limit."""
+        """Return True if the socket is ready, or has failed, within ``seconds``; ``None`` waits without a limit.
+
+        An interrupt between two instructions is seen when a wait of the system ends, so no wait is longer than a second.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = _LONGEST_WAIT if seconds is None else min(seconds, _LONGEST_WAIT)
+            if self._is_ready(wanted, left):
+                return True
+            if end is not None and (seconds := end - time.monotonic()) <= 0:
+                return False
+
+    def _is_ready(self, wanted: int, seconds: float) -> bool:
         if self._poll is None:
             reading, writing = ([self._descriptor] if wanted == which else [] for which in (READ, WRITE))
             return any(select.select(reading, writing, reading or writing, seconds))
         self._poll.register(self._descriptor, wanted)
-        return bool(self._poll.poll(None if seconds is None else math.ceil(seconds * 1000)))
+        return bool(self._poll.poll(math.ceil(seconds * 1000)))
 
 
 def read_head(status: int, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -87,6 +87,23 @@ def test_socket_waiter_falls_back_to_select_without_poll(
     assert ready.wait(READ, None)
 
 
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_no_wait_of_the_system_is_long(seconds: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal between two instructions does not end the wait that follows: Python sees it when the wait ends."""
+    waits: list[float] = []
+
+    class Poll:
+        def register(self, descriptor: int, wanted: int) -> None: ...
+
+        def poll(self, milliseconds: float) -> list[int]:
+            waits.append(milliseconds)
+            return [1] if len(waits) == 3 else []
+
+    monkeypatch.setattr("sigwire.lm.http.exchange.select.poll", Poll)
+    assert SocketWaiter(0).wait(READ, seconds)
+    assert waits == [1000, 1000, 1000]
+
+
 # --- the pool ------------------------------------------------------------------------------------------
 
 
