@@ -19,7 +19,8 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.show.card import HasCard
 
 __all__ = [
-    "Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage", "cost_of_attempts", "price_with",
+    "IMPOSSIBLE", "Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage", "cost_of_attempts",
+    "price_with",
 ]  # fmt: skip
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "error"]
@@ -91,6 +92,10 @@ class LMWarning(Value):
     feature: str
     detail: str
     sent: str | None = None
+
+
+IMPOSSIBLE = "usage"
+"""The feature of a warning about a number of a provider that no request can have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from sigwire.core.json import JsonValue
 from sigwire.core.narrow import is_mapping
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.errors import LMUnexpectedError
+from sigwire.lm.codecs.shared.usage import UsageReading, read_usage
 from sigwire.lm.openai_dicts import decode_text, decode_tool_calls, get
 
 __all__ = ["FINISH_REASONS", "decode_answer"]
@@ -44,9 +45,9 @@ def decode_answer(output: object, *, model: str | None = None) -> Response:
             "with choices[i].message.content, a list of texts, or a sigwire Response.",
             model=model,
         )
-    decoded, usage = tuple(map(_decode_choice, choices)), _decode_usage(get(output, "usage"))
+    decoded, (usage, doubts) = tuple(map(_decode_choice, choices)), _decode_usage(get(output, "usage"))
     answered, answer_id, warnings = get(output, "model") or model, get(output, "id"), _finish_warnings(choices)
-    return Response(decoded, usage, answered, answer_id, warnings, raw=_json_or_none(output))
+    return Response(decoded, usage, answered, answer_id, (*warnings, *doubts), raw=_json_or_none(output))
 
 
 def _finish_warnings(choices: Iterable[object]) -> tuple[LMWarning, ...]:
@@ -98,10 +99,12 @@ _USAGE: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _decode_usage(usage: object) -> Usage:
+def _decode_usage(usage: object) -> UsageReading:
     if isinstance(usage, Usage):
-        return usage
-    return Usage(**{name: _first_number(usage, paths) for name, paths in _USAGE.items()})
+        return UsageReading(usage)
+    return read_usage(
+        {name: _first_number(usage, paths) for name, paths in _USAGE.items()}, {name: name for name in _USAGE}
+    )
 
 
 def _first_number(data: object, paths: tuple[str, ...]) -> Any:

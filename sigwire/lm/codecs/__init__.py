@@ -22,8 +22,8 @@ The steps of encode(), in order; each is optional, and in ``shared``:
     requested_reasoning(), fit_effort()    ``reasoning``: the option of that name in the efforts of the model
     assemble(ready, path, body, warnings)  ``assembly``: extra_body and extra_headers, last
 
-decode() uses ``choices`` (finish reason against content, token counts) and ``errors``; ``framing`` turns the bytes of a
-streamed reply into JSON events, which a ``stream_decoder`` assembles into a body for decode().
+decode() uses ``choices`` (finish reason against content), ``usage`` (token counts) and ``errors``; ``framing`` turns the bytes
+of a streamed reply into JSON events, which a ``stream_decoder`` assembles into a body for decode().
 
 A provider's own data is on canonical values: ``ThinkingPart.provider`` and ``OpaquePart.provider`` are the profile's
 ``family``; ``ToolCall.provider_data`` is ``{family: data}``. normalize_history() drops the data of other families. A choice's

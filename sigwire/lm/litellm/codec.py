@@ -24,10 +24,10 @@ from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMAuthenticationError, LMError, LMTimeoutError
 from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.openai_chat.decoding import decode_usage
 from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.profiles import ReasoningNames
 from sigwire.lm.codecs.openai_chat.stream_decoder import ChatDecoder
-from sigwire.lm.codecs.shared.choices import usage_of
 from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from sigwire.lm.codecs.shared.media import split_data_url
@@ -162,9 +162,9 @@ def _drop_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Re
 
 def decode_answer(body: JsonValue, sent: EncodedRequest, target: Target[LiteLLMProfile]) -> Response:
     """Return LiteLLM's answer as a response. Raises an ``LMError`` for an answer without choices."""
-    response = openai_chat.decode(body, sent, target)
+    response = openai_chat.decode(body, sent, target, tables.USAGE)
     choices = tuple(_complete_choice(choice, target) for choice in response.choices)
-    return replace(response, choices=choices, usage=usage_of(object_of(body).get("usage"), tables.USAGE))
+    return replace(response, choices=choices)
 
 
 class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
@@ -174,7 +174,7 @@ class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
         return decode_answer(body, self.sent, self.target)
 
     def _usage_of(self, body: JsonObject) -> Usage:
-        return usage_of(body.get("usage"), tables.USAGE)
+        return decode_usage(body, tables.USAGE).usage
 
     def _start_call(self, call: PartialCall, choice: int) -> tuple[str, str]:
         return self._assign_call_id(call.id.partition(_SIGNED_ID)[0], choice), self.sent.names.decode(call.name)

@@ -25,6 +25,7 @@ from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.shared.errors import BALANCE_HINT, CONTEXT_HINT, CONTEXT_TEXTS, ErrorRule
 from sigwire.lm.codecs.shared.options import Option, Place
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
+from sigwire.lm.codecs.shared.usage import UsageTable
 
 __all__ = [
     "DROPPED_OPTIONS", "ERRORS", "LITELLM", "MARKS_CACHE", "NO_KEY", "PROFILES", "REFUSED_OPTIONS",
@@ -89,7 +90,7 @@ REFUSED_OPTIONS = ("logprobs", "service_tier", "top_logprobs")
 NO_KEY = "not-given"
 """Sent to a ``base_url`` without ``api_key``: LiteLLM would send the environment's key otherwise."""
 
-USAGE: Mapping[str, str | tuple[str, ...]] = {
+USAGE: UsageTable = {
     **openai_chat.USAGE,
     "cached_tokens": ("prompt_tokens_details.cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens"),
     "cache_write_tokens": (

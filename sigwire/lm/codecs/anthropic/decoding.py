@@ -13,12 +13,13 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs.anthropic.blocks import blocks_of, read_block
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, PAUSED, STATUSES, USAGE
-from sigwire.lm.codecs.shared.choices import choice_of, number_parts, resolve_finish, usage_of
+from sigwire.lm.codecs.shared.choices import choice_of, number_parts, resolve_finish
 from sigwire.lm.codecs.shared.errors import ErrorBody, empty_reply_error, lm_error, read_body, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
+from sigwire.lm.codecs.shared.usage import read_usage
 
-__all__ = ["continuation", "decode", "decode_error", "decode_usage", "error_in_success"]
+__all__ = ["continuation", "decode", "decode_error", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[MessagesProfile]) -> Response:
@@ -30,15 +31,14 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[MessagesProfile
     bodies = [_content_body(each, target) for each in (body if isinstance(body, list) and body else [body])]
     last = bodies[-1]
     choice, warnings = _decode_choice(bodies, sent, target)
-    usage = Usage()
-    for each in bodies:
-        usage += decode_usage(each)
+    counts = [read_usage(each.get("usage"), USAGE) for each in bodies]
+    doubts = [warning for reading in counts for warning in reading.warnings]
     return Response(
         (replace(choice, raw=body),),
-        usage,
+        sum((reading.usage for reading in counts), Usage()),
         string_of(last, "model"),
         string_of(last, "id"),
-        (*sent.warnings, *warnings),
+        (*sent.warnings, *warnings, *doubts),
         raw=body,
     )
 
@@ -111,14 +111,6 @@ def _flat_citation(citation: JsonObject, start: int, end: int) -> JsonObject:
         if value is not None and name != "encrypted_index"  # opaque; sent back with its block
     }
     return {**data, "start_index": start, "end_index": end}
-
-
-def decode_usage(body: JsonObject) -> Usage:
-    """Return token counts; input is the sum of three counts: uncached, read from and written to the cache."""
-    usage = usage_of(body.get("usage"), USAGE)
-    counts = (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens)
-    known = [count for count in counts if count is not None]
-    return replace(usage, input_tokens=sum(known)) if known else usage
 
 
 # --- continuation ------------------------------------------------------------------------------------------------

@@ -23,11 +23,13 @@ from sigwire.core.response import Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.anthropic.blocks import read_block
-from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, error_in_success
+from sigwire.lm.codecs.anthropic.decoding import decode, error_in_success
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
+from sigwire.lm.codecs.anthropic.tables import USAGE
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import key_of, object_of, remove_members, string_of
+from sigwire.lm.codecs.shared.usage import read_usage
 
 __all__ = ["FRAMING", "MessageDecoder", "decoder"]
 
@@ -144,7 +146,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         counts: JsonObject = {**object_of(self._message.get("usage")), **remove_members(object_of(usage), ())}
         if counts:
             self._message = {**self._message, "usage": counts}
-        yield from self._update_usage(self._paused_usage + decode_usage(self._message))
+        yield from self._update_usage(self._paused_usage + read_usage(self._message.get("usage"), USAGE).usage)
 
     def _message_stop(self, event: JsonObject) -> _Events:
         self._has_end_mark = True

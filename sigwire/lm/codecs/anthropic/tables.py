@@ -8,6 +8,7 @@ from sigwire.core.response import FinishReason
 from sigwire.errors import LMBillingError, LMContentFilteredError, LMServerError, LMTimeoutError
 from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
+from sigwire.lm.codecs.shared.usage import SumOf, UsageTable
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "PAUSED", "SAMPLING", "STATUSES", "USAGE"]
 
@@ -41,8 +42,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 
 PAUSED = frozenset({"pause_turn", "compaction"})
 
-USAGE: Mapping[str, str | tuple[str, ...]] = {
-    "input_tokens": "input_tokens",
+USAGE: UsageTable = {
+    "input_tokens": SumOf(["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]),
     "output_tokens": "output_tokens",
     "cached_tokens": "cache_read_input_tokens",
     "cache_write_tokens": "cache_creation_input_tokens",

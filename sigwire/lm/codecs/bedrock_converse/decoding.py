@@ -7,16 +7,17 @@ from dataclasses import replace
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import TextPart
-from sigwire.core.response import Choice, LMWarning, Response, Usage
+from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs.bedrock_converse.blocks import read_block, text_of_citations
 from sigwire.lm.codecs.bedrock_converse.tables import ERRORS, EXCEPTIONS, FINISH_REASONS, USAGE, ConverseProfile
-from sigwire.lm.codecs.shared.choices import choice_of, number_parts, resolve_finish, usage_of
+from sigwire.lm.codecs.shared.choices import choice_of, number_parts, resolve_finish
 from sigwire.lm.codecs.shared.errors import ErrorBody, empty_reply_error, lm_error, read_body, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of, value_at
+from sigwire.lm.codecs.shared.usage import read_usage
 
-__all__ = ["decode", "decode_error", "decode_usage", "error_in_success"]
+__all__ = ["decode", "decode_error", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[ConverseProfile]) -> Response:
@@ -25,9 +26,8 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ConverseProfile
     if not isinstance(body, dict) or not isinstance(content, list):
         raise error_in_success(body, target)
     choice, warnings = _decode_choice(body, objects_of(content), sent, target)
-    return Response(
-        (choice,), decode_usage(body.get("usage")), target.model, None, (*sent.warnings, *warnings), raw=body
-    )
+    usage, doubts = read_usage(body.get("usage"), USAGE)
+    return Response((choice,), usage, target.model, None, (*sent.warnings, *warnings, *doubts), raw=body)
 
 
 def error_in_success(body: JsonValue, target: Target[ConverseProfile]) -> LMError:
@@ -78,14 +78,6 @@ def _citations(content: Iterable[JsonObject]) -> Iterator[JsonObject]:
             kind = next(iter(object_of(citation.get("location"))), "citation")
             yield {"type": kind, **remove_members(found, ()), "start_index": start, "end_index": end}
         start = end
-
-
-def decode_usage(usage: JsonValue) -> Usage:
-    """Return token counts; input is the sum of three counts: uncached, read from and written to the cache."""
-    found = usage_of(usage, USAGE)
-    counts = (found.input_tokens, found.cached_tokens, found.cache_write_tokens)
-    known = [count for count in counts if count is not None]
-    return replace(found, input_tokens=sum(known)) if known else found
 
 
 def decode_error(

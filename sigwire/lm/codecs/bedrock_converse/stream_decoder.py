@@ -18,12 +18,13 @@ from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.bedrock_converse.blocks import read_block
-from sigwire.lm.codecs.bedrock_converse.decoding import decode, decode_usage, error_in_success
+from sigwire.lm.codecs.bedrock_converse.decoding import decode, error_in_success
 from sigwire.lm.codecs.bedrock_converse.framing import EventStreamDecoder
-from sigwire.lm.codecs.bedrock_converse.tables import ConverseProfile
+from sigwire.lm.codecs.bedrock_converse.tables import USAGE, ConverseProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import key_of, object_of, string_of
+from sigwire.lm.codecs.shared.usage import read_usage
 
 __all__ = ["FRAMING", "ConverseDecoder", "decoder"]
 
@@ -127,7 +128,7 @@ class ConverseDecoder(StreamDecoder[ConverseProfile]):
 
     def _metadata(self, payload: JsonObject) -> _Events:
         self._body |= payload
-        yield from self._update_usage(decode_usage(payload.get("usage")))
+        yield from self._update_usage(read_usage(payload.get("usage"), USAGE).usage)
 
     # --- blocks
 

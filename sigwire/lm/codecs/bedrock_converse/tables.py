@@ -20,6 +20,7 @@ from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
 from sigwire.lm.codecs.shared.schema import OUTPUT_SCHEMA, SchemaRules
+from sigwire.lm.codecs.shared.usage import SumOf, UsageTable
 from sigwire.lm.histories.call_ids import CallIdRules
 
 __all__ = [
@@ -104,8 +105,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
 }
 
-USAGE: Mapping[str, str | tuple[str, ...]] = {
-    "input_tokens": "inputTokens",
+USAGE: UsageTable = {
+    "input_tokens": SumOf(["inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"]),
     "output_tokens": "outputTokens",
     "cached_tokens": "cacheReadInputTokens",
     "cache_write_tokens": "cacheWriteInputTokens",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
-from sigwire.core.response import Response, Usage
+from sigwire.core.response import Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs.embeddings.shared import EmbeddingProfile, encoded, response_of, texts_of
 from sigwire.lm.codecs.gemini.tables import ERRORS
@@ -40,7 +40,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[EmbeddingProfil
     reply = object_of(body)
     vectors = [item.get("values") for item in objects_of(reply.get("embeddings"))]
     tokens = object_of(reply.get("usageMetadata")).get("promptTokenCount")
-    return response_of(vectors, Usage(input_tokens=tokens if isinstance(tokens, int) else None), reply, sent, target)
+    return response_of(vectors, tokens, reply, sent, target)
 
 
 def decode_error(

@@ -7,7 +7,7 @@ from typing import Any
 
 from sigwire.core.json import JsonValue
 from sigwire.core.request import Request
-from sigwire.core.response import Response, Usage
+from sigwire.core.response import Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs.embeddings.shared import EmbeddingProfile, encoded, response_of, texts_of
 from sigwire.lm.codecs.ollama.tables import ERRORS
@@ -39,8 +39,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[EmbeddingProfil
     found = reply.get("embeddings")
     vectors: Any = found if isinstance(found, list) else []
     tokens = reply.get("prompt_eval_count")
-    usage = Usage(input_tokens=tokens if isinstance(tokens, int) else None)
-    return response_of(vectors, usage, reply, sent, target)
+    return response_of(vectors, tokens, reply, sent, target)
 
 
 def decode_error(

@@ -7,7 +7,7 @@ from typing import Any
 
 from sigwire.core.json import JsonValue
 from sigwire.core.request import Request
-from sigwire.core.response import Response, Usage
+from sigwire.core.response import Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs.embeddings.shared import EmbeddingProfile, encoded, response_of, texts_of
 from sigwire.lm.codecs.shared.errors import OPENAI_ERRORS, lm_error, read_error_body
@@ -38,8 +38,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[EmbeddingProfil
     reply = object_of(body)
     items: list[Any] = sorted(objects_of(reply.get("data")), key=_index)
     tokens = object_of(reply.get("usage")).get("prompt_tokens")
-    usage = Usage(input_tokens=tokens if isinstance(tokens, int) else None)
-    return response_of([item.get("embedding") for item in items], usage, reply, sent, target)
+    return response_of([item.get("embedding") for item in items], tokens, reply, sent, target)
 
 
 def _index(item: Mapping[str, Any]) -> int:

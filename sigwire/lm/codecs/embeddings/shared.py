@@ -8,10 +8,12 @@ from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
-from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.response import Choice, Response
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.errors import LMServerError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
+from sigwire.lm.codecs.shared.untrusted import is_number
+from sigwire.lm.codecs.shared.usage import read_usage
 
 __all__ = ["EmbeddingProfile", "encoded", "response_of", "texts_of"]
 
@@ -43,20 +45,28 @@ def encoded(body: JsonObject, target: Target[EmbeddingProfile]) -> EncodedReques
 
 
 def response_of(
-    vectors: Sequence[object], usage: Usage, body: JsonObject, sent: EncodedRequest, target: Target[EmbeddingProfile]
+    vectors: Sequence[object],
+    tokens: JsonValue,
+    body: JsonObject,
+    sent: EncodedRequest,
+    target: Target[EmbeddingProfile],
 ) -> Response:
-    """Return a choice for each vector. Raises ``LMServerError`` if the reply has another number of vectors than texts."""
+    """Return a choice for each vector. ``tokens``: the count of input tokens that the provider sent.
+
+    Raises ``LMServerError`` if the reply has another number of vectors than texts, or a vector that is not of finite numbers.
+    """
     wanted = _number_of_texts(sent.body)
     if len(vectors) != wanted or not all(_is_vector(each) for each in vectors):
         raise LMServerError(
-            f"The reply has {len(vectors)} vectors for {wanted} texts (decoding embeddings).",
+            f"The reply has {len(vectors)} vectors for {wanted} texts, or one that is not made of finite numbers (decoding "
+            "embeddings).",
             model=target.model,
             provider=target.provider,
             status=200,
         )
-    model = body.get("model")
+    model, usage = body.get("model"), read_usage({"input_tokens": tokens}, {"input_tokens": "input_tokens"})
     choices = tuple(Choice(raw=_floats(each)) for each in vectors)
-    return Response(choices, usage, model if isinstance(model, str) else target.model)
+    return Response(choices, usage.usage, model if isinstance(model, str) else target.model, warnings=usage.warnings)
 
 
 def _number_of_texts(body: JsonObject) -> int:
@@ -65,7 +75,7 @@ def _number_of_texts(body: JsonObject) -> int:
 
 
 def _is_vector(value: object) -> bool:
-    return isinstance(value, list) and len(value) > 0  # pyright: ignore[reportUnknownArgumentType]
+    return isinstance(value, list) and len(value) > 0 and all(map(is_number, value))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _floats(vector: Any) -> JsonValue:

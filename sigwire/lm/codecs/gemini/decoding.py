@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import TextPart
-from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.response import IMPOSSIBLE, Choice, FinishReason, LMWarning, Response
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.gemini.citations import decode_citations
 from sigwire.lm.codecs.gemini.merge import merge_bodies
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import choice_of, number_parts, resolve_finish
+from sigwire.lm.codecs.shared.choices import choice_of, join_responses, number_parts, resolve_finish
 from sigwire.lm.codecs.shared.errors import (
     ErrorBody,
     ErrorRule,
@@ -26,9 +26,10 @@ from sigwire.lm.codecs.shared.errors import (
     read_error_body,
 )
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import index_of, is_number, object_of, objects_of, string_of, value_at
+from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, string_of, value_at
+from sigwire.lm.codecs.shared.usage import read_usage
 
-__all__ = ["continuation", "decode", "decode_error", "decode_usage", "error_in_success"]
+__all__ = ["continuation", "decode", "decode_error", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
@@ -39,12 +40,12 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile])
     """
     if not isinstance(body, list) or not body:
         return _decode_body(body, sent, target)
-    usage = Usage()
-    for each in body:
-        usage += _decode_body(each, sent, target).usage
+    each = join_responses([_decode_body(part, sent, target) for part in body])
     response = _decode_body(merge_bodies(objects_of(body)), sent, target)
     choices = tuple(replace(choice, raw=body) for choice in response.choices)
-    return replace(response, choices=choices, usage=usage, raw=body)
+    doubts = (warning for warning in each.warnings if warning.feature == IMPOSSIBLE)
+    warnings = tuple(dict.fromkeys((*response.warnings, *doubts)))
+    return replace(response, choices=choices, usage=each.usage, warnings=warnings, raw=body)
 
 
 def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
@@ -55,12 +56,13 @@ def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiPro
     if not candidates and not blocked:
         raise error_in_success(body, target)
     decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked_choice(body)]
+    usage, doubts = read_usage(body.get("usageMetadata"), USAGE)
     return Response(
         tuple(choice for choice, _ in decoded),
-        decode_usage(body.get("usageMetadata")),
+        usage,
         string_of(body, "modelVersion"),
         string_of(body, "responseId"),
-        (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
+        (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings), *doubts),
         raw=body,
     )
 
@@ -118,19 +120,7 @@ def _finish_warnings(candidate: JsonObject, reason: FinishReason, has_content: b
     return ()
 
 
-# --- token counts and log probabilities
-
-
-def decode_usage(usage: JsonValue) -> Usage:
-    counts = object_of(usage)
-    return Usage(**{name: _sum(counts, fields) for name, fields in USAGE.items()})
-
-
-def _sum(counts: JsonObject, fields: tuple[str, ...]) -> int | None:
-    """Return the sum of the known counts; ``None`` if none is known."""
-    values = (counts.get(name) for name in fields)
-    known = [int(value) for value in values if is_number(value)]
-    return sum(known) if known else None
+# --- log probabilities
 
 
 def _decode_logprobs(result: JsonValue) -> JsonValue:

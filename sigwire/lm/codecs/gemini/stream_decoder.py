@@ -14,14 +14,16 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
-from sigwire.lm.codecs.gemini.decoding import decode, decode_usage, error_in_success
+from sigwire.lm.codecs.gemini.decoding import decode, error_in_success
 from sigwire.lm.codecs.gemini.merge import merge_members
 from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall, is_fragment
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
+from sigwire.lm.codecs.gemini.tables import USAGE
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of
+from sigwire.lm.codecs.shared.usage import read_usage
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
 
@@ -77,7 +79,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             yield from self._read_candidate(candidate, wire)
         if counts := remove_members(object_of(event.get("usageMetadata")), ()):
             self._usage_counts |= counts
-            yield from self._update_usage(decode_usage(self._usage_counts))
+            yield from self._update_usage(read_usage(self._usage_counts, USAGE).usage)
 
     def _read_candidate(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
         merge_members(candidate.members, remove_members(wire, {"content"}))

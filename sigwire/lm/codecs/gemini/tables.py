@@ -15,6 +15,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.codecs.shared.errors import KEY_HINT, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
+from sigwire.lm.codecs.shared.usage import SumOf, UsageTable
 
 __all__ = [
     "BUILTIN", "CONTINUED", "ERRORS", "FINISH_REASONS", "JSON_TYPE", "MODES", "OPTIONS", "SAMPLING", "SIGNATURE",
@@ -64,11 +65,11 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """For any other reason (OTHER, unspecified, new ones) the content decides."""
 
-USAGE: Mapping[str, tuple[str, ...]] = {
-    "input_tokens": ("promptTokenCount", "toolUsePromptTokenCount"),
-    "output_tokens": ("candidatesTokenCount", "thoughtsTokenCount"),
-    "cached_tokens": ("cachedContentTokenCount",),
-    "reasoning_tokens": ("thoughtsTokenCount",),
+USAGE: UsageTable = {
+    "input_tokens": SumOf(["promptTokenCount", "toolUsePromptTokenCount"]),
+    "output_tokens": SumOf(["candidatesTokenCount", "thoughtsTokenCount"]),
+    "cached_tokens": "cachedContentTokenCount",
+    "reasoning_tokens": "thoughtsTokenCount",
 }
 """Canonical counts as sums: the wire counts results of built-in tools beside the prompt, thoughts beside the answer."""
 

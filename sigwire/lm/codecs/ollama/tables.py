@@ -21,6 +21,7 @@ from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum, merge_all_of, one_of_to_any_of
+from sigwire.lm.codecs.shared.usage import UsageTable
 
 __all__ = [
     "ERRORS", "FINISH_REASONS", "OLLAMA", "OLLAMA_CLOUD", "OPTIONS", "THINK", "TOOL_SCHEMA", "USAGE", "OllamaProfile",
@@ -83,7 +84,7 @@ OPTIONS: OptionTable = {
 
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length", "load": "stop", "unload": "stop"}
 
-USAGE: Mapping[str, str | tuple[str, ...]] = {"input_tokens": "prompt_eval_count", "output_tokens": "eval_count"}
+USAGE: UsageTable = {"input_tokens": "prompt_eval_count", "output_tokens": "eval_count"}
 """The server omits a count of zero, so a missing count is unknown. It has no count of cached tokens."""
 
 THINK: Mapping[str, JsonValue] = {**{effort: effort for effort in EFFORTS}, "off": False}

@@ -10,24 +10,27 @@ from typing import Any
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import AudioPart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.response import Choice, LMWarning, Response, Usage
+from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
+from sigwire.lm.codecs.shared.choices import resolve_finish
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
 from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of, value_at
+from sigwire.lm.codecs.shared.usage import UsageReading, UsageTable, read_usage
 
 __all__ = [
     "decode", "decode_call", "decode_content", "decode_error", "decode_usage", "error_in_success", "thinking_text",
 ]  # fmt: skip
 
 
-def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -> Response:
+def decode(
+    body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile], usage_table: UsageTable = USAGE
+) -> Response:
     """Return the response of a reply with status 200. Raises an ``LMError`` if the body is an error or has no choice."""
     choices = objects_of(body.get("choices")) if isinstance(body, dict) else ()
     if not isinstance(body, dict) or not choices or body.get("error"):
@@ -36,12 +39,11 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -
         raise error_in_success(choices[0], target)
     ordered = choices if len(choices) == 1 else sorted(choices, key=index_of)
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
-    warnings = sent.warnings
-    for _, found in decoded:
-        warnings += found
+    usage, doubts = decode_usage(body, usage_table)
+    warnings = (*sent.warnings, *(warning for _, found in decoded for warning in found), *doubts)
     return Response(
         tuple([choice for choice, _ in decoded]),
-        decode_usage(body),
+        usage,
         string_of(body, "model"),
         string_of(body, "id"),
         warnings,
@@ -179,10 +181,10 @@ def _function_of(wire: JsonObject) -> JsonObject:
     return object_of(wire.get("function"))
 
 
-def decode_usage(body: JsonObject) -> Usage:
+def decode_usage(body: JsonObject, table: UsageTable = USAGE) -> UsageReading:
     """Return the token counts. Groq puts those of a stream into ``x_groq``."""
     usage = body.get("usage")
-    return usage_of(usage if isinstance(usage, dict) else value_at(body, "x_groq.usage"), USAGE)
+    return read_usage(usage if isinstance(usage, dict) else value_at(body, "x_groq.usage"), table)
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ChatProfile]) -> LMError:

@@ -69,7 +69,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         return decode(body, self.sent, self.target)
 
     def _usage_of(self, body: JsonObject) -> Usage:
-        return decode_usage(body)
+        return decode_usage(body).usage
 
     # --- reading
 

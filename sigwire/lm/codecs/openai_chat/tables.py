@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sigwire.core.response import FinishReason
 from sigwire.lm.codecs.shared.errors import OPENAI_ERRORS
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
+from sigwire.lm.codecs.shared.usage import UsageTable
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE"]
 
@@ -32,7 +33,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "insufficient_system_resource": "error",
 }
 
-USAGE: Mapping[str, str | tuple[str, ...]] = {
+USAGE: UsageTable = {
     "input_tokens": "prompt_tokens",
     "output_tokens": "completion_tokens",
     "cached_tokens": (

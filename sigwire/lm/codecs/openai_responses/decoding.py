@@ -17,11 +17,12 @@ from sigwire.lm.codecs.openai_responses.items import is_message, split_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import number_parts, resolve_finish, usage_of
+from sigwire.lm.codecs.shared.choices import number_parts, resolve_finish
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
 from sigwire.lm.codecs.shared.untrusted import objects_of, remove_members, string_of
+from sigwire.lm.codecs.shared.usage import read_usage
 
 __all__ = ["argument_text", "decode", "decode_error", "decode_item", "error_in_success"]
 
@@ -31,12 +32,13 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ResponsesProfil
     if not isinstance(body, dict) or "output" not in body or body.get("error") or body.get("status") == "failed":
         raise error_in_success(body, target)
     choice, warnings = _decode_choice(body, sent, target)
+    usage, doubts = read_usage(body.get("usage"), USAGE)
     return Response(
         (choice,),
-        usage_of(body.get("usage"), USAGE),
+        usage,
         string_of(body, "model"),
         string_of(body, "id"),
-        (*sent.warnings, *warnings),
+        (*sent.warnings, *warnings, *doubts),
         raw=body,
     )
 

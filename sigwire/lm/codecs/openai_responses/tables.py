@@ -9,6 +9,7 @@ from sigwire.core.response import FinishReason
 from sigwire.errors import LMContentFilteredError, LMInvalidRequestError, LMTimeoutError
 from sigwire.lm.codecs.shared.errors import OPENAI_ERRORS, ErrorRule
 from sigwire.lm.codecs.shared.options import Drop, OptionTable, Place, Skip
+from sigwire.lm.codecs.shared.usage import UsageTable
 
 __all__ = [
     "CALL_FIELDS", "ENCRYPTED", "ERRORS", "FINISH_REASONS", "JSON_MODE", "LOGPROBS", "MARK", "OPTIONS", "SAMPLING", "USAGE",
@@ -44,7 +45,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """By the reason of an incomplete reply, else by its status."""
 
-USAGE: Mapping[str, str | tuple[str, ...]] = {
+USAGE: UsageTable = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
     "cached_tokens": "input_tokens_details.cached_tokens",

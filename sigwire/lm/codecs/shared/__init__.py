@@ -4,7 +4,8 @@ interface    the protocols and values of a codec              assembly        th
 options      sampling and limits, by a table of the wire      reasoning       the requested effort, fit to a model
 tools        tools, names on the wire, the choice             schema          a JSON Schema as a wire accepts it
 output       structured output, as strictly as possible       media           images, audio and files as a wire takes them
-history      a message history that a wire accepts            choices         finish reasons, token counts, joined responses
+history      a message history that a wire accepts            choices         finish reasons, numbered calls, joined responses
 errors       error replies, by a table of rules               framing         bytes of a streamed reply to JSON events
 untrusted    untrusted JSON, read without surprises           stream_decoder  events as they arrive, and the whole body
+usage        token counts and cost, by a table of the wire
 """

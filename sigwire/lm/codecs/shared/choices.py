@@ -1,21 +1,18 @@
-"""The end of every decode(): resolve the finish reason against the content, count tokens, join several responses."""
+"""The end of every decode(): resolve the finish reason against the content, number calls, join several responses."""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sigwire.core.json import JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, number_calls
-from sigwire.lm.codecs.shared.untrusted import is_number, value_at
 
-__all__ = ["choice_of", "is_synthetic_id", "join_responses", "number_parts", "resolve_finish", "usage_of"]
+__all__ = ["choice_of", "is_synthetic_id", "join_responses", "number_parts", "resolve_finish"]
 
 
 def resolve_finish(
@@ -74,31 +71,6 @@ def choice_of(text: str, parts: Iterable[Part], calls: Sequence[ToolCall], **res
     kept = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
     is_plain = kept == [*([TextPart(text)] if text else ()), *calls]
     return Choice(text, tuple(calls), **rest) if is_plain else Choice.from_parts(kept, **rest)
-
-
-def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usage:
-    """Return token counts by dotted path: the first path with a finite number, else unknown.
-
-    >>> paths = {"input_tokens": "prompt", "cached_tokens": "details.cached"}
-    >>> usage_of({"prompt": 3, "details": {"cached": 1}}, paths) == Usage(input_tokens=3, cached_tokens=1)
-    True
-    """
-    counts: dict[str, Any] = {}
-    if not isinstance(data, dict):
-        return Usage()
-    for name, path in paths.items():
-        for first, rest in _split_paths(path):
-            value = data.get(first)
-            if value is not None and is_number(value := value_at(value, rest) if rest else value):
-                counts[name] = value if name == "cost" else int(value)
-                break
-    return Usage(**counts)
-
-
-@functools.cache
-def _split_paths(path: str | tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    steps = (candidate.partition(".") for candidate in ((path,) if isinstance(path, str) else path))
-    return tuple((first, rest) for first, _, rest in steps)
 
 
 # Providers send numbers of seven (Gemini) and eight digits (Ollama); a conversation has fewer calls.

@@ -296,6 +296,7 @@ def _codes(detail: JsonObject) -> tuple[str, ...]:
 # --- how long to wait -----------------------------------------------------------------------------------
 
 _UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST = 366 * 86400.0  # a longer wait, and one that is no number, is none
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _RETRY_TEXT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+)", re.IGNORECASE)
 
@@ -311,7 +312,7 @@ def _retry_after(status: int | None, headers: Mapping[str, str], detail: JsonObj
         _seconds(found.group(1)) if found else None,
         _reset(headers, date) if status == 429 else None,
     )
-    return next((hint for hint in hints if hint is not None and hint >= 0), None)
+    return next((hint for hint in hints if hint is not None and 0 <= hint <= _LONGEST), None)
 
 
 def _number(text: str | None, scale: float) -> float | None:

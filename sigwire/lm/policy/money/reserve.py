@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar, cast
 
-from sigwire.core.response import Response, Usage
+from sigwire.core.response import IMPOSSIBLE, LMWarning, Response, Usage
 from sigwire.effects.loops import blocked_threads, has_running_loop, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import BudgetSpent, CallerError, ConfigurationError, LMError, LMTransportError
@@ -22,7 +22,7 @@ from sigwire.lm.policy.money.estimates import input_bound, output_bound, usage_o
 from sigwire.lm.policy.money.opened import OpenBudget
 from sigwire.lm.policy.money.prices import Price, cost_of
 from sigwire.lm.policy.money.queue import BudgetAccount, Held, reserve, withdraw
-from sigwire.lm.policy.money.sums import Refusal, Sums, units
+from sigwire.lm.policy.money.sums import Refusal, Sums, dollars, units
 from sigwire.lm.policy.retry import Sleep
 from sigwire.lm.policy.waiting import Wait
 
@@ -30,6 +30,7 @@ __all__ = ["Priced", "Reserve", "blocks_a_loop", "still_held"]
 
 T = TypeVar("T")
 _POLL_SECONDS = 0.05  # another process cannot wake this one
+_MOST_RESERVATIONS = 1_000  # tokens of a web search that the provider runs are not reserved, but are no more than this
 _largest: dict[str, int] = {}  # by model: the most output tokens of an answer; a forked child has a copy
 
 
@@ -47,7 +48,7 @@ class Priced:
 
 
 class _Bound(NamedTuple):
-    """The upper bound of an exchange: as amounts, and its input tokens."""
+    """The upper bound of an exchange: as amounts (``unpriced`` without a price), and its input tokens."""
 
     sums: Sums
     input_tokens: int
@@ -68,14 +69,14 @@ class Reserve:
             yield FunctionEffect(catalogs.load, lambda: to_thread(catalogs.load))
         bound = self._bound(call)
         try:
-            held = yield from self.hold(call, bound.sums)
+            held = yield from self.hold(call, bound.sums._replace(unpriced=0))
         except BudgetSpent as error:
             error.attempts = tuple(call.report.log)
             raise
         _holding.set((*still_held(), held))
-        charge = bound.sums
+        charge = bound.sums._replace(unpriced=0)
         try:
-            result = yield from inner()
+            result = self._checked((yield from inner()), bound)
             charge = self._charge_of_answer(call, _response_of(result), bound)
         except BaseException as error:
             charge = self._charge_of_failure(call, error, bound)
@@ -117,11 +118,27 @@ class Reserve:
                 f"The call of {model} has no max_tokens, and a budget is strict (reserving its cost; nothing was sent). Write "
                 "LM(..., max_tokens=1000), or Budget(strict=False)."
             )
-        return _Bound(Sums(1, read + written, units(max(costs)) if costs else 0), read)
+        return _Bound(Sums(1, read + written, units(max(costs)) if costs else 0, int(not costs)), read)
 
     # --- after the exchange
 
+    def _checked(self, result: T, bound: _Bound) -> T:
+        """Return the result; without its usage, and with a warning, if that is below nothing or far above the reservation."""
+        response = _response_of(result)
+        usage = response.usage
+        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        is_possible = tokens <= _MOST_RESERVATIONS * bound.sums.tokens and (
+            not usage.cost or not bound.sums.money or units(usage.cost) <= _MOST_RESERVATIONS * bound.sums.money
+        )
+        if is_possible and min(usage.counts().values(), default=0) >= 0:
+            return result
+        return _without_usage(result, response, f"{usage}, where {bound.sums.shown()} were reserved")
+
     def _charge_of_answer(self, call: Call, response: Response, bound: _Bound) -> Sums:
+        if any(warning.feature == IMPOSSIBLE for warning in response.warnings):
+            call.report.cost = None if bound.sums.unpriced else dollars(bound.sums.money)
+            call.report.why = "the provider sent a usage that no request can have: the reservation was charged"
+            return bound.sums._replace(estimated=1)
         usage = response.usage
         is_known = usage.input_tokens is not None and usage.output_tokens is not None
         if not is_known:
@@ -145,6 +162,22 @@ class Reserve:
         call.report.cost = None if cost is None else float(cost.money)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         return Sums(1, tokens, 0 if cost is None else units(cost.money), int(cost is None), int(is_estimated))
+
+
+def _without_usage(result: T, response: Response, what: str) -> T:
+    """Return a result without a usage that no request can have, and with a warning."""
+    warning = LMWarning(IMPOSSIBLE, f"The provider sent a number that no request can have: {what}. It was not used.")
+    whole = replace(response, usage=Usage()).with_warnings(warning)
+    if result is response:
+        return cast(T, whole)
+    kept: Any = result
+    kept = kept._replace(response=whole)
+    if kept.ends:  # of a streamed reply: they are emitted after the layers
+        from sigwire.core.events import ResponseEnd, UsageUpdate
+
+        last = [replace(end, warnings=whole.warnings) if isinstance(end, ResponseEnd) else end for end in kept.ends]
+        kept = kept._replace(ends=[UsageUpdate(Usage()), *last])
+    return cast(T, kept)
 
 
 def _is_unbilled(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from sigwire.core.tools.choice import ToolChoice
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.assembly import headers_for, merge_extra_body, repeat_warning
-from sigwire.lm.codecs.shared.choices import is_synthetic_id, join_responses, resolve_finish, usage_of
+from sigwire.lm.codecs.shared.choices import is_synthetic_id, join_responses, resolve_finish
 from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
 from sigwire.lm.codecs.shared.interface import ModelFacts, Target, WireProfile
 from sigwire.lm.codecs.shared.media import text_of_file
@@ -43,6 +43,7 @@ from sigwire.lm.codecs.shared.reasoning import (
 from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum
 from sigwire.lm.codecs.shared.tools import OfferedTools, name_map, offered_tools, provider_data
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, string_of, value_at
+from sigwire.lm.codecs.shared.usage import UsageTable, read_usage
 
 PLAIN = WireProfile(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
 TARGET = Target("home", "m", PLAIN)
@@ -288,15 +289,10 @@ def test_finish_reasons_settle_with_the_content(
 
 
 def test_counts_are_read_by_the_first_path_that_has_a_number() -> None:
-    data: JsonObject = {"a": None, "b": {"c": 3}, "flag": True, "price": 0.25}
-    paths: dict[str, str | tuple[str, ...]] = {
-        "input_tokens": ("a", "b.c"),
-        "output_tokens": "b.c.d",
-        "cached_tokens": "flag",
-        "cost": "price",
-    }
-    assert usage_of(data, paths) == Usage(input_tokens=3, cost=0.25)
-    assert usage_of(None, paths) == Usage()
+    data: JsonObject = {"a": None, "b": {"c": 3}, "price": 0.25}
+    paths: UsageTable = {"input_tokens": ("a", "b.c"), "output_tokens": "b.c.d", "cost": "price"}
+    assert read_usage(data, paths) == (Usage(input_tokens=3, cost=0.25), ())
+    assert read_usage(None, paths) == (Usage(), ())
     assert value_at(data, "b.c") == 3
 
 
