@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
 
 from sigwire.cassettes.session import CassetteOptions, CassetteSession, RedactLine, Resolved
-from sigwire.effects.performing import performing
 from sigwire.errors import ConfigurationError, StateError, warn_user
 from sigwire.keywords import ChecksKeywords
 
@@ -22,9 +21,10 @@ class Cassette(ChecksKeywords):
     """A context manager that records the answers of models and the results of tools in a file, and replays them.
 
     Programs inside the block run blocking, awaited or streamed; a recording of one replays in the others. Code and threads
-    without the context of the block are not recorded, and neither is a direct call ``lm(...)``.
+    without the context of the block are not recorded, and neither are a direct call ``lm(...)``, embeddings and fetched files:
+    in a replay they raise ``CassetteMiss``.
 
-    ``mode``: "replay" asks no model and raises ``CassetteMiss`` for a question that is not in the file. "record" replaces
+    ``mode``: "replay" sends nothing and raises ``CassetteMiss`` for a question that is not in the file. "record" replaces
     the file, when the block ends without an error; after an error its lines are kept in ``<name>.part``. "new" replays the
     lines of the file and appends what it lacks. "auto" replays if the file exists or the variable ``CI`` is set, else records.
     (vcrpy: none, all, new_episodes, once.)
@@ -80,7 +80,7 @@ class Cassette(ChecksKeywords):
                 "(pytest --cassette=record), and commit it."
             )
         self._session = CassetteSession(self.path, mode, self._options)
-        self._block: AbstractContextManager[None] = performing(self._session.frame())
+        self._block: AbstractContextManager[None] = self._session.block()
         self._block.__enter__()
         return self
 

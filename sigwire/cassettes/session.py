@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -17,7 +18,8 @@ from sigwire.cassettes.lines import HEADS, CassetteFile, CassetteLine, LineSet, 
 from sigwire.cassettes.packing import pack, unpack
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_object
-from sigwire.effects.performing import Frame, Recordable
+from sigwire.effects.network import NetworkUse, refusing_network
+from sigwire.effects.performing import Frame, Recordable, current_frame, performing
 from sigwire.effects.steps import Effect, Steps
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.lm.policy.cache.keys import canonical_bytes
@@ -48,9 +50,19 @@ class CassetteSession:
         self._replays, self._is_open = mode == "replay", True
         self.misses = 0
 
-    def frame(self) -> Frame:
-        """Return the frame under which the program must run."""
-        return Frame(self._perform)
+    @contextmanager
+    def block(self) -> Generator[None]:
+        """The block in which the program must run. A replay refuses the network."""
+        with performing(Frame(self._perform)), refusing_network(self._refuse) if self._replays else nullcontext():
+            yield
+
+    def _refuse(self, use: NetworkUse, target: str) -> Exception | None:
+        """Return the error for something that would be sent in a replay; ``None`` for a server of tools that are to run."""
+        if use == "tool" and self._options.runs_tools:
+            return None
+        self.misses += 1
+        frame = current_frame()
+        return CassetteMiss.outside(self.path, frame.path if frame else "", use, target)
 
     def close(self, *, complete: bool) -> str:
         """Close the file. Return where the lines of a recording that is not complete are; an empty text if there are none."""

@@ -67,14 +67,16 @@ def make_backend(
         return HttpBackend(provider, name, connection, capabilities, model)
     module, _, function = BACKENDS.get(provider.backend, provider.backend).partition(":")
     backend = getattr(importlib.import_module(module), function)(name, connection)
-    return SimpleBackendAdapter(backend) if hasattr(backend, "aanswer") else cast(Backend, backend)
+    if not hasattr(backend, "aanswer"):
+        return cast(Backend, backend)
+    return SimpleBackendAdapter(backend, is_in_process=provider.backend == "embedded")
 
 
 class SimpleBackendAdapter:
     """A ``SimpleBackend`` as a ``Backend``. A streamed call emits the events of the whole answer at its end."""
 
-    def __init__(self, backend: SimpleBackend) -> None:
-        self._backend = backend
+    def __init__(self, backend: SimpleBackend, *, is_in_process: bool = False) -> None:
+        self._backend, self._is_in_process = backend, is_in_process
 
     def answer(self, call: Call) -> Steps[Response]:
         response = yield from answer_once(call, partial(self._exchange, call))
@@ -92,7 +94,7 @@ class SimpleBackendAdapter:
         return (names,)
 
     def _exchange(self, call: Call) -> Steps[Response]:
-        call.begin()
+        call.begin(in_process=self._is_in_process)
         request = call.request
         response: Response = yield FunctionEffect(
             partial(self._backend.answer, request), partial(self._backend.aanswer, request)

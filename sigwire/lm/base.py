@@ -28,6 +28,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage, price_with
 from sigwire.effects.emitting import Emit, Returned, astream, stream
 from sigwire.effects.loops import block_on_result, to_thread
+from sigwire.effects.network import check_network
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import CallerError, ConfigurationError, InputError, LMUnexpectedError, OverrideError, StateError
 from sigwire.lm.openai_dicts import decode_call, encode_call, encode_outputs
@@ -99,6 +100,7 @@ class Entries:
     def steps(self, lm: Any, request: Request, streamed: bool) -> Steps[Response]:
         """Return the steps of an answer of a ``BaseLM``: by the method that its class overrides, or by the model itself."""
         if lm._overrides:
+            check_network("model", lm.model)
             effect = FunctionEffect(partial(_forward, lm, request), partial(_aforward, lm, request))
             steps: Steps[Response] = lm._overridden_steps(effect, streamed)
         else:

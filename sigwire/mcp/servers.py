@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from sigwire.core.tools.mcp import ResultMode
 from sigwire.core.tools.tool import Tool, check_limits
 from sigwire.effects.loops import EventLoop, OwnerLoop, block_on, started_by_block_on
+from sigwire.effects.network import check_network
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, suggest
 from sigwire.mcp.connection import ServerConnection, list_tools
 
@@ -109,6 +110,8 @@ class McpTools:
             return self._tools(self._server.session, await list_tools(self._server.session))
         if self._connection is not None:
             raise ConfigurationError("These MCP tools were opened before (opening them). Call mcp_tools again.")
+        if self._server.is_remote:
+            check_network("tool", self._server.label)
         self._connection = connection = self._server.connection()
         listed = await connection.open()
         try:
@@ -172,12 +175,19 @@ class _ChosenTools:
 
 
 class _Server:
-    """A server: its name in errors, and how it is reached. ``is_anywhere``: on any event loop."""
+    """A server: its name in errors, and how it is reached. ``is_anywhere``: on any event loop; ``is_remote``: over HTTP."""
 
     def __init__(
-        self, label: str, client: ClientMaker, timeout: float | None, *, session: Any = None, is_anywhere: bool = False
+        self,
+        label: str,
+        client: ClientMaker,
+        timeout: float | None,
+        *,
+        session: Any = None,
+        is_anywhere: bool = False,
+        is_remote: bool = False,
     ) -> None:
-        self.label, self.session, self.is_anywhere = label, session, is_anywhere
+        self.label, self.session, self.is_anywhere, self.is_remote = label, session, is_anywhere, is_remote
         self._client, self._timeout = client, timeout
 
     def connection(self) -> ServerConnection:
@@ -190,7 +200,7 @@ def _read_server(
     if isinstance(server, str) and server.startswith(("http://", "https://")):
         _check_installed()
         label = urlsplit(server).hostname or server
-        return _Server(label, lambda: _http_client(server, headers, timeout), timeout, is_anywhere=True)
+        return _Server(label, lambda: _http_client(server, headers, timeout), timeout, is_anywhere=True, is_remote=True)
     if command := _command(server):
         _check_installed()
         label = os.path.basename(command[0])  # arguments may have secrets

@@ -16,6 +16,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from sigwire.effects.network import check_network
 from sigwire.media.addresses import Address, broken_rule, literal_of
 from sigwire.media.errors import FetchError
 from sigwire.media.policy import FetchedFile, FetchPolicy
@@ -67,6 +68,7 @@ def _file(content: bytes, url: URL) -> FetchedFile:
 
 async def _exchange(url: URL, policy: FetchPolicy) -> URL | bytes:
     """Return the target of a redirect, or the content."""
+    check_network("file", _host(url))
     addresses = await _checked_addresses(url, policy)
     connector = aiohttp.TCPConnector(resolver=_Pinned(addresses), use_dns_cache=False, force_close=True)
     try:

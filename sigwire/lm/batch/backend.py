@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from sigwire.core.response import Response
 from sigwire.effects.cancellation import StreamCancelled, on_cancel
+from sigwire.effects.network import check_network
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, LMTimeoutError
 from sigwire.lm.batch.queue import BatchQueue
@@ -120,6 +121,7 @@ class BatchBackend(HttpBackend):
 
     def account(self) -> AskedLine:
         """Return a line that is not sent: the access to the batches of the account."""
+        check_network("model", self._model)
         headers = self._route("none").target.profile.headers
         base = redact_url(self._resolver.endpoint(headers).base)
         group = BatchGroup(self._provider.prefix, base, "", self._name, tuple(sorted(headers.items())))

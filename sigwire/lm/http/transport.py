@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sigwire.core.lazy import version
 from sigwire.effects.loops import block_on
+from sigwire.effects.network import check_network
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.http.exchange import HttpExchange, Limits, encode_head
@@ -177,6 +178,7 @@ class HttpTransport(ChecksKeywords):
 
     def _exchange(self, request: HttpRequest, *, streamed: bool = False) -> HttpExchange:
         limit, parts, end = _checked("timeout", request.timeout), request.limits, parse_url(request.url)
+        check_network("model", end.shown)
         if parts is not None:
             limits = Limits(limit, parts.connect, parts.idle, parts.first if streamed else None)
         else:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response, Usage
+from sigwire.effects.network import check_network
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
 from sigwire.lm.policy.deadlines import current_deadline, shorter
@@ -182,8 +183,13 @@ class Call:
         call.streamed, call.report.log = False, self.report.log
         return call
 
-    def begin(self) -> None:
-        """Begin an exchange. The backend calls it when the exchange has passed all layers."""
+    def begin(self, *, in_process: bool = False) -> None:
+        """Begin an exchange. The backend calls it when the exchange has passed all layers; a replay refuses it (``network``).
+
+        ``in_process``: whether nothing is sent.
+        """
+        if not in_process:
+            check_network("model", self.target.model)
         report, now = self.report, time.monotonic()
         report.began, report.first, report.headers = now, None, None
         if self._timeout is not None:
