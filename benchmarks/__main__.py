@@ -38,6 +38,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     streaming.jobs: frozenset({"g1", "g2"}),
     memory.over_http: frozenset({"i2h"}),
     layers.over_http: frozenset({"m1"}),
+    evaluate.jobs: frozenset({"n4"}),
     evaluate.over_http: frozenset({"n1", "n2", "n3"}),
     transport.jobs: frozenset({"t1", "t2", "t3", "t4"}),
 }

@@ -1,4 +1,4 @@
-"""1,000 examples over HTTP: an evaluation above its calls (n1, n2), and beside a plain socket (n3).
+"""1,000 examples over HTTP: an evaluation above its calls (n1, n2), and beside a plain socket (n3); its fingerprint (n4).
 
 The floor of n1 and n2 is a ``batch`` of the same calls. That of n3 writes its requests and reads its answers by hand; its
 ``Evaluate`` chooses the number of threads. Where DSPy is installed, n3 times its ``Evaluate`` as well.
@@ -6,6 +6,7 @@ The floor of n1 and n2 is a ``batch`` of the same calls. That of n3 writes its r
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -20,11 +21,31 @@ from benchmarks.over_http import model, read, right, written
 from benchmarks.predict import INPUTS
 from benchmarks.server import answered, serving
 from benchmarks.timing import FLOOR, SIGWIRE, Job
+from sigwire.evaluate.fingerprint.identity import run_fingerprint
 
-__all__ = ["over_http"]
+__all__ = ["jobs", "over_http"]
 
 EXAMPLES = 1_000
 THREADS = 8
+
+
+def jobs() -> Iterator[Job]:
+    """Yield n4."""
+    predictors = [sigwire.Predict("context, question -> answer, confidence: float") for _ in range(20)]
+
+    class Program(sigwire.Module):
+        def __init__(self) -> None:
+            self.parts = predictors
+
+        def forward(self, question: str) -> object:
+            return self.parts[0](question=question)
+
+    program, lm = Program(), sigwire.LM("offline/lexical")
+    contestants: dict[str, Callable[[], int]] = {
+        FLOOR: lambda: len(json.dumps(program.dump_state())) and 1,
+        SIGWIRE: lambda: len(run_fingerprint(program, lm, None, {"exact": exact})["metrics"]),  # type: ignore[arg-type]
+    }
+    yield Job("n4", "fingerprint of 20 predictors, once a run; floor: their state as JSON", "≤ 5 ms", contestants, "ms")
 
 
 def over_http() -> Iterator[Job]:

@@ -8,6 +8,7 @@ statistics  intervals, paired tests, corrections      quantiles    of the normal
 result      EvaluationResult                          comparison   Comparison of programs on the same examples
 figures     numbers of a run, its exports             reports      the pages of results, the log of Inspect
 progress    terminal, log and notebook                plain        any value as JSON
+fingerprint  what a result depends on, by content
 metrics     the metrics and judges of the library     git          the commit, for records
 rows        rows in this process or on an executor, and map_rows
 """

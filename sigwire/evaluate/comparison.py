@@ -19,6 +19,7 @@ from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run
+from sigwire.evaluate.fingerprint.identity import metric_differences
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import PairedDifference, holm, holm_confidences, paired_difference
 from sigwire.show.card import Card, HasCard
@@ -191,6 +192,7 @@ def _refuse_different(first_name: str, first: ScoredRun, name: str, second: Scor
         for label, attribute in settings
         if getattr(first, attribute) != getattr(second, attribute)
     ]
+    found.extend(metric_differences(first.header, second.header))
     before, after = _first_records(first), _first_records(second)
     shared = before.keys() & after.keys()
     if not common and (only := before.keys() ^ after.keys()):

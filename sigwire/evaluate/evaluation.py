@@ -42,7 +42,10 @@ class Evaluate(EvaluationOptions):
     ``executor``: runs the examples on the processes of a PEP 3148 executor, ``num_threads`` at once in each, or of the one
     that a function makes; program and metric are importable (see ``Job``), and outputs of ``results`` are JSON data.
     ``budget``: a ``Budget`` for the evaluation. ``fresh``: read no stored answers. ``log``: a file of records (True: below
-    ``runs/``); ``resume``: True runs what the file lacks, "append" adds another run to the file, False runs all.
+    ``runs/``); ``resume``: True runs what the file lacks, "append" adds another run to the file, False runs all. A file whose
+    records depend on other things (code of the program or of a metric, its closures and state, adapter, model, address,
+    options) is refused with the name of what changed; "force" keeps its records all the same, and says so in the file. A devset
+    may grow: rows are recognised by their content.
 
     ``cluster``: a field of the examples whose equal values belong together. ``interval``: the level of intervals.
     ``progress``: "auto", "line", "log", False or a function; ``display_progress`` switches it. ``provide_traceback``: print

@@ -1,10 +1,14 @@
-"""``git_state``: the commit of the working directory, for the header of records."""
+"""``git_state``: the commit of the working directory, and whether the program differs from it, for the header of records."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from sigwire.core.json import JsonObject
+from sigwire.evaluate.fingerprint.reading import is_users_file
 
 __all__ = ["git_state"]
 
@@ -14,15 +18,32 @@ _COMMIT = "# branch.oid "
 
 
 def git_state() -> JsonObject | None:
-    """Return the commit of the working directory, and whether tracked files differ from it; ``None`` if unknown.
+    """Return the commit of the working directory, and whether it is ``dirty``; ``None`` if the commit is unknown.
 
-    Writes nothing into the repository. Without an answer of git in a minute, the commit is unknown.
+    It is dirty if a tracked file differs, or a module that is loaded from the repository is not tracked. Writes nothing into
+    the repository. Without an answer of git in a minute, the commit is unknown.
     """
+    lines = _answer_of(_STATUS)
+    commit = next((line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)), "(initial)")
+    if not lines or commit == "(initial)":
+        return None
+    return {"commit": commit, "dirty": any(not line.startswith("#") for line in lines) or bool(_untracked())}
+
+
+def _untracked() -> Sequence[str]:
+    """Return the files of loaded modules that are in the repository and not tracked."""
+    here = Path.cwd()
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    own = [each for each in files if isinstance(each, str) and is_users_file(each) and Path(each).is_relative_to(here)]
+    return _answer_of(("git", "ls-files", "--others", "--", *sorted(own))) if own else ()
+
+
+def _answer_of(command: Sequence[str]) -> Sequence[str]:
     import subprocess  # lazy: only logged evaluations need it
 
     try:
         done = subprocess.run(
-            _STATUS,
+            command,
             capture_output=True,
             text=True,
             timeout=_LIMIT,
@@ -32,9 +53,5 @@ def git_state() -> JsonObject | None:
             errors="replace",
         )
     except (OSError, subprocess.SubprocessError):  # no git, no repository, one that hangs
-        return None
-    lines = done.stdout.splitlines()
-    commit = next((line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)), "(initial)")
-    return (
-        None if commit == "(initial)" else {"commit": commit, "dirty": any(not line.startswith("#") for line in lines)}
-    )
+        return ()
+    return done.stdout.splitlines()

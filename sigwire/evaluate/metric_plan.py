@@ -12,8 +12,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-from types import CodeType
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.example import Example
@@ -79,21 +77,15 @@ class MetricPlan:
             raise ConfigurationError(f"Two metrics have the name {twice!r} (planning their call). Rename one of them.")
 
     @property
-    def version(self) -> str:
-        """The name and a digest of the function's code: a changed function of that name is another metric.
+    def metrics(self) -> Mapping[str, Metric]:
+        """Each metric by its name.
 
-        >>> def metric(example, prediction):
+        >>> def exact(example, prediction):
         ...     return 1.0
-        >>> first = MetricPlan(metric).version
-        >>> def metric(example, prediction):
-        ...     return 0.5
-        >>> first == MetricPlan(metric).version
-        False
+        >>> MetricPlan(exact).metrics == {"exact": exact}
+        True
         """
-        if self._parts:
-            return ", ".join(part.version for part in self._parts)
-        code = getattr(self._metric, "__code__", None)
-        return self.name if code is None else f"{self.name} {sha256(repr(_code_data(code)).encode()).hexdigest()[:12]}"
+        return {part.name: part._metric for part in self._parts or (self,)}
 
     def steps(
         self,
@@ -127,19 +119,6 @@ class MetricPlan:
 
 def _listed(metric: object) -> Sequence[Metric]:
     return cast("Sequence[Metric]", metric) if isinstance(metric, (list, tuple)) else ()
-
-
-def _code_data(code: CodeType) -> tuple[object, ...]:
-    """Return what a function's code does, without its place in a file."""
-    constants = [
-        _code_data(each)
-        if isinstance(each, CodeType)
-        else sorted(map(repr, cast("frozenset[object]", each)))  # the order of a set depends on the process
-        if isinstance(each, frozenset)
-        else repr(each)
-        for each in code.co_consts
-    ]
-    return code.co_code, code.co_names, constants
 
 
 @dataclass(frozen=True, slots=True)

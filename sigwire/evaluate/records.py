@@ -1,6 +1,7 @@
 """Records of an evaluation: a file of JSON lines, one line a finished example, and resuming from it.
 
-    {"type": "run", "format": 1, ...}     the header: program, model, devset, metrics
+    {"type": "run", "format": 1, ...}     the header: program, model, devset, metrics, and the fingerprint of what decides them
+    {"type": "segment", ...}              the header of a run that was resumed, in front of its records
     {"type": "record", "id": ..., ...}    an example, written when it is finished
     {"type": "end", "status": ..., ...}
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +27,8 @@ from sigwire.core.lazy import version
 from sigwire.core.narrow import is_object
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.fingerprint.identity import differences, run_fingerprint
+from sigwire.evaluate.fingerprint.reading import package_version
 from sigwire.evaluate.plain import plain_value
 from sigwire.files.lines import BrokenLine, LineFile, read_lines
 from sigwire.lm.secrets import storable_options
@@ -32,7 +36,16 @@ from sigwire.modules.module import Module
 from sigwire.modules.tree.walk import Predictor
 from sigwire.settings import current
 
-__all__ = ["ExampleRecord", "RecordFile", "finished_records", "job_header", "last_run", "run_header", "utc_now"]
+__all__ = [
+    "ExampleRecord",
+    "RecordFile",
+    "finished_records",
+    "job_header",
+    "last_run",
+    "run_header",
+    "segment_header",
+    "utc_now",
+]
 
 FORMAT = 1
 _RETRIED = frozenset({"provider", "metric", "caller"})  # kinds of failures that a resumed run runs again
@@ -165,8 +178,11 @@ def _broken_line(path: Path, error: BrokenLine) -> ConfigurationError:
 # --- headers and resuming
 
 
-def run_header(program: object, ids: Sequence[str], metrics: Sequence[str], repeat: int, reduce: str) -> JsonObject:
+def run_header(
+    program: object, ids: Sequence[str], metrics: Mapping[str, object], repeat: int, reduce: str
+) -> JsonObject:
     """Return the header of a run: what decides its records, without secrets. The state is that of ``dump_state``."""
+    settings = current()
     return {
         "type": "run",
         "format": FORMAT,
@@ -176,6 +192,11 @@ def run_header(program: object, ids: Sequence[str], metrics: Sequence[str], repe
         "lm": _model_of(program),
         "devset": {"n": len(ids), "ids": _digest(list(ids))},
         "metrics": list(metrics),
+        "fingerprint": run_fingerprint(program, settings.lm, settings.adapter, metrics),
+        "adapter": None if settings.adapter is None else repr(settings.adapter),
+        "texts": _texts_of(program),
+        "python": platform.python_version(),
+        "packages": {name: package_version(name) for name in _DECIDING},
         "repeat": repeat,
         "reduce": reduce,
     }
@@ -207,19 +228,22 @@ def finished_records(
 ) -> dict[tuple[str, int], ExampleRecord] | None:
     """Return the records of the last run of a file that a resumed run keeps; ``None`` if the file needs the new header.
 
-    A record with a failure of the provider or the metric is run again. Raises ``ConfigurationError`` with the name of a
-    difference between the headers, unless ``resume`` is "append" or False.
+    A record with a failure of the provider or the metric is run again. Raises ``ConfigurationError`` with the names of the
+    differences from the last header, unless ``resume`` is "append" or False; with "force" they enter ``header`` as "forced".
     """
     run = last_run(rows)
     if not run or resume is False:
         return None
-    if (difference := _difference(run[0], header)) is not None:
+    last_header = next(row for row in reversed(run) if row.get("type") in ("run", "segment"))
+    if found := _differences(last_header, header):
         if resume == "append":
             return None
-        raise ConfigurationError(
-            f"{path.name} has the records of another run: {difference} differs (opening the log). Pass another log=, or "
-            'resume="append" to add this run to the file.'
-        )
+        if resume != "force":
+            raise ConfigurationError(
+                f"{path.name} has the records of another run: {'; '.join(found)} (opening the log). Pass another log=, "
+                'resume="append" to add this run to the file, or resume="force" to keep its records all the same.'
+            )
+        header["forced"] = [*found]
     records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
     last = {(record.id, record.repeat): record for record in records}
     return {key: record for key, record in last.items() if not _is_retried(record.cell)}
@@ -240,20 +264,33 @@ def last_run(rows: Iterable[JsonObject]) -> list[JsonObject]:
     return run
 
 
-_COMPARED = ("format", "program", "lm", "devset", "metrics")
+def segment_header(header: Mapping[str, JsonValue]) -> JsonObject:
+    """Return the line of a run that goes on with the records of ``header``'s file: under another commit, with more examples."""
+    return {**header, "type": "segment"}
 
 
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    """Return the path of the first member that decides records and differs."""
-    for name in _COMPARED:
+def _differences(old: JsonObject, new: JsonObject) -> list[str]:
+    """Return what decides records and differs; the devset may grow. Files of earlier versions have no fingerprint."""
+    before, after = old.get("fingerprint"), new.get("fingerprint")
+    found: list[str] = []
+    names: tuple[str, ...] = ("format", "program", "lm", "metrics")
+    if is_object(before) and is_object(after):
+        names, found = ("format", "metrics"), differences(before, after)
+    return [*[f"{path} differs" for path in _differing(names, old, new)], *found]
+
+
+def _differing(names: Iterable[str], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return the paths of the first members that differ."""
+    found: list[str] = []
+    for name in names:
         one, other = old.get(name), new.get(name)
         if one == other:
             continue
         if is_object(one) and is_object(other):
-            inner = next(key for key in {**one, **other} if one.get(key) != other.get(key))
-            return f"{name}.{inner}"
-        return name
-    return None
+            found.append(f"{name}.{next(key for key in {**one, **other} if one.get(key) != other.get(key))}")
+        else:
+            found.append(name)
+    return found
 
 
 def _name_of(program: object) -> str:
@@ -297,6 +334,16 @@ def _model_of(program: object) -> JsonObject:
         "model": None if lm is None else str(getattr(lm, "model", type(lm).__name__)),
         "options": {name: value for name, value in options.items() if value is not None},
     }
+
+
+_DECIDING = ("pydantic", "jsonschema", "litellm")  # those whose version can change an answer
+
+
+def _texts_of(program: object) -> JsonObject:
+    """Return the instructions of the predictors of a program, as the model reads them."""
+    if not isinstance(program, Module):
+        return {}
+    return {name: str(predictor.signature.instructions) for name, predictor in program.named_predictors()}
 
 
 def _digest(value: object) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.narrow import is_object
 from sigwire.core.record import FieldValue, Meta, new_record
 from sigwire.core.response import Usage
 from sigwire.effects.steps import run
@@ -23,9 +24,11 @@ from sigwire.evaluate.figures import exports
 from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
+from sigwire.evaluate.fingerprint.identity import metric_fingerprint
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
+from sigwire.settings import current
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
 
@@ -255,6 +258,11 @@ class EvaluationResult(Prediction, HasCard):
             for record, example, prediction in triples
         )
         header: JsonObject = {**self.run.header, "metrics": [*plan.names]}
+        if is_object(found := header.get("fingerprint")):
+            scored: JsonObject = {
+                name: metric_fingerprint(each, [], current().lm) for name, each in plan.metrics.items()
+            }
+            header["fingerprint"] = {**found, "metrics": scored}
         return type(self).of(replace(self.run, records=records, metric_names=plan.names, header=header, path=None))
 
     # --- exports

@@ -26,7 +26,13 @@ from sigwire.modules.module import Module
 from sigwire.observe.tracing.logs import log_milestone, log_warning
 from sigwire.optimizers.candidate import applied, candidate_of, slots
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
-from sigwire.optimizers.engine.identity import model_name, options_digest, program_digest, rows_digest
+from sigwire.optimizers.engine.identity import (
+    model_name,
+    options_digest,
+    program_digest,
+    rows_digest,
+    search_fingerprint,
+)
 from sigwire.optimizers.engine.plan import Forecast, forecast
 from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, planned
 from sigwire.optimizers.engine.spending import Spending, read_budget
@@ -369,19 +375,19 @@ class Optimizer(Teleprompter, ChecksKeywords):
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
         """Return what identifies a search in its journal."""
-        models = [self.task_model or predictor.lm or current().lm for predictor in student.predictors()]
         return {
             "optimizer": type(self).__name__,
             "options": options_digest({**self.get_params(), **options}),
             "seed": self.search.get("seed", 0),
             "student": program_digest(student),
             "teacher": program_digest(teacher),
-            "metric": "" if self._plan is None else self._plan.version,
-            "models": [model_name(lm) for lm in models],
             "prompt_model": model_name(self.prompt_model),
             "teacher_lm": model_name(self.teacher_settings.get("lm")),
             "rows": rows_digest(rows.train, rows.val, rows.test),
             "sigwire": version(),
+            "fingerprint": search_fingerprint(
+                student, teacher, self._plan, self.task_model, self.prompt_model, self.teacher_settings
+            ),
         }
 
     def _report(

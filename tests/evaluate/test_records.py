@@ -101,7 +101,7 @@ def test_header_has_the_commit_and_whether_tracked_files_differ(
 @pytest.mark.skipif(os.name == "nt", reason="a script stands for git")
 def test_header_has_the_commit_of_a_slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "git"
-    script.write_text("#!/bin/sh\nsleep 1.2\necho '# branch.oid abc'\n")
+    script.write_text("#!/bin/sh\n[ $1 = ls-files ] && exit\nsleep 1.2\necho '# branch.oid abc'\n")
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert git_state() == {"commit": "abc", "dirty": False}
@@ -181,9 +181,8 @@ def test_broken_line_in_the_middle_is_refused_with_its_number(tmp_path: Path) ->
 
 
 CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "program": ({}, {"temperature": 1.0}, r"program\.state|lm\.options"),
+    "program": ({}, {"temperature": 1.0}, "options is new"),
     "metric": ({"metric": lambda example, prediction: 1}, {}, "metrics"),
-    "devset": ({"devset": devset(4)}, {}, r"devset\.n"),
 }
 
 

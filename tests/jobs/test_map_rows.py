@@ -336,7 +336,7 @@ def test_second_run_makes_no_call_for_rows_with_records(provider: FakeProvider, 
 
 def test_records_of_another_job_are_refused(provider: FakeProvider, out: Path) -> None:
     map_rows(SHOUT, [{"question": "a"}], out, executor=InlineExecutor())
-    with pytest.raises(ConfigurationError, match=r"program\.class"):
+    with pytest.raises(ConfigurationError, match="`Answer`: bases is new"):
         map_rows(job_of(provider), questions(1), out, executor=InlineExecutor())
 
 

@@ -195,7 +195,7 @@ def test_changed_metric_of_the_same_name_does_not_resume(tmp_path: Path) -> None
 
     compile_with(lambda example, prediction: example.answer == prediction.answer)
     compile_with(lambda example, prediction: example.answer == prediction.answer)
-    with pytest.raises(StateError, match="metric was"):
+    with pytest.raises(StateError, match="metric `<lambda>`, `<lambda>`: body changed"):
         compile_with(lambda example, prediction: example.answer in {prediction.answer, "red", "blue"})
 
 

@@ -14,15 +14,20 @@ from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
 __all__ = ["load_run", "stored_prediction"]
 
 
+_OF_SEGMENTS = ("started", "sigwire", "git", "forced")  # of an earlier part of a run that was resumed
+
+
 def load_run(path: str | os.PathLike[str]) -> ScoredRun:
-    """Return the last run in a file of records. Raises ``ConfigurationError`` if the file has no run.
+    """Return the last run in a file of records, with the header of its last part. Raises ``ConfigurationError`` without a run.
 
     Examples and predictions are built from the JSON of the records.
     """
     rows = last_run(RecordFile.read(path))
     if not rows:
         raise ConfigurationError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
-    header: Any = rows[0]
+    header: Any = next(row for row in reversed(rows) if row.get("type") in ("run", "segment"))
+    if earlier := [row for row in rows if row.get("type") in ("run", "segment")][:-1]:
+        header = {**header, "segments": [{name: row.get(name) for name in _OF_SEGMENTS} for row in earlier]}
     last = {(row["id"], row["repeat"]): ExampleRecord.from_json(row) for row in rows if row.get("type") == "record"}
     ends: list[Any] = [row for row in rows if row.get("type") == "end"]
     end: dict[str, Any] = ends[-1] if ends else {}

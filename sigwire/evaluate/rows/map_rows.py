@@ -9,20 +9,22 @@ import os
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.response import Usage
+from sigwire.core.tools.inspection import function_name
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
-from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header
+from sigwire.evaluate.fingerprint.identity import run_fingerprint
+from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header, segment_header
 from sigwire.evaluate.rows.rows import as_example
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.rows.worker import RowRunner
@@ -30,6 +32,7 @@ from sigwire.jobs.driver import DriverStatus
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job, run_rows_with
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
+from sigwire.jobs.paths import load_path
 from sigwire.jobs.submissions import ExecutorLike
 
 if TYPE_CHECKING:
@@ -253,10 +256,30 @@ class _MapFile(RowsCaller):
         self.result.add(cell)
 
 
+def _fingerprint(job: Job) -> JsonObject:
+    """Return the fingerprint of a job: of what its paths name, as far as this process can import it."""
+
+    def found(given: object) -> object:
+        if not isinstance(given, str) or ":" not in given:
+            return given
+        with suppress(Exception):  # only the workers have it
+            return load_path(given)
+        return given
+
+    given: Any = job.metric
+    metrics: list[Any] = [] if given is None else [*given] if isinstance(given, (list, tuple)) else [given]
+    names = [each.rpartition(":")[2] if isinstance(each, str) else function_name(each) for each in metrics]
+    by_name = dict(zip(names, map(found, metrics), strict=True))
+    return run_fingerprint(
+        {"program": found(job.program), "state": job.state}, found(job.lm), found(job.adapter), by_name
+    )
+
+
 @contextmanager
 def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
     """Open the file of records: its header, and what an earlier run finished."""
     header, file = job_header(job.to_json(), repeat), RecordFile(out)
+    header["fingerprint"] = _fingerprint(job)
     result = MapResult(str(out))
     try:
         rows, file.rows = file.rows, []
@@ -265,8 +288,7 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
             raise ConfigurationError(
                 f"{out} has other lines than records (opening it for map_rows). Pass another path as out."
             )
-        if kept is None:
-            file.append(header)
+        file.append(header if kept is None else segment_header(header))
         yield _MapFile(file, result, kept or {})
         file.append({"type": "end", "status": result.status, "records": result.rows, "seconds": result.seconds})
     finally:

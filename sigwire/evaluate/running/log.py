@@ -10,7 +10,7 @@ from typing import Any
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.evaluate.figures.stored_run import stored_prediction
-from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records
+from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, segment_header
 from sigwire.evaluate.rows.rows import is_record_of
 
 __all__ = ["RunLog"]
@@ -36,16 +36,15 @@ class RunLog:
             except BaseException:
                 self._file.close()
                 raise
-            if kept is None:
-                self._file.append(header)
+            self._file.append(header if kept is None else segment_header(header))
             self._kept = kept or {}
 
     def take(self, ids: Sequence[str], examples: Sequence[Example], repeat: int) -> None:
         """Take the records that the file has of these examples."""
         positions = {own: index for index, own in enumerate(ids)}
         for (own, number), record in self._kept.items():
-            index = positions[own]
-            if number <= repeat and is_record_of(record, examples[index]):
+            index = positions.get(own)
+            if index is not None and number <= repeat and is_record_of(record, examples[index]):
                 self.records[index, number] = replace(record, index=index)
                 self.predictions[index, number] = stored_prediction(record)
 

@@ -45,7 +45,7 @@ class EvaluationOptions(ChecksKeywords):
     budget: Budget | None = None
     executor: Any = None
     log: FilePath | bool | None = None
-    resume: bool | Literal["append"] = True
+    resume: bool | Literal["append", "force"] = True
     cluster: str | None = None
     fresh: bool = False
     progress: Any = "auto"
@@ -92,6 +92,9 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value is None or callable(value) or hasattr(value, "submit"),
         "a PEP 3148 executor or a function that makes one",
     ),
-    "resume": (lambda value: value is True or value is False or value == "append", 'True, False or "append"'),
+    "resume": (
+        lambda value: value is True or value is False or value in ("append", "force"),
+        'True, False, "append" or "force"',
+    ),
     "interval": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1, such as 0.95"),
 }

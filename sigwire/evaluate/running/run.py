@@ -94,7 +94,7 @@ class EvaluationRun(RowsCaller):
 
     def _make_header(self) -> JsonObject:
         options = self._options
-        header = run_header(self._program, self._ids, self._plan.names, options.repeat, options.reduce)
+        header = run_header(self._program, self._ids, self._plan.metrics, options.repeat, options.reduce)
         names = ("errors", "failure_score", "interval", "cluster")
         rest: JsonObject = {**{name: getattr(options, name) for name in names}, "num_threads": self._limit()}
         git = None if options.log in (None, False) else git_state()

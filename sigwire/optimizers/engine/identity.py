@@ -1,4 +1,7 @@
-"""The digests that identify a search in its journal: options, programs, rows. Threads, files and listeners change none."""
+"""What identifies a search in its journal: digests of options, programs and rows, and a fingerprint of what it runs.
+
+Threads, files and listeners change none.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ from typing import Any
 
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
+from sigwire.evaluate.fingerprint.identity import run_fingerprint
+from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.journal.packing import digest_of
 from sigwire.modules.module import Module
+from sigwire.settings import current
 
-__all__ = ["model_name", "options_digest", "program_digest", "rows_digest"]
+__all__ = ["model_name", "options_digest", "program_digest", "rows_digest", "search_fingerprint"]
 
 _NO_PART_OF_A_PATH = {
     "num_threads",
@@ -54,3 +60,23 @@ def program_digest(program: Module) -> str:
 def rows_digest(*sets: Sequence[str]) -> str:
     """Return the digest of the rows of a search, by their ids."""
     return digest_of([list(each) for each in sets])
+
+
+def search_fingerprint(
+    student: Module,
+    teacher: Module,
+    plan: MetricPlan | None,
+    task_model: object,
+    prompt_model: object,
+    teacher_settings: Mapping[str, Any],
+) -> JsonObject:
+    """Return the fingerprint of a search: its programs, its metric and the models that it asks, by their content."""
+    parts: dict[str, object] = {
+        "program": student,
+        "teacher": teacher,
+        "task model": task_model,
+        "prompt model": prompt_model,
+        "settings of the teacher": teacher_settings,
+    }
+    settings = current()
+    return run_fingerprint(parts, settings.lm, settings.adapter, {} if plan is None else plan.metrics)

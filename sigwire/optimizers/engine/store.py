@@ -16,8 +16,10 @@ from hashlib import blake2b
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, dumps
+from sigwire.core.narrow import is_object
 from sigwire.errors import StateError
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.fingerprint.identity import differences
 from sigwire.evaluate.records import RecordFile
 from sigwire.optimizers.rule import RunKey
 
@@ -157,12 +159,24 @@ _DIGEST = 64  # characters of a SHA-256, which helps no reader
 
 
 def _check_header(found: Mapping[str, Any], header: Mapping[str, Any], path: object) -> None:
-    changed = {name: (found.get(name), value) for name, value in header.items() if found.get(name) != value}
-    if changed:
-        shown = ", ".join(
-            f"other {name}" if len(str(new)) == _DIGEST else f"{name} was {old!r:.60} and is {new!r:.60}"
-            for name, (old, new) in changed.items()
-        )
+    """Raise ``StateError`` with what differs. A journal of an earlier version has no fingerprint."""
+    old, new = (each.get("fingerprint") for each in (found, header))
+    named = differences(old, new) if is_object(old) and is_object(new) else []
+    changed = {
+        name: (found.get(name), value)
+        for name, value in header.items()
+        if name != "fingerprint" and found.get(name) != value
+    }
+    shown = ", ".join(
+        [
+            *(
+                f"other {name}" if len(str(new)) == _DIGEST else f"{name} was {old!r:.60} and is {new!r:.60}"
+                for name, (old, new) in changed.items()
+            ),
+            *named,
+        ]
+    )
+    if shown:
         raise StateError(
             f"The journal {str(path)!r} is of another search: {shown} (resuming). Name another file, or restore what changed."
         )

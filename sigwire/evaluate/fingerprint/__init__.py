@@ -1,0 +1,6 @@
+"""What a result depends on, recognised by content: a program, its models, its metrics.
+
+bytecode    what the code of a function does, and what it uses
+reading     ``PartReader``: the named parts of programs, functions and values
+identity    ``run_fingerprint``: the parts of a run, and what differs between two runs
+"""
