@@ -75,10 +75,11 @@ def load_program(options: Namespace) -> Any:
         return program
     if options.lm or options.load:
         program = program.deepcopy()
+    lm = _model(options.lm) if options.lm else None
     if options.load:
-        program.load(options.load)
-    if options.lm:
-        program.set_lm(_model(options.lm))
+        program.load(options.load, lm=lm)
+    if lm is not None:
+        program.set_lm(lm)
     return program
 
 

@@ -29,7 +29,7 @@ from sigwire.dspy.saving import read_lm
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, warn_user
 from sigwire.lm import base, client
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import decode_call, encode_outputs
@@ -217,6 +217,15 @@ class BaseLM(base.BaseLM):
         """
         is_trusted = allow_unsafe_lm_state or allow_custom_lm_class
         return super().load_state(read_lm(state), allow_unsafe_lm_state=is_trusted)
+
+    def _check_addresses(self, state: Mapping[str, object]) -> None:
+        """Warn of an address as DSPy does. The model sends nothing without it: the provider's host is another one."""
+        if found := base.untrusted_addresses(self, state):
+            warn_user(
+                f"The saved model has {', '.join(found)}, which would get your key and is not loaded. Set it in your code, "
+                "lm.copy(base_url=...), or trust the file with allow_unsafe_lm_state=True."
+            )
+            self._removed = (*self._removed, *("base_url" if name == "api_base" else name for name in found))
 
 
 def _placed(prompt: Any, messages: Any) -> tuple[Any, Any]:

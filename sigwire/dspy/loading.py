@@ -14,6 +14,7 @@ from sigwire.dspy.modules import ChainOfThought, Predict
 from sigwire.dspy.predict.composites import BestOfN, MultiChainComparison, Parallel, Refine
 from sigwire.dspy.saving import PROGRAM_FILE, written_classes
 from sigwire.errors import StateError
+from sigwire.lm.base import LanguageModel
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict as CorePredict
 from sigwire.modules.programs.files import load_program
@@ -29,10 +30,12 @@ def load(
     *,
     classes: Iterable[type] = (),
     functions: Iterable[Callable[..., object] | Tool] = (),
+    lm: LanguageModel | None = None,
+    allow_unsafe_lm_state: bool = False,
 ) -> Module:
     """Return the program of a folder that ``save(folder, save_program=True)`` wrote. No pickle is read.
 
-    ``classes`` and ``functions`` are those of ``sigwire.load_program``. ``allow_pickle=True`` trusts the file to name any
+    The other options are those of ``sigwire.load_program``. ``allow_pickle=True`` trusts the file to name any
     module and signature that the process has defined once, as DSPy's programs do, or that it wrote to this folder. Demos
     are ``Example``. A signature that this process wrote is the same class again. Raises ``StateError`` for other folders.
 
@@ -51,7 +54,13 @@ def load(
     written = written_classes(path)
     trusted = _trusted(written.values()) if allow_pickle else []
     known = {cls.__name__: cls for cls in (*trusted, *classes)}
-    program = load_program(file, classes=(*_CLASSES, *known.values()), functions=functions)
+    program = load_program(
+        file,
+        classes=(*_CLASSES, *known.values()),
+        functions=functions,
+        lm=lm,
+        allow_unsafe_lm_state=allow_unsafe_lm_state,
+    )
     for name, part in program.named_sub_modules():
         if isinstance(part, CorePredict):
             part.demos = [Example(demo) for demo in part.demos]

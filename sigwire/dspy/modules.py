@@ -21,7 +21,7 @@ from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.layouts.thinking import with_thinking
 from sigwire.dspy.lm import as_model
-from sigwire.dspy.saving import read_state, read_states, warn_of_endpoints, write_program
+from sigwire.dspy.saving import read_state, read_states, write_program
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import warn_user
@@ -114,14 +114,25 @@ class Module(module.Module):
             super().save(path)
 
     def load(
-        self, path: str | PathLike[str], allow_pickle: bool = False, *, allow_unsafe_lm_state: bool = False
+        self,
+        path: str | PathLike[str],
+        allow_pickle: bool = False,
+        *,
+        lm: LanguageModel | None = None,
+        allow_unsafe_lm_state: bool = False,
     ) -> None:
-        """Load a file of ``save``, completely or not at all. ``allow_pickle`` has no effect: pickles are not read."""
-        super().load(path, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        """Load a file of ``save``, completely or not at all. ``allow_pickle`` has no effect: pickles are not read.
 
-    def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Self:
-        """Load a state of ``dump_state``, also one of DSPy; see ``sigwire.Module.load_state``."""
-        return super().load_state(read_states(self, state), allow_unsafe_lm_state=allow_unsafe_lm_state)
+        A model of the file with an address that is not trusted is loaded with a warning, and sends nothing: its first
+        request raises ``ConfigurationError``.
+        """
+        super().load(path, lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
+
+    def load_state(
+        self, state: Mapping[str, Any], *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
+    ) -> Self:
+        """Load a state of ``dump_state``, also one of DSPy; see ``sigwire.Module.load_state`` and ``load``."""
+        return super().load_state(read_states(self, state), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
 # DSPy's options of a batch, and the reason where one asks for something that a batch does not do.
@@ -268,8 +279,6 @@ class Predict(Module, predict.Predict[P, S]):
         """Check a state, with or without field names; returns the change that applies it."""
         if isinstance(state, Mapping) and isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             state = read_state(self.signature, state)
-        if not allow_unsafe_lm_state:
-            warn_of_endpoints(state)
         return super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 

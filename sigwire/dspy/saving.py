@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sigwire.modules.module import Module
 
 __all__ = [
-    "PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states", "warn_of_endpoints",
+    "PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states",
     "write_program", "written_classes",
 ]  # fmt: skip
 
@@ -101,17 +101,6 @@ def read_lm(state: Any) -> Any:
         return state
     given = {name: value for name, value in state.items() if name != "_dspy_lm_class"}
     return {"class": state.get("_dspy_lm_class") or "dspy.clients.lm.LM", **given}
-
-
-def warn_of_endpoints(state: object) -> None:
-    """Warn of an endpoint of the model in the state of a predictor: it would get the key, and is not loaded."""
-    lm = state.get("lm") if is_mapping(state) else None
-    found = [name for name in ("api_base", "base_url", "model_list") if is_mapping(lm) and name in lm]
-    if found:
-        warn_user(
-            f"The saved model has {', '.join(found)}, which would get your key and is not loaded. Set it in your code, or "
-            "trust the file with allow_unsafe_lm_state=True."
-        )
 
 
 def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -34,7 +34,7 @@ from sigwire.errors import CallerError, ConfigurationError, InputError, LMUnexpe
 from sigwire.lm.openai_dicts import decode_call, encode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord
-from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets, wrap_secrets
+from sigwire.lm.secrets import mask_secrets, redact_url, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_steps
 from sigwire.observe.place import asked
 from sigwire.observe.usage import record_usage
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
     from sigwire.lm.preview.printing import HistoryFormat
 
-__all__ = ["BaseLM", "Entries", "LanguageModel", "named_in_files"]
+__all__ = ["BaseLM", "Entries", "LanguageModel", "named_in_files", "untrusted_addresses"]
 
 M = TypeVar("M", bound="BaseLM")
 
@@ -406,7 +406,7 @@ class BaseLM:
         ['cache', 'class', 'max_tokens', 'model', 'num_retries', 'temperature']
         """
         return {
-            **storable_options(self.kwargs),
+            **_storable(self.kwargs),
             "class": _name_in_files(type(self)),
             "model": self.model,
             "cache": self.cache,
@@ -417,8 +417,13 @@ class BaseLM:
     def load_state(cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
         """Build a model from the dict of ``dump_state``. Contacts nothing.
 
-        A state may name a class to import, and an endpoint, which would receive your key. Without
-        ``allow_unsafe_lm_state=True`` a foreign class raises ``StateError``, and endpoints are dropped.
+        A state may name a class to import, and an address, which would receive your key. Without
+        ``allow_unsafe_lm_state=True`` a foreign class raises ``StateError``, and so does an address, or another option that
+        decides where requests go, unless the model has the same address without it.
+
+        >>> state = {"model": "openai/gpt-5-mini", "base_url": "https://gpu-box.example/v1"}
+        >>> BaseLM.load_state(state, allow_unsafe_lm_state=True)
+        LM('openai/gpt-5-mini', base_url='https://gpu-box.example/v1')
         """
         if not isinstance(state.get("model"), str):
             raise StateError(
@@ -428,23 +433,33 @@ class BaseLM:
         if target is not cls:  # its own load_state, if it has one
             return target.load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
         try:
-            return cls(**cls._options_of(state, allow_unsafe_lm_state))
+            made = cls(**cls._options_of(state, allow_unsafe_lm_state))
+        except StateError:  # of a target
+            raise
         except (TypeError, CallerError) as error:
             raise StateError(
                 f"The saved language model does not fit {_class_path(cls)} (loading its state): {str(error).rstrip('.')}. "
                 "Save it again with lm.dump_state()."
             ) from error
+        if not allow_unsafe_lm_state:
+            made._check_addresses(state)
+        return made
+
+    def _check_addresses(self, state: Mapping[str, object]) -> None:
+        """Raise ``StateError`` if the file has an address that this model, made without it, does not have."""
+        if found := untrusted_addresses(self, state):
+            raise StateError(
+                f"The saved language model {self.model!r} has {', '.join(found.values())}, which would get your prompts "
+                "and your key (loading its state). Pass your model, load(..., lm=LM(...)), or allow_unsafe_lm_state=True if "
+                "you trust the file."
+            )
 
     @classmethod
     def _options_of(cls, state: Mapping[str, object], trusted: bool) -> dict[str, Any]:
         options = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
         if trusted:
             return options
-        return {
-            name: value
-            for name, value in storable_options(options).items()
-            if name not in _ENDPOINTS and not _ENDPOINT_WORD.search(name)
-        }
+        return {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
 
 
 # Keys of a state that are no options: ``class`` names the model's class, some cannot be JSON, others are of another library.
@@ -452,6 +467,40 @@ _NO_OPTIONS = frozenset("callbacks capabilities class finetuning_model launch_kw
 # Options that decide where a request and its key are sent.
 _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
+
+
+def _is_endpoint(name: str) -> bool:
+    return name in _ENDPOINTS or _ENDPOINT_WORD.search(name) is not None
+
+
+def _storable(options: Mapping[str, object]) -> JsonObject:
+    """Return the options for a file. An address stays without its user, password and query: another host is never meant."""
+    return storable_options(
+        {
+            name: redact_url(value) if isinstance(value, str) and _is_endpoint(name) else value
+            for name, value in options.items()
+        }
+    )
+
+
+def untrusted_addresses(lm: BaseLM, state: Mapping[str, object]) -> dict[str, str]:
+    """Return the options of a state that decide where requests and the key are sent, unless ``lm`` has the same address.
+
+    Values are texts without users, passwords and queries.
+
+    >>> untrusted_addresses(BaseLM("m"), {"model": "m", "base_url": "https://me:pass@gpu-box.example/v1", "api_base": None})
+    {'base_url': "base_url='https://gpu-box.example/v1'"}
+    """
+    given = {name: value for name, value in state.items() if value not in (None, "", [], {}) and _is_endpoint(name)}
+    own: str | None = None
+    with suppress(ConfigurationError):  # a resource without an address in the environment
+        own = getattr(lm, "address", None) if given else None
+    found = dict[str, str]()
+    for name, value in given.items():
+        place = redact_url(value) if isinstance(value, str) else f"<{type(value).__name__}>"
+        if own is None or place.rstrip("/") != own.rstrip("/"):
+            found[name] = f"{name}={place!r:.120}"
+    return found
 
 
 def _class_path(cls: type) -> str:

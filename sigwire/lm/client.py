@@ -17,7 +17,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import LMWarning, Response
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
+from sigwire.errors import ConfigurationError, StateError, UnsupportedOption, suggest
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM, LanguageModel, named_in_files
 from sigwire.lm.option_aliases import ALIASES, COMMON_OPTIONS, canonical_options
@@ -194,8 +194,9 @@ class LM(BaseLM):
     def _call(self, request: Request, streamed: bool) -> tuple[Call, CacheChoice | None]:
         if self._removed:
             raise ConfigurationError(
-                f"{self.model} was unpickled, and pickles hold no secrets: {', '.join(self._removed)} was removed. "
-                f"Pass it again, lm.copy({self._removed[0]}=...), or keep keys in the environment."
+                f"{self.model} was unpickled or loaded without {', '.join(self._removed)} (making a request): pickles hold no "
+                f"secrets, and a file is not trusted with addresses. Pass it again, lm.copy({self._removed[0]}=...), or keep "
+                "keys in the environment."
             )
         request, choice = self._with_options(request)
         return Call(request, self._target, streamed=streamed, timeout=self._total), choice
@@ -397,10 +398,19 @@ class LM(BaseLM):
         self._connect()
 
     def dump_state(self) -> JsonObject:
-        """Return the state that rebuilds the model, as JSON: no key, no headers, no transport."""
+        """Return the state that rebuilds the model, as JSON: no key, no headers, no transport.
+
+        Raises ``StateError`` for a model that lost its address: the file would mean another host.
+        """
+        if "base_url" in self._removed:
+            raise StateError(
+                f"{self.model} was unpickled or loaded without its base_url (dumping its state): the file would mean another "
+                "host. Pass it again, lm.copy(base_url=...)."
+            )
         connection, limit = self._connection, list(astuple(self._limit)) if self._limit else self._limit
         timeout = connection.timeout.dump() if isinstance(connection.timeout, Timeout) else connection.timeout
-        settings = {"base_url": connection.base_url, "timeout": timeout, "wire": connection.wire, "limit": limit}
+        address = connection.base_url and redact_url(connection.base_url)
+        settings = {"base_url": address, "timeout": timeout, "wire": connection.wire, "limit": limit}
         given = {name: value for name, value in settings.items() if value is not None}
         return {**super().dump_state(), **self._dump_fallbacks(), **storable_options({**given, **connection.variables})}
 

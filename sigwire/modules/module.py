@@ -433,13 +433,17 @@ class Module(ChecksKeywords, Walkable, HasCard):
         """Return the state of every parameter by name, as JSON without secrets."""
         return {name: parameter.dump_state() for name, parameter in self.named_parameters()}
 
-    def load_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Self:
+    def load_state(
+        self, state: FieldValues, *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
+    ) -> Self:
         """Load a state of ``dump_state``, completely or not at all; return the module.
 
-        Raises ``StateError`` (a ``KeyError`` too, if names are missing) before anything is changed.
-        ``allow_unsafe_lm_state`` lets the state name model classes and endpoints; see ``BaseLM.load_state``.
+        ``lm``: used in place of each model that the state has. ``allow_unsafe_lm_state`` lets the state name model classes
+        and addresses; see ``BaseLM.load_state``. Raises ``StateError`` (a ``KeyError`` too, if names are missing) before
+        anything is changed, also for an address of a model that is not trusted.
         """
-        for change in self._prepare(state, allow_unsafe_lm_state):
+        given = state if lm is None else saving.with_model(state, lm)
+        for change in self._prepare(given, allow_unsafe_lm_state):
             change()
         return self
 
@@ -458,9 +462,23 @@ class Module(ChecksKeywords, Walkable, HasCard):
             )
         saving.write(path, self.dump_state())
 
-    def load(self, path: str | PathLike[str], *, allow_unsafe_lm_state: bool = False) -> None:
-        """Load a file of ``save``, completely or not at all. Runs no code and opens no connection."""
-        self.load_state(saving.read(path), allow_unsafe_lm_state=allow_unsafe_lm_state)
+    def load(
+        self, path: str | PathLike[str], *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
+    ) -> None:
+        """Load a file of ``save``, completely or not at all; see ``load_state``. Runs no code and opens no connection.
+
+        >>> import tempfile, pathlib
+        >>> from sigwire.lm.client import LM
+        >>> from sigwire.modules.predict import Predict
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "p.json")
+        ...     Predict("a -> b", lm=LM("openai/gpt-5-mini", base_url="http://gpu-box.example/v1")).save(path)
+        ...     loaded = Predict("a -> b")
+        ...     loaded.load(path, lm=LM("offline/lexical"))
+        >>> loaded.lm
+        LM('offline/lexical')
+        """
+        self.load_state(saving.read(path), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
 class StepsModule(Module):

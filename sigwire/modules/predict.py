@@ -376,8 +376,8 @@ def _load_tool_texts(state: object) -> dict[str, ToolText]:
 
 
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:
-    if state is None:
-        return None
+    if state is None or callable(getattr(state, "respond", None)):  # of ``load_state(..., lm=)``
+        return cast("LanguageModel | None", state)
     if not isinstance(state, Mapping):
         raise StateError("lm is an object or null.")
     from sigwire.lm.base import BaseLM

@@ -13,7 +13,7 @@ import sigwire.dspy as dspy
 from sigwire.dspy.agents import ReAct
 from sigwire.dspy.modules import Module, Predict
 from sigwire.dspy.saving import name_fields
-from sigwire.errors import StateError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.lm.base import BaseLM as CoreLM
 from sigwire.modules import predict as core
 from sigwire.signatures.signature import Signature
@@ -146,7 +146,7 @@ def test_predictor_of_dspy_loads_texts_demos_and_model(trusted: bool) -> None:
     assert predict.demos == [{"question": "1+1?", "k": 1, "answer": "2", "score": 1.0, "augmented": True}]
     assert (type(predict.lm), predict.lm.model) == (dspy.LM, "openai/gpt-4o-mini")
     assert predict.lm.kwargs == {"temperature": 0.3, "max_tokens": 500}
-    assert predict.lm.dump_state().get("base_url") == ("http://localhost:9" if trusted else None)
+    assert predict.lm.base_url == ("http://localhost:9" if trusted else None)
 
 
 def test_program_of_dspy_loads_every_part_but_the_text_about_the_loop() -> None:
@@ -308,7 +308,10 @@ def test_endpoint_in_a_state_is_a_warning_and_is_loaded_only_if_trusted(option: 
     state["lm"][option] = "http://localhost:9/v1"
     with pytest.warns(UserWarning, match=f"{option}, which would get your key"):
         loaded = Predict("question -> answer").load_state(state)
-    assert option not in loaded.lm.dump_state()
+    with pytest.raises(ConfigurationError, match=r"copy\(base_url=\.\.\.\)"):
+        loaded(question="q")  # never sent to the provider's host, nor saved as if it were meant
+    with pytest.raises(StateError, match="another host"):
+        loaded.dump_state()
     trusted = Predict("question -> answer").load_state(state, allow_unsafe_lm_state=True)
     assert trusted.lm.dump_state()["base_url"] == "http://localhost:9/v1"
 

@@ -304,17 +304,43 @@ def test_load_state_of_a_class_that_cannot_be_found_is_a_state_error(path: str) 
 ENDPOINTS = "api_base azure_endpoint base_url endpoint host model_list proxies proxy_url server".split()
 
 
-def test_load_state_drops_endpoints() -> None:
-    endpoints = dict.fromkeys(ENDPOINTS, "https://attacker.example")
-    state = {**LM("offline/lexical", seed=4).dump_state(), **endpoints, "extra_headers": {"Host": "attacker.example"}}
+@pytest.mark.parametrize("model", ["offline/lexical", "openai/gpt-5-mini"])
+@pytest.mark.parametrize("option", ENDPOINTS)
+def test_load_state_refuses_an_address_that_is_not_trusted(option: str, model: str) -> None:
+    state = {**LM(model, seed=4).dump_state(), option: "https://me:pass@attacker.example/v1?key=canary"}
+    with pytest.raises(
+        StateError, match=rf"{option}='https://attacker.example/v1'.*lm=LM.*allow_unsafe_lm_state"
+    ) as caught:
+        LM.load_state(state)
+    assert "canary" not in str(caught.value)
+    assert "me:pass" not in str(caught.value)
+
+
+def test_load_state_drops_headers_and_keeps_a_trusted_address() -> None:
+    state = {**LM("offline/lexical", seed=4).dump_state(), "extra_headers": {"Host": "attacker.example"}}
     loaded = LM.load_state(state)
-    trusted = {"model": state["model"], "base_url": state["base_url"]}
-    trusting = LM.load_state(trusted, allow_unsafe_lm_state=True)
-    assert isinstance(loaded, LM)
-    assert isinstance(trusting, LM)
-    assert "attacker" not in repr(loaded.kwargs)
+    assert "attacker" not in repr(loaded)
     assert loaded.kwargs["seed"] == 4
-    assert (loaded.base_url, trusting.base_url) == (None, "https://attacker.example")
+    trusted = LM.load_state(
+        {"model": "offline/lexical", "base_url": "https://here.example"}, allow_unsafe_lm_state=True
+    )
+    assert isinstance(trusted, LM)
+    assert trusted.base_url == "https://here.example"
+
+
+def test_load_state_takes_the_address_that_the_model_has_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = LM("openai/gpt-5-mini", base_url="https://gpu-box.example/v1").dump_state()
+    assert LM.load_state({**state, "base_url": "https://api.openai.com/v1/"})
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://gpu-box.example/v1")
+    loaded = LM.load_state(state)
+    assert isinstance(loaded, LM)
+    assert loaded.address == "https://gpu-box.example/v1"
+
+
+def test_dump_state_keeps_an_address_without_its_password() -> None:
+    state = LM("openai/gpt-5-mini", base_url="https://me:pass@gpu-box.example/v1").dump_state()
+    assert state["base_url"] == "https://gpu-box.example/v1"
+    assert BaseLM("m", api_base="https://me:pass@gpu-box.example/v1").dump_state()["api_base"] == state["base_url"]
 
 
 def test_load_state_ignores_keys_of_objects() -> None:

@@ -30,6 +30,7 @@ from sigwire.errors import (
     LMTimeoutError,
     LMTransportError,
     LMUnsupportedModelError,
+    StateError,
     UnsupportedFeature,
     UnsupportedOption,
 )
@@ -546,18 +547,17 @@ def test_copy_uses_its_connection_options() -> None:
     assert lm.copy(api_base="https://c.example").base_url == "https://c.example"
 
 
-def test_load_state_drops_the_base_url() -> None:
+def test_load_state_takes_the_base_url_if_it_is_trusted() -> None:
     lm = LM(
         "vertex/gemini-2.5-pro", api_key=KEY, base_url="https://a.example", timeout=3.0, project="p", headers={"h": KEY}
     )
     state = json.loads(json.dumps(lm.dump_state()))
     assert (state["base_url"], state["timeout"], state["project"]) == ("https://a.example", 3.0, "p")
-    loaded = LM.load_state(state)
-    assert isinstance(loaded, LM)
-    assert (loaded.base_url, loaded.timeout) == (None, 3.0)
+    with pytest.raises(StateError, match=r"base_url='https://a\.example'"):
+        LM.load_state(state)
     trusted = LM.load_state(state, allow_unsafe_lm_state=True)
     assert isinstance(trusted, LM)
-    assert trusted.base_url == "https://a.example"
+    assert (trusted.base_url, trusted.timeout) == ("https://a.example", 3.0)
 
 
 def test_given_capabilities_decide_what_is_encoded() -> None:

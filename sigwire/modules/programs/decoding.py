@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError
-from sigwire.lm.base import BaseLM
+from sigwire.lm.base import BaseLM, LanguageModel
 from sigwire.modules.module import Module
 from sigwire.modules.programs.library import LIBRARY, class_name
 from sigwire.modules.programs.signature_json import decode_signature
@@ -23,8 +23,13 @@ class ProgramRegistry:
     """The classes and functions that a file may name: those of the caller, and ``LIBRARY``."""
 
     def __init__(
-        self, classes: Iterable[type], functions: Iterable[Callable[..., object] | Tool], allow_unsafe_lm_state: bool
+        self,
+        classes: Iterable[type],
+        functions: Iterable[Callable[..., object] | Tool],
+        allow_unsafe_lm_state: bool,
+        lm: LanguageModel | None = None,
     ) -> None:
+        self._lm = lm
         self._allow_unsafe_lm_state = allow_unsafe_lm_state
         self.given = _by_name("classes", classes, _name_of_class)
         self.classes = {**LIBRARY, **self.given}
@@ -78,6 +83,8 @@ class ProgramRegistry:
         if "$signature" in data:
             return decode_signature(_object(data, "$signature"), self.given)
         if "$lm" in data:
+            if self._lm is not None:
+                return self._lm
             return BaseLM.load_state(_object(data, "$lm"), allow_unsafe_lm_state=self._allow_unsafe_lm_state)
         if "$function" in data:
             return self.functions[cast("str", data["$function"])]

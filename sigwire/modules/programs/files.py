@@ -8,6 +8,7 @@ from os import PathLike
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import StateError
+from sigwire.lm.base import LanguageModel
 from sigwire.modules.module import Module
 from sigwire.modules.programs.decoding import ProgramRegistry
 from sigwire.modules.programs.encoding import ProgramEncoder
@@ -39,12 +40,14 @@ def load_program(
     *,
     classes: Iterable[type] = (),
     functions: Iterable[Callable[..., object] | Tool] = (),
+    lm: LanguageModel | None = None,
     allow_unsafe_lm_state: bool = False,
 ) -> Module:
     """Return the program of a file of ``save_program``. Only registered names are used: nothing is imported by name.
 
     ``classes``: the user's modules, signature classes and types of fields; ``functions``: functions and tools. The modules
-    of sigwire are registered. Raises ``StateError`` with the names that are missing, before any constructor runs.
+    of sigwire are registered. ``lm``: used in place of each model that the file has. Raises ``StateError`` with the names
+    that are missing, before any constructor runs, and for an address of a model unless ``allow_unsafe_lm_state`` trusts it.
 
     >>> import tempfile, pathlib
     >>> from sigwire.modules.agents.react import ReAct
@@ -64,7 +67,7 @@ def load_program(
             f"The file is no program of format {_FORMAT} (loading a program; its format: {found!r:.40}). A state is loaded by "
             "program.load(...); a newer format by a newer sigwire."
         )
-    program = ProgramRegistry(classes, functions, allow_unsafe_lm_state).decode(data.get("program"))
+    program = ProgramRegistry(classes, functions, allow_unsafe_lm_state, lm).decode(data.get("program"))
     parts = dict(program.named_sub_modules())
     frozen = data.get("frozen", [])
     if not isinstance(frozen, list) or not parts.keys() >= set(map(str, frozen)):
@@ -72,7 +75,8 @@ def load_program(
     for name in frozen:
         parts[str(name)]._compiled = True  # pyright: ignore[reportPrivateUsage]
     parameters = _all_parameters(program)
-    for change in saving.prepare(type(program).__name__, parameters, state, allow_unsafe_lm_state):
+    given = state if lm is None else saving.with_model(state, lm)
+    for change in saving.prepare(type(program).__name__, parameters, given, allow_unsafe_lm_state):
         change()
     return program
 

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.lazy import version
@@ -20,7 +20,7 @@ from sigwire.errors import MissingState, StateError
 from sigwire.files.whole import write_whole
 from sigwire.modules.tree.walk import Parameter
 
-__all__ = ["NoStateFile", "plain_records", "prepare", "prepare_one", "read", "write"]
+__all__ = ["NoStateFile", "plain_records", "prepare", "prepare_one", "read", "with_model", "write"]
 
 _METADATA = "metadata"
 
@@ -65,6 +65,20 @@ def prepare_one(name: str, parameter: Parameter, state: object, unsafe: bool) ->
         return parameter.prepare_state(cast(FieldValues, state), allow_unsafe_lm_state=unsafe)
     except ValueError as error:
         raise StateError(f"The saved state of {name!r} cannot be used: {error} Nothing was changed.") from error
+
+
+def with_model(state: FieldValues, lm: object) -> JsonObject:
+    """Return the state of a program or a predictor with ``lm`` in place of each model that it has.
+
+    >>> with_model({"draft": {"demos": [], "lm": {"model": "m"}}, "check": {"lm": None}}, "mine")
+    {'draft': {'demos': [], 'lm': 'mine'}, 'check': {'lm': None}}
+    """
+    parts = {name: with_model(part, lm) if _has_model(part) else part for name, part in state.items()}
+    return cast(JsonObject, {**parts, "lm": lm} if isinstance(parts.get("lm"), Mapping) else parts)
+
+
+def _has_model(part: object) -> TypeGuard[FieldValues]:
+    return isinstance(part, Mapping) and isinstance(part.get("lm"), Mapping)
 
 
 def write(path: str | os.PathLike[str], state: JsonObject) -> None:

@@ -99,10 +99,11 @@ def test_files_name_a_router_as_before_it_moved() -> None:
 
 
 @pytest.mark.parametrize("kind", [Router, LM])
-def test_saved_addresses_of_targets_are_dropped_unless_they_are_trusted(kind: type) -> None:
+def test_saved_addresses_of_targets_are_refused_unless_they_are_trusted(kind: type) -> None:
     target = LM(SECOND, base_url="https://elsewhere.example")
     lm = Router([FIRST, target]) if kind is Router else LM(FIRST, fallbacks=[target])
-    assert "elsewhere" not in models(through_json(lm))[1]
+    with pytest.raises(StateError, match=r"base_url='https://elsewhere.example'.*lm=LM"):
+        through_json(lm)
     assert "elsewhere" in models(through_json(lm, allow_unsafe_lm_state=True))[1]
 
 

@@ -161,12 +161,16 @@ def test_model_as_an_argument_is_saved_without_its_key(tmp_path: Path) -> None:
     assert (loaded.value[0].model, loaded.value[0].kwargs["temperature"]) == ("openai/gpt-4.1-mini", 0.5)
 
 
-def test_model_of_a_file_has_no_endpoint_and_imports_no_class(tmp_path: Path) -> None:
+def test_address_of_a_model_of_a_file_is_trusted_or_replaced_and_no_class_is_imported(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     save_program(Held(LM("openai/gpt-4.1-mini", base_url="http://elsewhere.example/v1")), path)
-    loaded: Any = load_program(path, classes=[Held])
+    with pytest.raises(StateError, match=r"base_url='http://elsewhere\.example/v1'"):
+        load_program(path, classes=[Held])
     trusted: Any = load_program(path, classes=[Held], allow_unsafe_lm_state=True)
-    assert (loaded.value.base_url, trusted.value.base_url) == (None, "http://elsewhere.example/v1")
+    mine = FakeLM()
+    replaced: Any = load_program(path, classes=[Held], lm=mine)
+    assert trusted.value.base_url == "http://elsewhere.example/v1"
+    assert replaced.value is mine
     path.write_text(path.read_text().replace("sigwire.lm.client.LM", "antigravity.LM"))
     with pytest.raises(StateError, match="would import code"):
         load_program(path, classes=[Held])
