@@ -78,6 +78,11 @@ class ExampleRecord:
         return self.cell.score
 
     @property
+    def is_unscored(self) -> bool:
+        """The program answered, and the metric failed."""
+        return self.cell.outputs is not None and self.cell.failure is not None and self.cell.failure.kind == "metric"
+
+    @property
     def feedback(self) -> str:
         """The feedback of the metric."""
         return self.cell.feedback
@@ -224,11 +229,12 @@ def job_header(job: JsonObject, repeat: int) -> JsonObject:
 
 
 def finished_records(
-    rows: Iterable[JsonObject], header: JsonObject, path: Path, *, resume: object
+    rows: Iterable[JsonObject], header: JsonObject, path: Path, *, resume: object, unscored: bool = False
 ) -> dict[tuple[str, int], ExampleRecord] | None:
     """Return the records of the last run of a file that a resumed run keeps; ``None`` if the file needs the new header.
 
-    A record with a failure of the provider or the metric is run again. Raises ``ConfigurationError`` with the names of the
+    A record with a failure of the provider is run again, and with one of the metric unless ``unscored``: the caller scores its
+    outputs. Raises ``ConfigurationError`` with the names of the
     differences from the last header, unless ``resume`` is "append" or False; with "force" they enter ``header`` as "forced".
     """
     run = last_run(rows)
@@ -246,7 +252,9 @@ def finished_records(
         header["forced"] = [*found]
     records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
     last = {(record.id, record.repeat): record for record in records}
-    return {key: record for key, record in last.items() if not _is_retried(record.cell)}
+    return {
+        key: record for key, record in last.items() if not _is_retried(record.cell) or (unscored and record.is_unscored)
+    }
 
 
 def _is_retried(cell: Cell) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -14,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sigwire import ConfigurationError, Example, FakeLM, Image, Predict, Prediction, ReAct
+from sigwire import ConfigurationError, Example, FakeLM, Finished, Image, Predict, Prediction, ReAct
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Repair
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -171,6 +172,41 @@ def test_torn_last_line_is_dropped_and_its_example_runs_again(torn: str, tmp_pat
     assert len(asked.lm.requests) == 6
     assert [record.cell.score for record in result.records] == [1.0] * 5
     assert all(json.loads(line) for line in path.read_text().split("\n") if line)
+
+
+def blocking(evaluate: Evaluate, tried: Any) -> Any:
+    return evaluate(tried)
+
+
+def awaited(evaluate: Evaluate, tried: Any) -> Any:
+    return asyncio.run(evaluate.acall(tried))
+
+
+def streamed(evaluate: Evaluate, tried: Any) -> Any:
+    *_, end = evaluate.stream(tried)
+    assert isinstance(end, Finished)
+    return end.value
+
+
+@pytest.mark.parametrize("way", [blocking, awaited, streamed])
+def test_metric_that_failed_runs_again_and_the_program_does_not(way: Any, tmp_path: Path) -> None:
+    repaired = tmp_path / "repaired"
+
+    def fragile(example: Example, prediction: Prediction) -> bool:
+        if not repaired.exists() and example.answer in ("1", "3"):
+            raise RuntimeError("the judge is out")
+        return exact(example, prediction)
+
+    path = tmp_path / "log.jsonl"
+    Evaluate(devset=devset(), metric=fragile, log=path, progress=False)(program())
+    repaired.touch()
+    resumed = program()
+    result = way(Evaluate(devset=devset(), metric=fragile, log=path, progress=False), resumed)
+    assert isinstance(resumed.lm, FakeLM)
+    assert resumed.lm.requests == []
+    assert [record.cell.score for record in result.records] == [1.0] * 5
+    assert result.usage == load_records(path).usage  # of the runs that were paid for
+    assert [record.score for record in load_records(path).records] == [1.0] * 5
 
 
 def test_broken_line_in_the_middle_is_refused_with_its_number(tmp_path: Path) -> None:

@@ -19,20 +19,22 @@ __all__ = ["RunLog"]
 class RunLog:
     """The records and predictions of an evaluation by (index, repeat), in a file as well if ``path`` is given.
 
-    ``resume``: see ``Evaluate``. ``keep`` and ``close`` are called by one thread at a time.
+    ``unscored``: records whose metric failed; their outputs are scored again. ``resume``: see ``Evaluate``. ``keep`` and
+    ``close`` are called by one thread at a time.
     """
 
     def __init__(self, path: Path | None, header: JsonObject, resume: object) -> None:
         self.path, self.header = path, header
         self.records: dict[tuple[int, int], ExampleRecord] = {}
         self.predictions: dict[tuple[int, int], Any] = {}
+        self.unscored: dict[tuple[int, int], ExampleRecord] = {}
         self.is_closed = False
         self._file = None if path is None else RecordFile(path)
         self._kept: Mapping[tuple[str, int], ExampleRecord] = {}
         if self._file is not None and path is not None:
             try:
                 rows, self._file.rows = self._file.rows, []
-                kept = finished_records(rows, header, path, resume=resume)
+                kept = finished_records(rows, header, path, resume=resume, unscored=True)
             except BaseException:
                 self._file.close()
                 raise
@@ -45,8 +47,12 @@ class RunLog:
         for (own, number), record in self._kept.items():
             index = positions.get(own)
             if index is not None and number <= repeat and is_record_of(record, examples[index]):
-                self.records[index, number] = replace(record, index=index)
-                self.predictions[index, number] = stored_prediction(record)
+                taken = replace(record, index=index)
+                if record.is_unscored:
+                    self.unscored[index, number] = taken
+                else:
+                    self.records[index, number] = taken
+                    self.predictions[index, number] = stored_prediction(record)
 
     def line_of(self, record: ExampleRecord) -> JsonObject | None:
         """Return the line of a record; ``None`` without a file."""

@@ -9,18 +9,19 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import closing, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
 from sigwire.effects.emitting import Emit
+from sigwire.effects.gather import Gather
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, SigwireError
-from sigwire.evaluate.cell import Cell, CellOptions
+from sigwire.evaluate.cell import Cell, CellOptions, score_steps
 from sigwire.evaluate.examples import check_devset, check_program, example_ids
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.figures.stored_run import stored_prediction
@@ -118,11 +119,15 @@ class EvaluationRun(RowsCaller):
 
     def _run_rows(self) -> Steps[None]:
         options, log = self._options, self._log
+        if log.unscored:
+            yield Gather(
+                [self._score_again(place, record) for place, record in log.unscored.items()], limit=self._limit()
+            )
         pending = [
             self._row(index, repeat)
             for repeat in range(1, options.repeat + 1)
             for index in range(len(self._examples))
-            if (index, repeat) not in log.records
+            if (index, repeat) not in log.records and (index, repeat) not in log.unscored
         ]
         if not pending:
             return
@@ -144,6 +149,20 @@ class EvaluationRun(RowsCaller):
                 return
         if end.status != "complete":
             self._stop.end(end.status, None, end.detail)
+
+    def _score_again(self, place: tuple[int, int], record: ExampleRecord) -> Steps[None]:
+        """Score the stored outputs of a row whose metric failed. The program is not run."""
+        prediction, example = stored_prediction(record), self._examples[place[0]]
+        try:
+            with nullcontext() if self._options.budget is None else self._options.budget:
+                cell = yield from score_steps(
+                    record.cell, example, prediction, self._plan, raises=_RAISED[self._options.errors]
+                )
+        except Exception as error:
+            self._stop.end_by(error, record.id)
+            return
+        if (count := self._keep(replace(record, cell=cell), prediction)) is not None:
+            yield Emit(ExampleDone(self._log.records[place], count, self._total))
 
     def _row(self, index: int, repeat: int) -> Row:
         name, sample = self._ids[index], repeat if repeat > 1 else None
