@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -34,7 +35,7 @@ from sigwire.optimizers.engine.identity import (
     search_fingerprint,
 )
 from sigwire.optimizers.engine.plan import Forecast, forecast
-from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, planned
+from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, held_out, planned
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
@@ -66,7 +67,9 @@ class SearchOptions(TypedDict, total=False):
     which the same call resumes after it was killed. ``confidence`` (0.9): how sure a candidate must be better than the student
     to be kept; ``strategy="greedy"`` keeps the highest mean. ``if_worse``: "keep_student" (default) or "return", for a winner
     that is not shown to be better. ``errors``: "raise" (default) or "score", for exceptions of the metric and the program.
-    ``tune``: what may change, of "instructions", "demos", "fields", "tools" and "tool_names". ``timeout``: seconds of a run.
+    ``hold_out`` (0.0): the share of the validation rows, or of the training rows without them, that no candidate is chosen by;
+    it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools" and
+    "tool_names". ``timeout``: seconds of a run.
     ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
     of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``.
     """
@@ -77,6 +80,7 @@ class SearchOptions(TypedDict, total=False):
     confidence: float
     strategy: Strategy
     if_worse: str
+    hold_out: float
     errors: str
     tune: Collection[str]
     timeout: float | None
@@ -89,6 +93,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "confidence": (lambda given: 0.5 <= given < 1, "a number from 0.5 to 1"),
     "strategy": (lambda given: given in ("paired", "greedy"), '"paired" or "greedy"'),
     "if_worse": (lambda given: given in ("keep_student", "return"), '"keep_student" or "return"'),
+    "hold_out": (lambda given: 0 <= given < 1, "a share from 0 to below 1"),
     "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
     "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
     "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
@@ -183,7 +188,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
         """Search, blocking; return a copy of the student with what was found, and the report as ``optimization``.
 
         ``valset``: rows on which candidates are chosen; without it half of ``trainset`` is set apart, if the optimizer chooses.
-        ``testset``: rows that the search does not see; student and winner are run on them at the end. Raises ``MetricError``
+        ``testset``: rows that the search does not see; student and winner are run on them at the end, and they choose nothing:
+        the gain on them is the number to report. Raises ``MetricError``
         at the first metric that gives no score, ``SearchPaused`` if the provider fails for long, and
         ``OptimizationInterrupted`` for Ctrl-C. Each error of a search has the best program until then as ``program``, and its
         ``report``.
@@ -227,7 +233,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         if testset and self.metric is None:
             name = type(self).__name__
             raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
-        rows = Rows.of(*self.row_sets(trainset, valset, given), testset, student)
+        rows = self._rows(student, trainset, valset, testset, given)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
         return (yield from self._searched(student, teacher or student, rows, given))
@@ -237,6 +243,28 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> tuple[list[Example], list[Example]]:
         """Return the training and the validation rows of a call of ``compile`` or ``plan``."""
         return list(trainset), list(valset or ())
+
+    def _rows(
+        self,
+        student: Module,
+        trainset: Iterable[Example],
+        valset: Iterable[Example] | None,
+        testset: list[Example],
+        given: Mapping[str, Any],
+    ) -> Rows:
+        """Return the rows of a search. A share that is held out takes the place of the test set."""
+        train, val = self.row_sets(trainset, valset, given)
+        if share := self.search.get("hold_out", 0.0):
+            if testset:
+                raise ConfigurationError(
+                    "A search has a testset or hold_out, not both (compiling). Leave hold_out out: the testset is the estimate."
+                )
+            shuffle = random.Random(f"{self.search.get('seed', 0)}/held out").shuffle
+            if val:
+                val, testset = held_out(val, share, shuffle)
+            else:
+                train, testset = held_out(train, share, shuffle)
+        return Rows.of(train, val, testset, student)
 
     def check_options(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of a call of ``compile`` or ``plan``, with their defaults. A subclass may check more.
@@ -266,7 +294,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
         given = self.check_options(student, options)
-        rows = Rows.of(*self.row_sets(trainset, valset, given), list(testset or ()), student)
+        rows = self._rows(student, trainset, valset, list(testset or ()), given)
         task = self._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:

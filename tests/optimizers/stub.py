@@ -54,7 +54,7 @@ def skill_of(request: Request) -> float:
 
 def is_right_demo(asked: str, answer: str) -> bool:
     """Return True if a demo shows the right answer."""
-    number = _number(asked)
+    number = number_of(asked)
     return number is not None and label(number) in answer
 
 
@@ -65,7 +65,7 @@ def _pairs(request: Request) -> list[tuple[Any, Any]]:
     ]
 
 
-def _number(text: str) -> int | None:
+def number_of(text: str) -> int | None:
     found = re.findall(r"colour of (\d+)", text)
     return int(found[-1]) if found else None
 
@@ -83,7 +83,7 @@ class Stub(FakeLM):
 
     def _respond(self, request: Request) -> Any:
         text = request.messages[-1].text
-        number = _number(text)
+        number = number_of(text)
         mark = f"{number}/{request.options.get('temperature', 0)}"
         if self._failing:
             whole = repr([(message.role, message.text) for message in request.messages]) + mark

@@ -1,4 +1,4 @@
-"""What a result depends on, recognised by content: a program, its models, its metrics.
+"""The content that a result depends on: of a program, its models, its metrics.
 
 bytecode    what the code of a function does, and what it uses
 reading     ``PartReader``: the named parts of programs, functions and values

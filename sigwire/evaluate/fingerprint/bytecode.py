@@ -1,4 +1,4 @@
-"""What the code of a function does, and what it uses: read from the bytecode, so that no source is needed.
+"""The content of the code of a function, and the names that it uses: from its bytecode, so that no source is needed.
 
 The place of a function in its file, the order of sets and addresses in memory change nothing. Another minor version of Python
 compiles the same source to other bytecode.
@@ -61,7 +61,7 @@ def _constant(value: object) -> object:
 
 @dataclass(slots=True)
 class CodeUse:
-    """What a code uses. ``globals``: names, each with the attributes that are read of it; ``imports``: modules inside it.
+    """The names that a code uses. ``globals``: names, each with the attributes that are read of it; ``imports``: modules inside it.
 
     ``written``: names of variables and attributes that the code itself changes while it runs; ``stores_items``: it assigns to
     items, of any container that it uses.

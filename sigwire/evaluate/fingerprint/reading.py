@@ -77,7 +77,7 @@ class PartReader:
             self.model(lm, "")
 
     def model(self, lm: object, place: str) -> None:
-        """Read a model: its name, its address, its options, and the code of a class of the user. ``place``: of whom."""
+        """Read a model: its name, its address, its options, and the code of a class of the user. ``place``: its owner."""
         if lm is None:
             return
         of = f" of `{place}`" if place else ""
@@ -120,7 +120,7 @@ class PartReader:
             if is_secret(attribute, value):
                 continue
             if attribute in written:
-                self._leave_out(f"attribute `{attribute}`{of}")
+                self._skip(f"attribute `{attribute}`{of}")
             else:
                 self._put(f"attribute `{attribute}`{of}", value)
 
@@ -128,7 +128,7 @@ class PartReader:
         try:
             state = predictor.dump_state()
         except Exception:  # a demo without a JSON form
-            self._leave_out(f"state{of}")
+            self._skip(f"state{of}")
             return
         signature = predictor.signature
         self.parts[f"signature{of}"] = digest(state.get("signature"))
@@ -169,7 +169,7 @@ class PartReader:
     def _put(self, part: str, value: object) -> None:
         self.parts[part] = digest(self.value(value, part))
 
-    def _leave_out(self, place: str) -> None:
+    def _skip(self, place: str) -> None:
         if place not in self.unknown:
             self.unknown.append(place)
 
@@ -184,7 +184,7 @@ class PartReader:
         return [(key, self.value(item, place, depth + 1)) for key, item in sorted(found, key=lambda each: each[0])]
 
     def _instance(self, value: Any, place: str, depth: int) -> object:
-        """Read an object by its class and its attributes; of an installed package only what its class tells to compare."""
+        """Read an object by its class and its attributes; of an installed package only the plain ones."""
         cls = cast("Any", type(value))
         if isinstance(value, (Record, BaseModel)) or hasattr(cls, "__dataclass_fields__"):
             return _class_token(self, cls), self.value(dict(vars_of(value)), place, depth + 1)
@@ -194,7 +194,7 @@ class PartReader:
             token = self._class(cls)
             for name, each in vars_of(value).items():
                 if name in written:
-                    self._leave_out(f"attribute `{name}` of {token}")
+                    self._skip(f"attribute `{name}` of {token}")
                 elif not is_secret(name, each):
                     self._put(f"{place}: attribute `{name}` of {token}", each)
             return token
@@ -206,7 +206,7 @@ class PartReader:
             return cls.__qualname__, self.value(shown, place, depth + 1)
         if isinstance(value, re.Pattern):
             return "pattern", repr(cast("re.Pattern[str]", value))
-        self._leave_out(f"{place} ({cls.__module__}.{cls.__qualname__})")
+        self._skip(f"{place} ({cls.__module__}.{cls.__qualname__})")
         return _library_name(cls)
 
     def _name(self, value: object, name: str) -> None:
@@ -252,7 +252,7 @@ class PartReader:
             return
         is_changed = name in use.written or (use.stores_items and isinstance(value, _CONTAINERS))
         if is_changed and not isinstance(value, (FunctionType, type)):
-            self._leave_out(part)
+            self._skip(part)
         else:
             self._put(part, value)
 

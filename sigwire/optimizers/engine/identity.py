@@ -1,4 +1,4 @@
-"""What identifies a search in its journal: digests of options, programs and rows, and a fingerprint of what it runs.
+"""The identity of a search in its journal: digests of options, programs and rows, and a fingerprint of what it runs.
 
 Threads, files and listeners change none.
 """

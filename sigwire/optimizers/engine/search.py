@@ -2,7 +2,8 @@
 
 The best of many noisy scores is too high, and some search always finds something. At the end the winner is therefore compared
 with the student on the same rows, as the best of all candidates that were compared (``best_of_all_confidence``); if that is
-not beyond noise, the student's texts stay. With a test set both are run on rows that no rule can see.
+not beyond noise, the student's texts stay. With a test set both are run on rows that no rule can see, and that choose nothing:
+what they show is unbiased for accepted programs too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sigwire.optimizers.reports.report import Estimate, StopReason
 from sigwire.optimizers.rule import Rule, measure
 from sigwire.optimizers.task import Task
 
-__all__ = ["Rows", "SearchEnd", "finish", "halves", "planned"]
+__all__ = ["Rows", "SearchEnd", "finish", "halves", "held_out", "planned"]
 
 _PREFLIGHT = 2
 _OPEN = (0.5, 0.99)  # how sure a comparison is that further rows may decide
@@ -72,6 +73,21 @@ def _named(example: Example, examples: dict[str, Example]) -> str:
     name = sha256(dumps(data).encode(errors="surrogatepass")).hexdigest()[:12]
     examples.setdefault(name, example)
     return name
+
+
+def held_out(
+    rows: Sequence[Example], share: float, shuffle: Callable[[list[int]], None]
+) -> tuple[list[Example], list[Example]]:
+    """Set a share of rows apart, for the estimate of what the others choose.
+
+    >>> kept, apart = held_out([Example(n=n) for n in range(8)], 0.25, lambda order: None)
+    >>> [row.n for row in kept], [row.n for row in apart]
+    ([2, 3, 4, 5, 6, 7], [0, 1])
+    """
+    order = [*range(len(rows))]
+    shuffle(order)
+    apart = frozenset(order[: round(share * len(rows))])
+    return [row for at, row in enumerate(rows) if at not in apart], [row for at, row in enumerate(rows) if at in apart]
 
 
 def halves(rows: Sequence[str], shuffle: Callable[[list[str]], None]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -146,8 +162,6 @@ def _ended(
     why = ""
     if keeps_student and judge.strategy == "paired" and sure is not None and sure < judge.confidence:
         why = f"not shown to be better: {sure:.2f} sure, {judge.confidence:.2f} asked"
-    elif keeps_student and (estimate.test_gain or 0.0) < 0:
-        why = "worse than the student on the test rows"
     return SearchEnd(task.baseline if why else found, found, reason, estimate, why)
 
 

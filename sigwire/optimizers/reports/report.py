@@ -36,9 +36,11 @@ class StopReason(StrEnum):
 class Estimate(Value):
     """How good the found candidate is. Scores are means; ``rows`` is the number of validation rows.
 
-    ``selection``: its mean on the rows on which it was chosen, too high. ``corrected``: less the optimism of that choice.
-    ``test``: its mean on the test rows, ``test_difference`` the paired difference to the student on them. ``sure``: how sure
-    it is that it is better than the student, as the best of all candidates.
+    ``selection``: its mean on the rows on which it was chosen, too high. ``corrected``: less the optimism of that choice; right
+    on average over all searches, and too high for programs that were accepted, since the same rows accepted them. ``test``:
+    its mean on the test rows (or on those of ``hold_out``), which choose nothing; ``test_difference`` the paired difference to
+    the student on them, unbiased for accepted programs too. ``sure``: how sure it is that it is better than the student, as the
+    best of all candidates.
     """
 
     baseline: float | None = None
@@ -95,13 +97,14 @@ class Estimate(Value):
 
     @property
     def change(self) -> str:
-        """The means of student and candidate as text, on the test rows if there are some."""
+        """The means of student and candidate on the test rows, as text. Rows that chose the candidate show no gain."""
         if self.test_difference is not None and self.test_gain is not None:
             ends = self.test_difference.interval
             text = f"{self.test_baseline:.3f} → {self.test:.3f} on {count(self.test_rows, 'test row')}, {self.test_gain:+.3f}"
             return text if ends is None else f"{text} [{ends.low:+.3f}, {ends.high:+.3f}]"
         if self.selection is not None and self.baseline is not None:
-            return f"{self.baseline:.3f} → {self.selection:.3f} on the {self.rows} rows on which it was chosen"
+            sure = "" if self.sure is None else f", {self.sure:.2f} sure that it is better than the student"
+            return f"chosen on {count(self.rows, 'row')}{sure}; gain not measured (testset= or hold_out= measures it)"
         return "not measured (compile(..., testset=) measures it)"
 
 
@@ -239,7 +242,9 @@ class OptimizationReport(HasCard):
                 )
             )
         if found.corrected is not None and is_new:
-            rows.append(("corrected", [f"{number(found.corrected)}, without the optimism of the choice"]))
+            rows.append(
+                ("corrected", [f"{number(found.corrected)}, without the optimism of the choice; too high if accepted"])
+            )
         if found.test is None:
             rows.append(("held out", ["no test set was given"]))
         money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"

@@ -1,4 +1,4 @@
-"""What a result depends on is recognised by content: in records, search journals, jobs and comparisons."""
+"""The fingerprint of a result, by content: in records, search journals, jobs and comparisons."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_changed_adapter_and_address_are_refused_with_both(tmp_path: Path) -> No
         assert len(other.requests) == 0
 
 
-def test_forced_resume_keeps_the_records_and_says_so(tmp_path: Path) -> None:
+def test_forced_resume_keeps_the_records_and_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     Evaluate(devset=devset(), metric=closed_over(1), log=path, progress=False)(program())
     tried = program()
@@ -230,7 +230,7 @@ def test_forced_resume_keeps_the_records_and_says_so(tmp_path: Path) -> None:
     assert load_records(path).run.header["forced"] == ["metric `metric`, `metric`: closure `least` changed"]
 
 
-def test_grown_devset_is_extended_and_a_changed_row_is_run(tmp_path: Path) -> None:
+def test_longer_devset_is_extended_and_a_changed_row_is_run(tmp_path: Path) -> None:
     path, tried = tmp_path / "log.jsonl", program()
     assert isinstance(tried.lm, FakeLM)
     Evaluate(devset=devset(3), metric=plain, log=path, progress=False)(tried)
@@ -296,7 +296,7 @@ def test_fingerprint_is_the_same_in_every_process_and_place_of_the_code() -> Non
     ].keys()
 
 
-def test_what_the_code_changes_itself_is_left_out_and_named() -> None:
+def test_values_that_the_code_changes_are_skipped_and_named() -> None:
     seen: list[str] = []
 
     def metric(example: Example, prediction: Prediction) -> bool:

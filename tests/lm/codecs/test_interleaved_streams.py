@@ -114,7 +114,7 @@ def test_alternating_deltas_of_parallel_calls_join_by_index(name: str, order: Se
 
 
 @pytest.mark.parametrize("name", STOPPED)
-def test_text_between_the_deltas_of_a_call_leaves_the_call_whole(name: str) -> None:
+def test_text_between_the_deltas_of_a_call_keeps_the_call_whole(name: str) -> None:
     wire = WIRES[name]
     say: Mapping[str, Sequence[JsonObject]] = {
         "anthropic": _anthropic("delta", 1, delta={"type": "text_delta", "text": "Hm."}),
