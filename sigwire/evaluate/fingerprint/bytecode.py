@@ -61,7 +61,7 @@ def _constant(value: object) -> object:
 
 @dataclass(slots=True)
 class CodeUse:
-    """The names that a code uses. ``globals``: names, each with the attributes that are read of it; ``imports``: modules inside it.
+    """The names that a code uses. ``globals``: each with the attributes that are read of it; ``imports``: modules inside it.
 
     ``written``: names of variables and attributes that the code itself changes while it runs; ``stores_items``: it assigns to
     items, of any container that it uses.
