@@ -280,14 +280,14 @@ def _verdicts(ps: Sequence[float], found: Sequence[PairedDifference]) -> list[Ve
 
 def _program_row(name: str, run: ScoredRun) -> list[str]:
     interval, cost, median = run.interval, run.cost, run.latency(0.5)
-    spent = None if cost is None or run.is_cost_partial else cost / max(len(run.by_example), 1)
+    spent = None if cost is None else cost / max(len(run.by_example), 1)
     return [
         name,
         number(run.mean),
         f"{interval.low:.2f} … {interval.high:.2f}" if interval else run.no_interval,
         f"{len(run.scored_values)} of {len(run.by_example)}",
         str(len(run.failed)),
-        "unknown" if spent is None else f"{spent:.2g}",
+        "unknown" if spent is None else f"{'≥ ' if run.is_cost_partial else ''}{spent:.2g}",
         "unknown" if median is None else f"{median:.2g}",
     ]
 

@@ -209,8 +209,13 @@ class EvaluationResult(Prediction, HasCard):
 
     @property
     def cost(self) -> float | None:
-        """The known cost of the program in US dollars; ``None``: unknown."""
+        """The known cost of the program in US dollars, at least that if ``is_cost_partial``; ``None``: unknown."""
         return self.run.cost
+
+    @property
+    def is_cost_partial(self) -> bool:
+        """Whether the cost of a record is unknown, so that ``cost`` is a lower bound."""
+        return self.run.is_cost_partial
 
     @property
     def seconds(self) -> float:

@@ -119,25 +119,19 @@ def _bounds_line(run: ScoredRun) -> list[str]:
 
 def _cost_line(run: ScoredRun) -> str:
     usage, hits = run.total_usage, sum(record.cell.hits for record in run.records)
-    parts = [_cost_text(run)]
+    parts = [run.cost_text]
     if usage.total_tokens is not None:
         parts.append(f"{usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out")
     requests = count(sum(record.cell.requests for record in run.records), "request")
     return " · ".join([*parts, f"{requests}, {hits} cache hits" if hits else requests])
 
 
-def _cost_text(run: ScoredRun) -> str:
-    if run.cost is None or (run.is_cost_partial and not run.cost):
-        return "unknown"
-    return f"{'≥ ' if run.is_cost_partial else ''}$ {run.cost:.2g}"
-
-
 def _metric_cost(run: ScoredRun) -> list[str]:
     requests = sum(record.cell.metric_requests for record in run.records)
-    costs = [cost for record in run.records if (cost := record.cell.metric_cost) is not None]
-    return (
-        [f"metric: {f'$ {sum(costs):.2g}' if costs else 'unknown'} · {count(requests, 'request')}"] if requests else []
-    )
+    asked = [record.cell.metric_cost for record in run.records if record.cell.metric_requests]
+    known = sum(cost for cost in asked if cost is not None)
+    text = f"{'≥ ' if None in asked else ''}$ {known:.2g}" if known or None not in asked else "unknown"
+    return [f"metric: {text} · {count(requests, 'request')}"] if requests else []
 
 
 def _card_children(run: ScoredRun) -> list[Card]:

@@ -205,9 +205,14 @@ class ScoredRun:
 
     @property
     def cost(self) -> float | None:
-        """The known cost of the program in US dollars; ``None`` if no cost is known."""
-        costs = [cost for record in self.records if (cost := cost_of(record)) is not None]
-        return math.fsum(costs) if costs else None
+        """The known cost of the program in US dollars, a lower bound if ``is_cost_partial``; ``None`` if nothing is known."""
+        known = math.fsum(cost for record in self.records if (cost := cost_of(record)) is not None)
+        return None if self.is_cost_partial and not known else known
+
+    @property
+    def cost_text(self) -> str:
+        """The cost for people: ``$ 0.75``, ``≥ $ 0.75`` if a part is unknown, or ``unknown``."""
+        return "unknown" if self.cost is None else f"{'≥ ' if self.is_cost_partial else ''}$ {self.cost:.2g}"
 
     @property
     def is_cost_partial(self) -> bool:
