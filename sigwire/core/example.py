@@ -21,6 +21,7 @@ from sigwire.core.record import (
     keep_values,
     list_fields,
     new_record,
+    plain_of,
     to_plain,
 )
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
@@ -218,13 +219,14 @@ class Prediction(Example):
         {'fields': {'answer': '4'}}
         """
         data, meta = super().to_json(), self._meta
+        dump = plain_of if meta.signature is None else meta.signature.spec.dump
         extra: dict[str, FieldValue] = {
             "response": meta.response and meta.response.to_json(),
             "choice": meta.choice and meta.choice.to_json(),
             "repairs": [repair.to_json() for repair in meta.repairs],
             "mode": meta.mode,
             "attempts": [attempt.to_json() for attempt in meta.attempts],
-            "completions": None if meta.completions is None else to_plain(self._candidates().rows),
+            "completions": None if meta.completions is None else [dump(row) for row in self._candidates().rows],
             "lm_usage": meta.lm_usage and to_plain(meta.lm_usage),
         }
         return {**data, **{name: value for name, value in extra.items() if value is not None and value != []}}
@@ -396,6 +398,7 @@ def outputs_of(prediction: object) -> JsonObject:
 
     declared = prediction._meta.signature  # pyright: ignore[reportPrivateUsage]
     names = prediction.__dict__ if declared is None else (spec.name for spec in declared.spec.outputs)
-    fields = {name: to_plain(prediction.__dict__[name]) for name in names if name in prediction.__dict__}
+    dump = plain_of if declared is None else declared.spec.dump
+    fields = dump({name: prediction.__dict__[name] for name in names if name in prediction.__dict__})
     outputs: JsonObject = to_jsonable_python(fields, inf_nan_mode="null")
     return outputs

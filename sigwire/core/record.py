@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "keep_values", "list_fields", "new_record",
-    "to_plain",
+    "plain_of", "to_plain",
 ]  # fmt: skip
 
 FieldValue: TypeAlias = Any
@@ -133,7 +133,8 @@ class Record(HasLine):
         >>> Record(a=1).with_inputs("a").to_json()
         {'fields': {'a': 1}, 'input_keys': ['a']}
         """
-        data: JsonObject = {"fields": {name: to_plain(value) for name, value in self.__dict__.items()}}
+        dump = plain_of if (declared := self._meta.signature) is None else declared.spec.dump
+        data: JsonObject = {"fields": dump(self.__dict__)}
         names = {kind: name for name, kind in _value_classes.items()}
         if types := {name: names[type(value)] for name, value in self.__dict__.items() if type(value) in names}:
             data["types"] = {**types}
@@ -239,6 +240,11 @@ def _hash(value: object) -> int:
 
 
 _SCALARS = (str, int, float, bool, type(None))
+
+
+def plain_of(fields: FieldValues) -> JsonObject:
+    """Return fields without a signature as JSON data, each by ``to_plain``."""
+    return {name: to_plain(value) for name, value in fields.items()}
 
 
 def to_plain(value: object) -> Any:

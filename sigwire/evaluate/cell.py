@@ -26,7 +26,7 @@ from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
-from sigwire.evaluate.plain import plain_fields, plain_value
+from sigwire.evaluate.plain import dumped_example, plain_fields, plain_value, types_of
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.answer import meta_of
@@ -144,7 +144,7 @@ def cell_steps(
             failure = _failure(error, program, raises)
             score = failure_score if failure.kind == "program" else None
             return Cell(score, "", {}, failure, *run_of.facts(None, tracker, error))
-    facts = run_of.facts(_outputs(prediction), tracker, prediction)
+    facts = run_of.facts(_outputs(program, prediction), tracker, prediction)
     if keep is not None:
         keep(prediction)
     if plan is None:
@@ -350,22 +350,25 @@ def _repairs(prediction: object) -> tuple[Repair, ...]:
     return tuple(meta_of(prediction).repairs) if isinstance(prediction, Prediction) else ()
 
 
-def _outputs(prediction: object) -> JsonObject:
-    return plain_fields(prediction.__dict__) if isinstance(prediction, Record) else {"value": plain_value(prediction)}
+def _outputs(program: object, prediction: object) -> JsonObject:
+    if not isinstance(prediction, Record):
+        return {"value": plain_value(prediction)}
+    declared = meta_of(prediction).signature if isinstance(prediction, Prediction) else None
+    return plain_fields(prediction.__dict__, types_of(program) if declared is None else declared.spec.by_name)
 
 
 def _trace_steps(program: object, trace: TraceList) -> tuple[TraceStep, ...]:
     paths = {id(part): name for name, part in program.named_predictors()} if isinstance(program, Module) else {}
     return tuple(
-        TraceStep(paths.get(id(predictor), ""), _demo(inputs, prediction)) for predictor, inputs, prediction in trace
+        TraceStep(paths.get(id(predictor), ""), _demo(predictor, inputs, prediction))
+        for predictor, inputs, prediction in trace
     )
 
 
-def _demo(inputs: Mapping[str, Any], prediction: Prediction) -> JsonObject:
+def _demo(predictor: object, inputs: Mapping[str, Any], prediction: Prediction) -> JsonObject:
     fields = {name: _without_tools(value) for name, value in {**inputs, **prediction.__dict__}.items()}
-    example = Example(fields, augmented=True).with_inputs(*inputs)
     try:
-        return example.to_json()
+        return dumped_example(Example(fields, augmented=True).with_inputs(*inputs), types_of(predictor))
     except ValueError:  # a value without a JSON form
         return Example({name: plain_value(value) for name, value in fields.items()}).with_inputs(*inputs).to_json()
 

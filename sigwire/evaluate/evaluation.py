@@ -157,12 +157,14 @@ _SHOWN_OPTIONS = (
 )  # fmt: skip
 
 
-def load_records(path: FilePath) -> EvaluationResult:
+def load_records(path: FilePath, program: object = None) -> EvaluationResult:
     """Return the result of the last run in a file of records. No model is called.
 
-    Raises ``ConfigurationError`` if the file has no run. Examples and predictions are built from the JSON of the records.
+    ``program``: a module, or the signature of one; the fields that it declares have their types again, in examples and
+    predictions. Without a program all values are JSON data: a date is a text, a model a dict. Raises ``ConfigurationError``
+    if the file has no run.
     """
-    return EvaluationResult.of(load_run(path))
+    return EvaluationResult.of(load_run(path, program))
 
 
 def _save(result: EvaluationResult, options: EvaluationOptions) -> None:

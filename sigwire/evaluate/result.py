@@ -6,8 +6,9 @@ A ``Prediction`` with the fields ``score`` and ``results``; all other figures ar
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -252,7 +253,8 @@ class EvaluationResult(Prediction, HasCard):
     def rescore(self, metric: Metrics) -> Self:
         """Return the result of the same outputs with another metric. The program is not run; failed runs stay as they are.
 
-        The outputs of a result that was read from a file are JSON data.
+        The values of a result that ``load_records`` read without a program are JSON data. A metric that reads an attribute
+        of such a value raises ``ConfigurationError``.
         """
         plan = MetricPlan(metric)
         triples = zip(self.run.records, self.run.examples, self.run.predictions, strict=True)
@@ -262,6 +264,8 @@ class EvaluationResult(Prediction, HasCard):
             else replace(record, cell=run(score_steps(record.cell, example, prediction, plan)))
             for record, example, prediction in triples
         )
+        if self.run.is_plain:
+            _check_plain(records)
         header: JsonObject = {**self.run.header, "metrics": [*plan.names]}
         if is_object(found := header.get("fingerprint")):
             scored: JsonObject = {
@@ -326,6 +330,20 @@ class EvaluationResult(Prediction, HasCard):
 
     def _card(self) -> Card:
         return run_card(self.run)
+
+
+def _check_plain(records: Iterable[ExampleRecord]) -> None:
+    """Raise ``ConfigurationError`` if a metric took JSON data for a typed value."""
+    for record in records:
+        failure = record.cell.failure
+        if failure is not None and failure.kind == "metric" and _OF_JSON.match(failure.message):
+            raise ConfigurationError(
+                f"The metric failed with {failure.message!r:.200} (scoring the records of a file): the values are JSON data. "
+                "Pass the program or its signature, load_records(path, program), and they have their types."
+            )
+
+
+_OF_JSON = re.compile(r"'(?:dict|list|str|int|float|bool|NoneType)' object has no attribute ")
 
 
 def _triples(run: ScoredRun) -> list[ResultTriple]:

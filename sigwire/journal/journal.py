@@ -156,7 +156,7 @@ class Journal(ChecksKeywords):
             raise ConfigurationError(f'on_change is "raise" or "fork", not {on_change!r} (starting the run).')
         if not isinstance(cast(object, run), str) or not run:
             raise InputError(f"run is the name of the run, a text, not {run!r:.80} (starting the run).")
-        given: JsonObject | None = dump_inputs(inputs)
+        given: JsonObject | None = dump_inputs(inputs, program)
         if self._store.head(run) is not None and not inputs:
             given, inputs = None, load_inputs(program, self._known_inputs(run))
         session = Session(

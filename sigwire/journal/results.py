@@ -13,12 +13,17 @@ from sigwire.errors import InputError, StateError
 __all__ = ["dump_inputs", "dump_result", "load_inputs", "load_result"]
 
 
-def dump_inputs(inputs: Mapping[str, object]) -> JsonObject:
-    """Return inputs as JSON. Raises ``InputError`` for an input without a JSON form."""
+def dump_inputs(inputs: Mapping[str, object], program: object = None) -> JsonObject:
+    """Return inputs as JSON, those that ``program`` declares by their types.
+
+    Raises ``InputError`` for an input without a JSON form.
+    """
+    signature: Any = getattr(program, "signature", None)
+    known: Mapping[str, Any] = {} if signature is None else signature.spec.by_name
     plain: JsonObject = {}
     for name, value in inputs.items():
         try:
-            plain[name] = to_plain(value)
+            plain[name] = known[name].dump(value) if name in known else to_plain(value)
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"The input {name!r} cannot be recorded: {error} (starting the run). Pass data, and make clients and models "

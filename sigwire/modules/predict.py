@@ -256,9 +256,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         dump: Callable[[], JsonObject] | None = getattr(self.lm, "dump_state", None)
         texts: JsonObject = {name: text.to_json() for name, text in self.tool_texts.items()}
         return {
-            "traces": plain_records("traces", self.traces),
-            "train": plain_records("train", self.train),
-            "demos": plain_records("demos", self.demos),
+            **{name: plain_records(name, getattr(self, name), self.signature.spec) for name in _LISTS},
             "signature": self.signature.dump_state(),
             "lm": dump() if dump is not None else None,
             **({"tool_texts": texts} if texts else {}),
@@ -269,7 +267,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         """Check a state; return the change that applies it. Demos are loaded as dicts."""
         if not isinstance(state, Mapping) or not isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise StateError("a predictor's state is an object with a signature.")
-        lists = {name: _state_list(name, state) for name in ("traces", "train", "demos")}
+        lists = {name: _state_list(name, state) for name in _LISTS}
         for demo in lists["demos"]:
             if not isinstance(demo, Mapping):
                 raise StateError(f"a demo is an object, not {type(demo).__name__}.")
@@ -373,6 +371,9 @@ def _load_tool_texts(state: object) -> dict[str, ToolText]:
     if not isinstance(state, Mapping) or not all(isinstance(text, Mapping) for text in texts.values()):
         raise StateError("tool_texts is an object of objects with texts.")
     return {name: ToolText.from_json(text) for name, text in texts.items()}
+
+
+_LISTS = ("traces", "train", "demos")
 
 
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sigwire.core.example import Example
 from sigwire.errors import InputError
+from sigwire.evaluate.plain import dumped_example, types_of
 from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.sampling import Choices, ChoiceSampler, RandomChoices
@@ -68,7 +69,7 @@ class Task:
             name in example for name in fields.output_fields
         ):
             return None
-        return Demo(example.to_json(), row)
+        return Demo(dumped_example(example, types_of(fields)), row)
 
     def with_rows(self, train: tuple[str, ...], val: tuple[str, ...]) -> Task:
         """Return the task with other rows."""

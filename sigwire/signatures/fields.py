@@ -11,15 +11,16 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from sigwire.core.foreign_names import DIRECTION_KEY
-from sigwire.core.json import dumps
-from sigwire.core.record import FieldValue, FieldValues
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.record import FieldValue, FieldValues, to_plain
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, SignatureError
 from sigwire.signatures.annotations import allows_none
 from sigwire.signatures.declarations import UNSET, Unset, declare, direction_of, extra_of, redeclare
+from sigwire.signatures.json_form import JsonForm
 from sigwire.signatures.roles import Direction, Role, role_of, validated_as
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class FieldSpec:
     metadata: tuple[object, ...] = field(default=(), hash=False, repr=False)
     _info: FieldInfo | None = field(default=None, compare=False, repr=False)
     _adapter: TypeAdapter[Any] | None = field(default=None, init=False, compare=False, repr=False)
+    _json_form: JsonForm | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def info(self) -> FieldInfo:
@@ -101,13 +103,34 @@ class FieldSpec:
                 "Use a type that pydantic supports, with constraints for that type."
             ) from error
 
-    def load(self, value: object) -> FieldValue:
-        """Decode a JSON value to the declared type. Bytes are base64 text in JSON."""
-        if not _holds_bytes(self.annotation):
-            return self.adapter.validate_python(value)
-        from pydantic import ConfigDict, TypeAdapter
+    @property
+    def json_form(self) -> JsonForm:
+        """How values are written as JSON and read again, in prompts and in files; built on first use."""
+        form = self._json_form
+        if form is None:
+            form = JsonForm.of(self.adapter, self.annotation, self.metadata)
+            object.__setattr__(self, "_json_form", form)
+        return form
 
-        return TypeAdapter[Any](self.annotation, config=ConfigDict(val_json_bytes="base64")).validate_json(dumps(value))
+    def dump(self, value: object) -> JsonValue:
+        """Return the JSON of a value by the declared type, as in a prompt; ``load`` decodes it.
+
+        A value of another type is written by its own type. Not finite numbers stay floats. Raises ``ValueError`` for a value
+        without a JSON form.
+        """
+        if value is None or self.role != "value" or (self._is_scalar and type(value) in _SCALARS):
+            return cast(JsonValue, to_plain(value))
+        return self.json_form.dump(value)
+
+    def load(self, value: object) -> FieldValue:
+        """Decode a JSON value to the declared type. Bytes are base64 text in JSON. Raises ``ValueError`` if it does not fit."""
+        if self._is_scalar and type(value) is self.annotation:
+            return value
+        return self.json_form.load(value)
+
+    @property
+    def _is_scalar(self) -> bool:
+        return not self.metadata and any(self.annotation is kind for kind in _SCALARS)
 
     @property
     def has_default(self) -> bool:
@@ -124,7 +147,7 @@ class FieldSpec:
 
     def __getstate__(self) -> list[object]:
         # Validators are rebuilt after unpickling: not all of them can be pickled.
-        return [getattr(self, name) for name in self.__slots__ if name != "_adapter"] + [None]
+        return [getattr(self, name) for name in self.__slots__ if name not in _BUILT] + [None] * len(_BUILT)
 
     def __setstate__(self, state: list[object]) -> None:
         for name, value in zip(self.__slots__, state, strict=True):
@@ -132,6 +155,8 @@ class FieldSpec:
 
 
 _IMMUTABLE = (str, int, float, bool, Unset)
+_SCALARS = (str, int, float, bool)
+_BUILT = ("_adapter", "_json_form")  # the last slots
 
 
 def compile_field(name: str, annotation: TypeExpression, declared: FieldInfo) -> FieldSpec:
@@ -242,11 +267,6 @@ def _camel_words(run: str) -> Iterator[str]:
     yield run[start:]
 
 
-def _holds_bytes(annotation: TypeExpression) -> bool:
-    """Return True if a type contains bytes. The classes of users are not searched: they decode their fields."""
-    return annotation in (bytes, bytearray) or any(map(_holds_bytes, get_args(annotation)))
-
-
 @dataclass(frozen=True, slots=True)
 class SignatureSpec:
     """A compiled signature: inputs first, then outputs; fields by special role and by name.
@@ -289,6 +309,19 @@ class SignatureSpec:
             return self.by_name[name]
         except KeyError:
             raise KeyError(f"{self.name} has no field {name!r}; it has {', '.join(self.by_name) or 'none'}.") from None
+
+    def dump(self, fields: FieldValues) -> JsonObject:
+        """Return values as JSON by the declared types, values of other names by their own; ``load`` decodes them.
+
+        Raises ``ValueError`` with the name of a field whose value has no JSON form.
+        """
+        known, plain = self.by_name, dict[str, JsonValue]()
+        for name, value in fields.items():
+            try:
+                plain[name] = known[name].dump(value) if name in known else to_plain(value)
+            except ValueError as error:
+                raise ValueError(f"the field {name!r}: {error}") from error
+        return plain
 
     def load(self, fields: FieldValues) -> dict[str, FieldValue]:
         """Decode JSON values to the declared types; values of other names are unchanged.

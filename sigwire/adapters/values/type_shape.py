@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_items, is_object
-from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.json_form import alias_rules, schema_nodes
 from sigwire.signatures.types import Audio, File, Image
 
 if TYPE_CHECKING:
@@ -167,18 +167,7 @@ def finite_validator(adapter: TypeAdapter[Any] | _Scalar) -> tuple[SchemaValidat
 def _type_adapter(spec: FieldSpec) -> TypeAdapter[Any] | _Scalar:
     if not spec.metadata and any(spec.annotation is kind for kind in _SCALARS):
         return _Scalar(spec.annotation)
-    from pydantic import ConfigDict, TypeAdapter
-    from pydantic.errors import PydanticUserError
-
-    if bytes not in nested_types(spec.annotation):
-        return spec.adapter
-    # JSON has no bytes: they are base64. A model inside the type keeps its own configuration.
-    config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-    target: Any = Annotated[(spec.annotation, *spec.metadata)] if spec.metadata else spec.annotation
-    try:
-        return TypeAdapter(target, config=config)
-    except PydanticUserError:
-        return spec.adapter
+    return spec.json_form.adapter
 
 
 _SCALARS: Mapping[Any, str] = {bool: "boolean", int: "integer", float: "number"}
@@ -244,26 +233,19 @@ class _CoreSchema:
 
     def __init__(self, schema: object) -> None:
         self._schema = schema
-        aliases = [
-            (node.get("validation_alias"), node.get("serialization_alias"))
-            for node in _nodes(schema)
-            if node.get("type") in _FIELD_NODES
-        ]
-        self.has_aliases = any(reading or writing for reading, writing in aliases)
-        # Written names must be readable: an alias for one direction only is not written.
-        self.writes_aliases = all(reading == writing for reading, writing in aliases)
+        self.has_aliases, self.writes_aliases = alias_rules(schema)
 
     def has(self, *kinds: str) -> bool:
-        return any(node["type"] in kinds for node in _nodes(self._schema))
+        return any(node["type"] in kinds for node in schema_nodes(self._schema))
 
     def functions(self) -> Iterator[object]:
-        return (node["function"]["function"] for node in _nodes(self._schema) if node["type"] in _FUNCTION_NODES)
+        return (node["function"]["function"] for node in schema_nodes(self._schema) if node["type"] in _FUNCTION_NODES)
 
     def reversed_unions(self) -> SchemaValidator | None:
         """Return a validator with reversed unions: a value that it reads differently fits several members."""
         from pydantic_core import SchemaError, SchemaValidator
 
-        if not any(_is_ambiguous(node) for node in _nodes(self._schema)):
+        if not any(_is_ambiguous(node) for node in schema_nodes(self._schema)):
             return None
         try:
             return SchemaValidator(_change_nodes(self._schema, "union", _reverse_choices), _use_prebuilt=False)
@@ -278,7 +260,6 @@ def _is_users_function(function: object) -> bool:
 
 _NOT_USERS = sys.stdlib_module_names | {"pydantic", "sigwire"}
 _FUNCTION_NODES = ("function-after", "function-before", "function-wrap", "function-plain")
-_FIELD_NODES = ("model-field", "typed-dict-field", "dataclass-field")
 _KIND_OF_NODE: Mapping[str, str] = {
     "int": "number", "float": "number", "decimal": "number", "bool": "bool", "none": "null",
     "model": "object", "typed-dict": "object", "dataclass": "object", "dict": "object",
@@ -296,18 +277,6 @@ def _is_ambiguous(node: Mapping[str, Any]) -> bool:
     kinds = [_KIND_OF_NODE.get(schema.get("type", ""), "unknown") for schema in schemas]
     shared = [kind for kind in ("object", "array", "literal") if kinds.count(kind) > 1]
     return bool(shared) or ("unknown" in kinds and len(kinds) > 1)
-
-
-def _nodes(schema: object) -> Iterator[Mapping[str, Any]]:
-    pending: list[object] = [schema]
-    while pending:
-        current = pending.pop()
-        if is_object(current):
-            if isinstance(current.get("type"), str):
-                yield current
-            pending += [value for key, value in current.items() if key not in ("metadata", "serialization")]
-        elif is_items(current):
-            pending += current
 
 
 def _change_nodes(schema: Any, kind: str, change: Callable[[JsonObject], JsonObject]) -> Any:

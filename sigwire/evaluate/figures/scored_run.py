@@ -40,7 +40,8 @@ class ScoredRun:
     """One evaluation of one program: its records and settings.
 
     ``examples`` and ``predictions``: those of the records, in their order. ``n``: the examples of the devset, run or not.
-    ``confidence``: of the interval. ``seconds``: of the whole run.
+    ``confidence``: of the interval. ``seconds``: of the whole run. ``is_plain``: the values of the examples and predictions
+    are JSON data of a file, read without the types of a program.
     """
 
     program_name: str
@@ -59,6 +60,7 @@ class ScoredRun:
     errors: str = "score"
     seconds: float = 0.0
     path: str | None = None
+    is_plain: bool = False
 
     @property
     def metric_name(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from sigwire.core.example import Example, Prediction
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.figures.scored_run import ScoredRun
+from sigwire.evaluate.plain import FieldTypes, typed_fields, types_of
 from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
 
 __all__ = ["load_run", "stored_prediction"]
@@ -17,11 +18,12 @@ __all__ = ["load_run", "stored_prediction"]
 _OF_SEGMENTS = ("started", "sigwire", "git", "forced")  # of an earlier part of a run that was resumed
 
 
-def load_run(path: str | os.PathLike[str]) -> ScoredRun:
+def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
     """Return the last run in a file of records, with the header of its last part. Raises ``ConfigurationError`` without a run.
 
-    Examples and predictions are built from the JSON of the records.
+    Examples and predictions are built from the JSON of the records; declared fields of ``program`` get their types.
     """
+    types = types_of(program)
     rows = last_run(RecordFile.read(path))
     if not rows:
         raise ConfigurationError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
@@ -35,8 +37,11 @@ def load_run(path: str | os.PathLike[str]) -> ScoredRun:
     return ScoredRun(
         header["program"]["class"].rpartition(".")[2],
         tuple(records),
-        tuple(Example({**record.inputs, **record.labels}).with_inputs(*record.inputs) for record in records),
-        tuple(map(stored_prediction, records)),
+        tuple(
+            Example(typed_fields({**record.inputs, **record.labels}, types)).with_inputs(*record.inputs)
+            for record in records
+        ),
+        tuple(stored_prediction(record, types) for record in records),
         header["devset"]["n"] or len({record.index for record in records}),  # rows of a job are drawn lazily
         header=header,
         status=str(end.get("status", "cancelled")),
@@ -49,9 +54,10 @@ def load_run(path: str | os.PathLike[str]) -> ScoredRun:
         errors=header.get("errors", "score"),
         seconds=float(end.get("seconds", 0.0)),
         path=str(path),
+        is_plain=program is None,
     )
 
 
-def stored_prediction(record: ExampleRecord) -> Prediction:
-    """Return the prediction of a record that was read from a file: its outputs as JSON data."""
-    return Prediction(record.cell.outputs or {})
+def stored_prediction(record: ExampleRecord, types: FieldTypes) -> Prediction:
+    """Return the prediction of a record: declared outputs with their types, others as JSON data."""
+    return Prediction(typed_fields(record.cell.outputs or {}, types))

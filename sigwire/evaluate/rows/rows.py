@@ -13,11 +13,8 @@ from sigwire.core.record import to_plain
 from sigwire.errors import InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import split_fields
-from sigwire.evaluate.plain import plain_fields
+from sigwire.evaluate.plain import NO_TYPES, FieldTypes, dumped_fields, plain_fields, types_of
 from sigwire.evaluate.records import ExampleRecord, utc_now
-from sigwire.modules.module import Module
-from sigwire.signatures.fields import FieldSpec
-from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["as_example", "example_of", "is_record_of", "record_of", "row_of"]
 
@@ -32,20 +29,22 @@ def as_example(given: object, name: str) -> Example:
     return Example(fields).with_inputs(*fields)
 
 
-def row_of(example: Example, own: str, index: int, repeat: int) -> JsonObject:
-    """Return the row of an example. ``own``: its id. Raises ``InputError`` for a value without a JSON form.
+def row_of(example: Example, own: str, index: int, repeat: int, types: FieldTypes = NO_TYPES) -> JsonObject:
+    """Return the row of an example. ``own``: its id; ``types``: the fields that the program declares.
+
+    Raises ``InputError`` for a value without a JSON form.
 
     ``typed`` has the fields that are not JSON, such as an image, whose record is a reference.
 
     >>> row_of(Example(question="2+2?", tags=("a",)).with_inputs("question"), "7", 0, 1)["typed"]
     {'fields': {'tags': ['a']}}
     """
-    inputs, labels = plain_fields(example.inputs().__dict__), plain_fields(example.labels().__dict__)
+    inputs, labels = (plain_fields(part, types) for part in split_fields(example))
     shown = {**inputs, **labels}
     try:
         typed = {name: value for name, value in example.__dict__.items() if not _is_json(value, shown.get(name))}
         row: JsonObject = {"id": own, "index": index, "repeat": repeat, "inputs": inputs, "labels": labels}
-        return {**row, "typed": Example(typed).to_json()} if typed else row
+        return {**row, "typed": Example(dumped_fields(typed, types)).to_json()} if typed else row
     except (ValueError, RecursionError) as error:
         raise InputError(f"The row {own} has a value without a JSON form (sending it to a worker): {error}") from error
 
@@ -55,17 +54,16 @@ def _is_json(value: object, shown: object) -> bool:
 
 
 def example_of(row: JsonObject, program: object) -> Example:
-    """Return the example of a row. Typed inputs get the types that the signature of the program declares."""
+    """Return the example of a row. Typed fields get the types that the signature of the program declares."""
     inputs, labels = cast(JsonObject, row["inputs"]), cast(JsonObject, row["labels"])
     values: dict[str, Any] = {**inputs, **labels}
     if "typed" in row:
         data = cast(JsonObject, row["typed"])
-        signature: object = getattr(program, "signature", None) if isinstance(program, Module) else None
-        fields = signature.spec.by_name if isinstance(signature, SignatureMeta) else dict[str, FieldSpec]()
+        fields = types_of(program)
         has_type = cast(JsonObject, data.get("types") or {})  # tool calls and messages
         for name, value in Example.from_json(data).__dict__.items():
             values[name] = value
-            if name in inputs and name in fields and name not in has_type:
+            if name in fields and name not in has_type:
                 with suppress(ValueError):  # then the program gets the plain value
                     values[name] = fields[name].load(value)
     return Example(values).with_inputs(*inputs)
@@ -77,6 +75,7 @@ def record_of(row: JsonObject, cell: Cell, started: str = "") -> JsonObject:
     return replace(record, cell=cell).to_json()
 
 
-def is_record_of(record: ExampleRecord, example: Example) -> bool:
+def is_record_of(record: ExampleRecord, example: Example, types: FieldTypes) -> bool:
     """Return True if a record is of this example, and not of another with its id."""
-    return (record.inputs, record.labels) == tuple(map(plain_fields, split_fields(example)))
+    inputs, labels = (plain_fields(part, types) for part in split_fields(example))
+    return (record.inputs, record.labels) == (inputs, labels)

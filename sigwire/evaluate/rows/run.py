@@ -12,7 +12,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -24,7 +24,7 @@ from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
-from sigwire.evaluate.plain import plain_fields
+from sigwire.evaluate.plain import FieldTypes, plain_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
 from sigwire.evaluate.rows.rows import is_record_of, row_of
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
@@ -50,6 +50,7 @@ class Row:
 
     ``program`` is called when the row starts; a ``Job`` is sent as it is. ``id`` and ``repeat`` are the key of the row.
     ``sample``: the sample that model calls ask the cache for. ``name``: the example in the place of errors.
+    ``types``: the fields that the program declares.
     """
 
     program: Callable[[], Any]
@@ -59,6 +60,7 @@ class Row:
     repeat: int
     sample: int | None
     name: str | None = None
+    types: FieldTypes = field(default_factory=dict[str, Any])
 
 
 class FinishedRow(NamedTuple):
@@ -77,7 +79,7 @@ class FinishedRow(NamedTuple):
         {'question': '2+2?'}
         """
         row = self.row
-        inputs, labels = map(plain_fields, split_fields(row.example))
+        inputs, labels = (plain_fields(part, row.types) for part in split_fields(row.example))
         return ExampleRecord(row.id, row.index, row.repeat, inputs, labels, self.cell, self.started)
 
 
@@ -286,7 +288,7 @@ def _set(settings: Mapping[str, Any] | None) -> AbstractContextManager[None]:
 
 
 def _json_of(row: Row) -> JsonObject:
-    sent = row_of(row.example, row.id, row.index, row.repeat)
+    sent = row_of(row.example, row.id, row.index, row.repeat, row.types)
     if row.sample != (row.repeat if row.repeat > 1 else None):
         sent["rollout_id"] = row.sample
     return sent
@@ -300,7 +302,7 @@ def _recovered(rows: Iterable[Row], journal: Path, caller: RowsCaller) -> Steps[
         pending: list[Row] = []
         for row in rows:
             record = found.get((row.id, row.repeat))
-            if record is not None and is_record_of(record, row.example):
+            if record is not None and is_record_of(record, row.example, row.types):
                 yield from caller.keep(FinishedRow(row, record.cell, record.started, None))
             else:
                 pending.append(row)

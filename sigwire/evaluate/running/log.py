@@ -10,6 +10,7 @@ from typing import Any
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.evaluate.figures.stored_run import stored_prediction
+from sigwire.evaluate.plain import NO_TYPES, FieldTypes
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, segment_header
 from sigwire.evaluate.rows.rows import is_record_of
 
@@ -41,18 +42,18 @@ class RunLog:
             self._file.append(header if kept is None else segment_header(header))
             self._kept = kept or {}
 
-    def take(self, ids: Sequence[str], examples: Sequence[Example], repeat: int) -> None:
-        """Take the records that the file has of these examples."""
+    def take(self, ids: Sequence[str], examples: Sequence[Example], repeat: int, types: FieldTypes = NO_TYPES) -> None:
+        """Take the records that the file has of these examples. ``types``: the fields that the program declares."""
         positions = {own: index for index, own in enumerate(ids)}
         for (own, number), record in self._kept.items():
             index = positions.get(own)
-            if index is not None and number <= repeat and is_record_of(record, examples[index]):
+            if index is not None and number <= repeat and is_record_of(record, examples[index], types):
                 taken = replace(record, index=index)
                 if record.is_unscored:
                     self.unscored[index, number] = taken
                 else:
                     self.records[index, number] = taken
-                    self.predictions[index, number] = stored_prediction(record)
+                    self.predictions[index, number] = stored_prediction(record, types)
 
     def line_of(self, record: ExampleRecord) -> JsonObject | None:
         """Return the line of a record; ``None`` without a file."""

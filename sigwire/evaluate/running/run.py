@@ -27,6 +27,7 @@ from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.figures.stored_run import stored_prediction
 from sigwire.evaluate.git import git_state
 from sigwire.evaluate.metric_plan import MetricPlan
+from sigwire.evaluate.plain import types_of
 from sigwire.evaluate.progress import progress_reporter
 from sigwire.evaluate.records import ExampleRecord, run_header, utc_now
 from sigwire.evaluate.result import EvaluationResult
@@ -89,7 +90,8 @@ class EvaluationRun(RowsCaller):
         self._has_printed = False
         self._started = time.monotonic()
         self._log = RunLog(_log_path(program, options), self._make_header(), options.resume)
-        self._log.take(self._ids, self._examples, options.repeat)
+        self._types = types_of(program)
+        self._log.take(self._ids, self._examples, options.repeat, self._types)
         mode = options.progress if options.display_progress in (None, True) else False
         self._reporter = progress_reporter(mode, self._total, plan.name)
 
@@ -152,7 +154,7 @@ class EvaluationRun(RowsCaller):
 
     def _score_again(self, place: tuple[int, int], record: ExampleRecord) -> Steps[None]:
         """Score the stored outputs of a row whose metric failed. The program is not run."""
-        prediction, example = stored_prediction(record), self._examples[place[0]]
+        prediction, example = stored_prediction(record, self._types), self._examples[place[0]]
         try:
             with nullcontext() if self._options.budget is None else self._options.budget:
                 cell = yield from score_steps(
@@ -166,7 +168,7 @@ class EvaluationRun(RowsCaller):
 
     def _row(self, index: int, repeat: int) -> Row:
         name, sample = self._ids[index], repeat if repeat > 1 else None
-        return Row(self._get_program, self._examples[index], name, index, repeat, sample, name)
+        return Row(self._get_program, self._examples[index], name, index, repeat, sample, name, self._types)
 
     def _get_program(self) -> object:
         return self._program
@@ -214,7 +216,7 @@ class EvaluationRun(RowsCaller):
             if self._options.executor is not None:  # the row ran in another process: listeners see its end only
                 with watched_call("example", self._options, self._facts(done.row)) as end:
                     end(done.cell)
-                prediction = stored_prediction(record)
+                prediction = stored_prediction(record, self._types)
             elif done.cell.failure is not None and self._stop.is_out_of_time():
                 return
             if (count := self._keep(record, prediction)) is not None:

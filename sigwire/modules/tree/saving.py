@@ -15,10 +15,11 @@ from typing import TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.lazy import version
-from sigwire.core.record import FieldValues, to_plain
+from sigwire.core.record import FieldValues, Record, to_plain
 from sigwire.errors import MissingState, StateError
 from sigwire.files.whole import write_whole
 from sigwire.modules.tree.walk import Parameter
+from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["NoStateFile", "plain_records", "prepare", "prepare_one", "read", "with_model", "write"]
 
@@ -29,13 +30,16 @@ class NoStateFile(StateError, FileNotFoundError):
     """The file of a saved program, or the folder to save it in, does not exist or cannot be read."""
 
 
-def plain_records(kind: str, records: Iterable[object]) -> list[JsonValue]:
-    """Return demos and traces as JSON data: a record becomes an object, a pydantic value its serialized form."""
-    return [_plain_record(f"{kind}[{number}]", record) for number, record in enumerate(records)]
+def plain_records(kind: str, records: Iterable[object], spec: SignatureSpec | None = None) -> list[JsonValue]:
+    """Return demos and traces as JSON data: fields of ``spec`` by their types, as in a prompt, others by their own."""
+    return [_plain_record(f"{kind}[{number}]", record, spec) for number, record in enumerate(records)]
 
 
-def _plain_record(name: str, record: object) -> JsonValue:
+def _plain_record(name: str, record: object, spec: SignatureSpec | None) -> JsonValue:
+    fields = record.__dict__ if isinstance(record, Record) else record
     try:
+        if spec is not None and isinstance(fields, Mapping):
+            return spec.dump(cast(FieldValues, fields))
         return cast(JsonValue, to_plain(record))
     except (ValueError, RecursionError) as error:
         raise StateError(f"{name} of a predictor cannot be saved: {error}. Remove it, or use plain values.") from error
@@ -78,7 +82,7 @@ def with_model(state: FieldValues, lm: object) -> JsonObject:
 
 
 def _has_model(part: object) -> TypeGuard[FieldValues]:
-    return isinstance(part, Mapping) and isinstance(part.get("lm"), Mapping)
+    return isinstance(part, Mapping) and isinstance(cast("FieldValues", part).get("lm"), Mapping)
 
 
 def write(path: str | os.PathLike[str], state: JsonObject) -> None:

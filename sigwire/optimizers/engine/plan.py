@@ -18,6 +18,7 @@ from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.evaluate.cell import Cell, TraceStep
+from sigwire.evaluate.plain import dumped_example, types_of
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
@@ -141,7 +142,9 @@ def _cell(task: Task, run: RunKey, effect: Measure) -> Cell:
     trace: tuple[TraceStep, ...] = ()
     if effect.traced:
         example = Example(task.example_of(run.row), augmented=True)
-        trace = tuple(TraceStep(name, example.to_json()) for name in task.signatures)
+        trace = tuple(
+            TraceStep(name, dumped_example(example, types_of(each))) for name, each in task.signatures.items()
+        )
     score = float(_share(mark) < 0.5)
     task.judge.table.put(run.candidate.digest, run.row, run.repeat, score)
     return Cell(score, feedback=mark, outputs={}, requests=1, trace=trace)

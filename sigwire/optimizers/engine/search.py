@@ -17,6 +17,7 @@ from sigwire.core.json import dumps
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError
 from sigwire.evaluate.examples import check_devset
+from sigwire.evaluate.plain import FieldTypes, dumped_example, types_of
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.engine import Engine
 from sigwire.optimizers.reports.report import Estimate, StopReason
@@ -48,7 +49,8 @@ class Rows:
         for name, part in (("trainset", train), ("valset", val), ("testset", test)):
             if part:
                 check_devset(part, student, name)
-        named = [tuple(dict.fromkeys(_named(each, examples) for each in part)) for part in (train, val, test)]
+        types = types_of(student)
+        named = [tuple(dict.fromkeys(_named(each, examples, types) for each in part)) for part in (train, val, test)]
         return cls(examples, *named)
 
     def warnings(self) -> list[str]:
@@ -65,9 +67,9 @@ class Rows:
         return found
 
 
-def _named(example: Example, examples: dict[str, Example]) -> str:
+def _named(example: Example, examples: dict[str, Example], types: FieldTypes) -> str:
     try:
-        data = example.to_json()
+        data = dumped_example(example, types)
     except ValueError as error:
         raise InputError(f"An example cannot be used: {error} ({example!r:.120}).") from error
     name = sha256(dumps(data).encode(errors="surrogatepass")).hexdigest()[:12]

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 from sigwire.core.json import JsonObject, Value, dumps, loads
 from sigwire.core.narrow import is_mapping
-from sigwire.core.record import to_plain
 from sigwire.core.response import Attempt, Choice
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import InputError, StateError
@@ -64,7 +63,7 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
         "id": uuid4().hex,
         "signature": signature_digest(agent),
         "tools": {name: digest_of(tool.spec) for name, tool in agent.toolbox.tools.items()},
-        "inputs": {name: to_plain(value) for name, value in state.inputs.items()},
+        "inputs": agent.signature.spec.dump(state.inputs),
         "history": state.history.to_json(),
         "steps": _all_json(state.steps),
         "attempts": _all_json(state.attempts),
