@@ -1,6 +1,7 @@
 """Signatures: tasks as typed inputs and outputs. No I/O, no prompt text. The names below are lazy.
 
 signature     Signature and its metaclass: both forms, editing        class_body   the class form: annotations, docstring
+json_form     the JSON of values of a type, written and read
 fields        FieldSpec, SignatureSpec: the view that adapters read   declarations  InputField, OutputField
 parser        the string form, parsed without evaluation              state        the texts that optimizers change, as JSON
 roles         the meaning of a field's type: value, tools, media ...  annotations  walk a type expression
