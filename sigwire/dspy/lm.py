@@ -218,7 +218,7 @@ class BaseLM(base.BaseLM):
         is_trusted = allow_unsafe_lm_state or allow_custom_lm_class
         return super().load_state(read_lm(state), allow_unsafe_lm_state=is_trusted)
 
-    def _check_addresses(self, state: Mapping[str, object]) -> None:
+    def check_addresses(self, state: Mapping[str, object]) -> None:
         """Warn of an address as DSPy does. The model sends nothing without it: the provider's host is another one."""
         if found := base.untrusted_addresses(self, state):
             warn_user(

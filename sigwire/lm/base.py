@@ -442,10 +442,10 @@ class BaseLM:
                 "Save it again with lm.dump_state()."
             ) from error
         if not allow_unsafe_lm_state:
-            made._check_addresses(state)
+            made.check_addresses(state)
         return made
 
-    def _check_addresses(self, state: Mapping[str, object]) -> None:
+    def check_addresses(self, state: Mapping[str, object]) -> None:
         """Raise ``StateError`` if the file has an address that this model, made without it, does not have."""
         if found := untrusted_addresses(self, state):
             raise StateError(
