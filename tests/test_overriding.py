@@ -58,7 +58,7 @@ CALLED_BY_USERS = {
     "lm": {
         "address", "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "health", "history",
         "history_size", "inspect_history", "load_state", "preview", "remaining", "sibling", "supported_params",
-        "supports_function_calling", "supports_reasoning", "supports_response_schema",
+        "check_addresses", "supports_function_calling", "supports_reasoning", "supports_response_schema",
         "targets",  # a router calls it when it is made
     },
     "adapter": {
