@@ -1,6 +1,7 @@
 """Run a program on each example of a file, and score its answers.
 
-The exit status is 1 if the mean is below --fail-under, or if the program is shown to be worse than the baseline.
+The exit status is 1 if the mean is below --fail-under, or if the program is shown to be worse than the baseline by
+any metric.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sigwire.errors import CallerError
 
 if TYPE_CHECKING:
     from sigwire.core.example import Example
-    from sigwire.evaluate.comparison import Comparison
+    from sigwire.evaluate.comparison import Comparison, ProgramDifference
     from sigwire.evaluate.figures.scored_run import ScoredRun
     from sigwire.evaluate.metric_plan import Metrics
     from sigwire.evaluate.result import EvaluationResult
@@ -141,8 +142,9 @@ def _status(options: Namespace, result: EvaluationResult, comparison: Comparison
     if options.fail_under is not None and not result.mean >= options.fail_under:
         print_error(options.verb, f"{result.mean:.4g} is below --fail-under {options.fail_under:g}.")
         return Status.BELOW
-    if comparison is not None and comparison["this"].verdict == "worse":
-        print_error(options.verb, comparison.sentences[0])
+    if comparison is not None and (worse := comparison.worse):
+        for each in worse:
+            print_error(options.verb, f"{each.metric}: {each.sentence}")
         return Status.BELOW
     return Status.DONE
 
@@ -165,9 +167,11 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     if comparison is not None:
         found = comparison["this"]
         plain["baseline"] = {
-            "verdict": found.verdict,
-            "difference": found.difference.mean,
-            "p": found.p,
-            "n": found.difference.n,
+            **_plain_difference(found),
+            "metrics": {name: _plain_difference(each) for name, (each,) in comparison.others.items()},
         }
     return plain
+
+
+def _plain_difference(found: ProgramDifference) -> Mapping[str, object]:
+    return {"verdict": found.verdict, "difference": found.difference.mean, "p": found.p, "n": found.difference.n}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Literal, Never, Protocol, TypeAlias
 
@@ -44,8 +44,9 @@ class _HasRun(Protocol):
 class ProgramDifference:
     """A program against the baseline. ``difference``: its mean minus that of the baseline, over examples scored in both.
 
-    ``p``: adjusted for the number of programs; ``confidence``: of the interval, adjusted; ``omitted``: shared examples that
-    one of the two did not score; ``regressions`` and ``wins``: examples with a lower or higher score, the largest change first.
+    ``p``: adjusted for the number of programs and metrics; ``confidence``: of the interval, adjusted; ``omitted``: shared
+    examples that one of the two did not score; ``regressions`` and ``wins``: examples with a lower or higher score, the largest
+    change first. ``metric``: whose scores these are.
     """
 
     name: str
@@ -57,6 +58,12 @@ class ProgramDifference:
     omitted: int
     regressions: Sequence[ChangedExample]
     wins: Sequence[ChangedExample]
+    metric: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """The program is shown to be better or worse."""
+        return self.verdict in ("better", "worse")
 
     @property
     def sentence(self) -> str:
@@ -79,11 +86,13 @@ class ProgramDifference:
 class Comparison(HasCard):
     """Programs on the same examples; ``compare`` makes it. ``comparison["name"]`` is the difference of one program.
 
-    ``runs``: by name, the baseline first. In ``show()`` and in notebooks it is a card.
+    ``runs``: by name, the baseline first. ``differences``: of the headline metric; ``others``: of each other metric that all
+    runs have, by its name. In ``show()`` and in notebooks it is a card.
     """
 
     runs: Mapping[str, ScoredRun]
     differences: Sequence[ProgramDifference]
+    others: Mapping[str, Sequence[ProgramDifference]] = field(default_factory=dict[str, Sequence[ProgramDifference]])
 
     def __getitem__(self, name: str) -> ProgramDifference:
         for each in self.differences:
@@ -103,8 +112,18 @@ class Comparison(HasCard):
 
     @property
     def sentences(self) -> Sequence[str]:
-        """A sentence for each program but the baseline."""
-        return [each.sentence for each in self.differences]
+        """A sentence for each program but the baseline; then those of other metrics that are better or worse."""
+        found = [f"{each.metric}: {each.sentence}" for each in self._all[len(self.differences) :] if each.is_shown]
+        return [*(each.sentence for each in self.differences), *found]
+
+    @property
+    def worse(self) -> Sequence[ProgramDifference]:
+        """The differences, of any metric, in which a program is worse than the baseline."""
+        return [each for each in self._all if each.verdict == "worse"]
+
+    @property
+    def _all(self) -> Sequence[ProgramDifference]:
+        return [*self.differences, *(each for found in self.others.values() for each in found)]
 
     @property
     def _only(self) -> ProgramDifference:
@@ -132,14 +151,23 @@ class Comparison(HasCard):
         metric = next(iter(self.runs.values())).metric_name
         head = ["program", metric, "interval", "scored", "failed", "$/example", "p50 s"]
         table = [head, *(_program_row(name, run) for name, run in self.runs.items())]
-        return Card("Comparison", " · ".join(self.runs), table=table, children=list(_difference_cards(self)))
+        children = [*_difference_cards(self), *_metric_cards(self)]
+        return Card("Comparison", " · ".join(self.runs), table=table, children=children)
 
 
-def compare(results: Mapping[str, _HasRun | FilePath], *more: Never, common: bool = False, seed: int = 0) -> Comparison:
+def compare(
+    results: Mapping[str, _HasRun | FilePath],
+    *more: Never,
+    common: bool = False,
+    seed: int = 0,
+    metric: str | None = None,
+) -> Comparison:
     """Compare programs with the first of ``results``, by name: results of evaluations, or paths of their records.
 
-    ``common``: compare the examples that all devsets share. Raises ``ConfigurationError`` for fewer than two results, and for
-    different devsets, metrics, repeats or reductions. E. Miller, arXiv 2411.00640: paired differences; Holm's adjustment.
+    ``common``: compare the examples that all devsets share. ``metric``: the headline, by default the first metric; every other
+    one that all results have is compared too, and p values and intervals are adjusted for the number of all (Holm). Raises
+    ``ConfigurationError`` for fewer than two results, and for different devsets, metrics, repeats or reductions. E. Miller,
+    arXiv 2411.00640: paired differences.
 
     >>> from sigwire.core.example import Prediction
     >>> from sigwire.evaluate.evaluation import Evaluate
@@ -161,23 +189,46 @@ def compare(results: Mapping[str, _HasRun | FilePath], *more: Never, common: boo
     baseline, *others = runs
     for name in others:
         _refuse_different(baseline, runs[baseline], name, runs[name], common)
-    pairs = [_Pairs.of(runs[baseline], runs[name]) for name in others]
-    found = [pair.difference(runs[baseline].confidence, seed) for pair in pairs]
+    if metric is not None:
+        runs = {name: each.with_metric(metric) for name, each in runs.items()}
+    headline, *rest = _shared_metrics([*runs.values()])
+    found = _differences(runs, [headline, *rest], seed)
+    return Comparison(runs, found[headline], {name: found[name] for name in rest})
+
+
+def _shared_metrics(runs: Sequence[ScoredRun]) -> Sequence[str]:
+    """Return the metrics that all runs have, the headline first; a metric with the same scores as the headline is that one."""
+    first = runs[0]
+    names = [name for name in first.metrics if all(name in each.metrics for each in runs[1:])]
+    return [name for name in names if name == first.metric_name or any(_differs(each, name) for each in runs)]
+
+
+def _differs(run: ScoredRun, name: str) -> bool:
+    return run.with_metric(name).values != run.values
+
+
+def _differences(
+    runs: Mapping[str, ScoredRun], metrics: Sequence[str], seed: int
+) -> Mapping[str, list[ProgramDifference]]:
+    """Return the differences from the first run by metric, adjusted together by Holm's steps."""
+    baseline, *others = runs
+    confidence = runs[baseline].confidence
+    places = [(metric, name) for metric in metrics for name in others]
+    scored = {(metric, name): run.with_metric(metric) for metric in metrics for name, run in runs.items()}
+    pairs = [_Pairs.of(scored[metric, baseline], scored[metric, name]) for metric, name in places]
+    found = [pair.difference(confidence, seed) for pair in pairs]
     ps = [each.p for each in found]
-    confidences = holm_confidences(ps, runs[baseline].confidence)
-    adjusted = found if len(pairs) == 1 else [p.difference(c, seed) for p, c in zip(pairs, confidences, strict=True)]
-    verdicts = _verdicts(ps, adjusted)
-    return Comparison(
-        runs,
-        [
+    levels = holm_confidences(ps, confidence)
+    adjusted = found if len(pairs) == 1 else [p.difference(c, seed) for p, c in zip(pairs, levels, strict=True)]
+    by_metric: dict[str, list[ProgramDifference]] = {metric: [] for metric in metrics}
+    rows = zip(places, pairs, adjusted, holm(ps), levels, _verdicts(ps, adjusted), strict=True)
+    for (metric, name), pair, each, p, level, verdict in rows:
+        by_metric[metric].append(
             ProgramDifference(
-                name, baseline, each, p, confidence, verdict, pair.omitted, pair.changed(-1), pair.changed(1)
+                name, baseline, each, p, level, verdict, pair.omitted, pair.changed(-1), pair.changed(1), metric
             )
-            for name, pair, each, p, confidence, verdict in zip(
-                others, pairs, adjusted, holm(ps), confidences, verdicts, strict=True
-            )
-        ],
-    )
+        )
+    return by_metric
 
 
 def _is_result(given: object) -> bool:
@@ -308,6 +359,26 @@ def _difference_cards(comparison: Comparison) -> Iterator[Card]:
             if changed
         ]
         yield Card(each.name, each.verdict, rows, _agreement(comparison, each), tables, is_open=True)
+
+
+def _metric_cards(comparison: Comparison) -> Iterator[Card]:
+    """Yield a table of the metrics beside the headline, if there are some."""
+    if not comparison.others:
+        return
+    head = ["metric", "program", "verdict", "difference", "p", "won", "lost"]
+    rows = [
+        [
+            each.metric,
+            each.name,
+            each.verdict,
+            f"{each.difference.mean:+.3f}",
+            f"{each.p:.2g}",
+            str(len(each.wins)),
+            str(len(each.regressions)),
+        ]
+        for each in comparison._all  # pyright: ignore[reportPrivateUsage]
+    ]
+    yield Card("metrics", "p adjusted for all of them", table=[head, *rows], is_open=True)
 
 
 def _agreement(comparison: Comparison, each: ProgramDifference) -> list[list[str]]:

@@ -262,11 +262,15 @@ def paired_difference(
     """Return the difference of two programs on the same examples, with interval, p and smallest difference shown.
 
     Interval: Bonett-Price's if all scores are 0 or 1 of single runs without clusters, else by t over the differences. The p
-    is McNemar's exact one, or by sign flips, of whole clusters. Raises ``ValueError`` if the lengths differ.
+    is McNemar's exact one, or by sign flips, of whole clusters; it is never below the p at which the interval would exclude 0,
+    and an interval reaches to 0 where p is not significant. So both give the same verdict, that of the stricter one. Raises
+    ``ValueError`` if the lengths differ.
 
     >>> difference = paired_difference([0, 0, 1, 1, 0, 1, 0, 0, 1, 0], [1, 1, 1, 1, 0, 1, 1, 1, 1, 1])
     >>> difference.mean, difference.wins, difference.losses, difference.p, difference.interval.method
     (0.5, 5, 0, 0.0625, 'Bonett-Price')
+    >>> difference.interval.low
+    0.0
     """
     if len(first) != len(second):
         raise ValueError(f"Paired scores come from the same examples; there are {len(first)} and {len(second)}.")
@@ -274,14 +278,38 @@ def paired_difference(
     wins, losses = _count_signs(differences)
     n, mean = len(differences), fmean(differences) if differences else 0.0
     if n and clusters is None and is_single_run and _is_binary([*first, *second]):
-        interval: Interval | None = bonett_price(wins, losses, n, confidence=confidence)
         error: float | None = _bonett_price_error(wins, losses, n)
         p = mcnemar_p(wins, losses)
+
+        def interval_at(level: float) -> Interval | None:
+            return bonett_price(wins, losses, n, confidence=level)
     else:
-        interval, error = _paired_t(differences, clusters, confidence)
+        _, error = _paired_t(differences, clusters, confidence)
         p = sign_flip_p(differences, clusters, seed=seed)
+
+        def interval_at(level: float) -> Interval | None:
+            return _paired_t(differences, clusters, level)[0]
+
+    interval = interval_at(confidence)
+    if interval is not None:
+        p = max(p, _p_of_interval(interval_at))
+        if p > 1 - confidence and 0 not in interval:
+            interval = Interval(min(interval.low, 0.0), max(interval.high, 0.0), interval.method)
     smallest = None if error is None else smallest_difference(error, confidence=confidence)
     return PairedDifference(n, mean, interval, p, wins, losses, smallest)
+
+
+def _p_of_interval(interval_at: Callable[[float], Interval | None]) -> float:
+    """Return the p at which an interval of a difference begins to exclude 0."""
+    low, high = 0.0, 1.0  # of p: excluded at the larger one, if at all
+    for _ in range(40):  # to 1e-12
+        middle = (low + high) / 2
+        found = interval_at(1 - middle)
+        if found is None or 0 in found:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def _count_signs(differences: Sequence[float]) -> tuple[int, int]:

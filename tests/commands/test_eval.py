@@ -153,6 +153,26 @@ def test_program_worse_than_the_baseline_is_status_1(folder: Path, capsys: pytes
     assert main(["eval", "app:worse", *EVAL[2:], "--baseline", "run.jsonl", "--limit", "20"]) == 1
 
 
+def test_program_worse_by_another_metric_than_the_headline_is_status_1(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [json.dumps({"message": f"billing {n}", "topic": "billing"}) for n in range(30)]
+    (folder / "data.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    with (folder / "app.py").open("a", encoding="utf-8") as file:
+        file.write("\ndef worse(message):\n    return sigwire.Prediction(topic='')\n")
+        file.write(
+            "\ndef both(example, prediction):\n    return {'kind': 1, 'right': prediction.topic == example.topic}\n"
+        )
+    options = ["both" if option == "exact" else option.replace("app:exact", "app:both") for option in EVAL[2:]]
+    assert main([*EVAL[:2], *options, "--log", "run.jsonl"]) == 0
+    capsys.readouterr()
+    assert main(["eval", "app:worse", *options, "--baseline", "run.jsonl", "--json"]) == 1
+    streams = capsys.readouterr()
+    assert "right: this is worse than baseline" in streams.err
+    found = json.loads(streams.out)["baseline"]
+    assert (found["verdict"], found["metrics"]["right"]["verdict"]) == ("not shown to be better", "worse")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

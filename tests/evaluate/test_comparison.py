@@ -14,7 +14,8 @@ from sigwire.errors import ConfigurationError
 from sigwire.evaluate import statistics
 from sigwire.evaluate.comparison import compare
 from sigwire.evaluate.evaluation import Evaluate
-from tests.evaluate.runs import failed_cell, make_result
+from sigwire.evaluate.result import EvaluationResult
+from tests.evaluate.runs import failed_cell, make_result, scored_cell
 
 DRAW = random.Random(3)
 BASE = [float(DRAW.random() < 0.5) for _ in range(60)]
@@ -155,3 +156,37 @@ def test_comparison_of_paths_is_that_of_their_results(tmp_path: Path) -> None:
     paths: dict[str, Path | str] = {"always": tmp_path / "always.jsonl", "last": str(tmp_path / "last.jsonl")}
     assert compare(paths).sentences == compare(results).sentences
     assert compare(paths)["last"].verdict == "better"
+
+
+# --- several metrics
+
+
+def several(*scores: tuple[float, float]) -> EvaluationResult:
+    cells = [scored_cell(quality, subscores={"quality": quality, "topic": topic}) for quality, topic in scores]
+    return make_result(cells, metric_names=("quality", "topic"))
+
+
+def test_every_metric_is_compared_and_adjusted_for_their_number() -> None:
+    before, after = several(*[(1.0, 1.0)] * 20), several(*[(1.0, 0.0)] * 20)
+    found = compare({"before": before, "after": after})
+    assert found["after"].verdict == "not shown to be better"
+    (topic,) = found.others["topic"]
+    assert (topic.verdict, topic.difference.mean, len(topic.regressions)) == ("worse", -1.0, 20)
+    assert [each.metric for each in found.worse] == ["topic"]
+    assert found.sentences[1].startswith("topic: after is worse than before: -1.000")
+    alone = compare({"before": before, "after": after}, metric="topic")["after"]
+    assert (alone.verdict, alone.metric) == ("worse", "topic")
+    assert "topic" in found.to_markdown()
+
+
+def test_unknown_metric_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(ConfigurationError, match=r"No record has a score 'topik'.*Did you mean topic"):
+        compare({"a": several((1, 1)), "b": several((1, 0))}, metric="topik")
+
+
+def test_failed_run_counts_in_every_metric_as_in_the_headline() -> None:
+    before = several(*[(1.0, 1.0)] * 12)
+    cells = [failed_cell("program", score=0.0)] * 6 + [scored_cell(1.0, subscores={"quality": 1.0, "topic": 1.0})] * 6
+    after = make_result(cells, metric_names=("quality", "topic"))
+    found = compare({"before": before, "after": after}, metric="topic")["after"]
+    assert found.difference.mean == -0.5

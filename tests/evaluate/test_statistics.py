@@ -9,6 +9,8 @@ import random
 import numpy
 import pytest
 import scipy  # loads scipy.stats in the first test that reads it
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate import statistics
@@ -261,3 +263,23 @@ def test_tests_of_equal_programs_reject_at_most_their_level() -> None:
 
 def _method(interval: statistics.Interval | None) -> str:
     return "" if interval is None else interval.method
+
+
+# --- verdict, interval and p agree
+
+TABLES = st.lists(st.tuples(st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0])), min_size=2, max_size=30)
+NUMBERS = st.lists(st.tuples(st.floats(0, 1, width=16), st.floats(0, 1, width=16)), min_size=2, max_size=30)
+
+
+@given(TABLES | NUMBERS, st.sampled_from([0.9, 0.95, 0.99]))
+def test_interval_excludes_zero_exactly_if_p_is_significant(pairs: list[tuple[float, float]], level: float) -> None:
+    found = statistics.paired_difference([a for a, _ in pairs], [b for _, b in pairs], confidence=level)
+    if found.interval is not None:
+        assert (0 not in found.interval) == (found.p <= 1 - level)
+        assert found.mean in found.interval or found.interval.method == "Bonett-Price"
+
+
+def test_five_wins_of_ten_are_no_difference() -> None:
+    found = statistics.paired_difference([0] * 5 + [1] * 5, [1] * 10)
+    assert found.interval is not None
+    assert (found.p, found.interval.low) == (0.0625, 0.0)

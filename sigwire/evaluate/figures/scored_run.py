@@ -20,7 +20,7 @@ from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue
 from sigwire.core.response import Usage
-from sigwire.errors import InputError, suggest
+from sigwire.errors import ConfigurationError, InputError, suggest
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval, mean_interval, no_interval_reason, reduce_scores
 
@@ -61,11 +61,27 @@ class ScoredRun:
     seconds: float = 0.0
     path: str | None = None
     is_plain: bool = False
+    headline: str = ""
 
     @property
     def metric_name(self) -> str:
-        """The name of the headline metric."""
+        """The name of the headline metric: ``headline``, or the first."""
+        return self.headline or self._first_metric
+
+    @property
+    def _first_metric(self) -> str:
         return self.metric_names[0] if self.metric_names else "score"
+
+    def with_metric(self, name: str) -> ScoredRun:
+        """Return the run with another of its metrics as the headline. Failures count as they do for the first.
+
+        Raises ``ConfigurationError`` if no record has a score of that name.
+        """
+        if name not in (known := self.metrics):
+            raise ConfigurationError(
+                f"No record has a score {name!r} (choosing a metric). {suggest(name, known)}Its metrics: {', '.join(known)}."
+            )
+        return replace(self, headline=name)
 
     # --- one value for each example
 
@@ -89,8 +105,11 @@ class ScoredRun:
 
     def score_of(self, record: ExampleRecord) -> float | None:
         """Return the score that counts for the mean, or ``None``."""
-        is_omitted = self.errors == "skip" and record.cell.failure is not None
-        return None if is_omitted else record.cell.score
+        if self.errors == "skip" and record.cell.failure is not None:
+            return None
+        own, score = self.headline, record.cell.score
+        is_other = own not in ("", self._first_metric) and score is not None and record.cell.failure is None
+        return record.cell.subscores.get(own) if is_other else score
 
     def _reduced(self, read: _ReadsScore, missing: float | None = None) -> dict[int, float | None]:
         reduced: dict[int, float | None] = {}
@@ -156,20 +175,14 @@ class ScoredRun:
     @property
     def metrics(self) -> Mapping[str, float]:
         """The mean of each metric by name, the headline first."""
-        names = dict.fromkeys(name for record in self.records for name in record.cell.subscores)
+        names = dict.fromkeys(
+            [self._first_metric, *(name for record in self.records for name in record.cell.subscores)]
+        )
         means = {self.metric_name: self.mean}
         for name in names:
             if name != self.metric_name:
-                known = [value for value in self._reduced(self._subscore(name)).values() if value is not None]
-                means[name] = fmean(known) if known else math.nan
+                means[name] = replace(self, headline=name).mean
         return means
-
-    def _subscore(self, name: str) -> _ReadsScore:
-        def read(record: ExampleRecord) -> float | None:
-            score = self.score_of(record)
-            return score if score is None or record.cell.failure is not None else record.cell.subscores.get(name)
-
-        return read
 
     # --- failures
 
