@@ -125,7 +125,7 @@ class FakeLM(BaseLM):
 
     def _scripted_steps(self, request: Request, streamed: bool, call: Call | None = None) -> Steps[Response]:
         if call is not None:
-            call.begin()
+            call.begin(in_process=True)
         response = self._answer(request)
         if streamed:
             for event in events_of(response, self.cut):

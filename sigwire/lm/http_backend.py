@@ -236,7 +236,8 @@ class HttpBackend:
         endpoint = self._resolver.endpoint(current.headers)
         try:
             transport, request = self._transport(), self._http_request(call, route, current, endpoint)
-            reply: HttpReply = yield FunctionEffect(partial(transport.send, request), partial(transport.asend, request))
+            send = FunctionEffect(partial(transport.send, request), partial(transport.asend, request))
+            reply: HttpReply = self._resolver.mask(endpoint, call.request.options, transport).reply((yield send))
             call.report.headers = reply.headers
             if 200 <= reply.status < 300:
                 return _decode(route, sent, reply)
@@ -255,12 +256,10 @@ class HttpBackend:
         events: list[StreamEvent] = []
         endpoint = self._resolver.endpoint(current.headers)
         try:
-            request, codec = (
-                self._http_request(call, route, current, endpoint),
-                cast("StreamingCodec[Any]", route.codec),
-            )
-            recover = partial(_recover, route, sent)
-            yield from emit_reply(call, self._transport(), request, codec, sent, route.target, recover, events)
+            transport, request = self._transport(), self._http_request(call, route, current, endpoint)
+            codec, recover = cast("StreamingCodec[Any]", route.codec), partial(_recover, route, sent)
+            mask = partial(self._resolver.mask, endpoint, call.request.options, transport)
+            yield from emit_reply(call, transport, request, mask, codec, sent, route.target, recover, events)
         except BaseException as error:  # a cancelled stream keeps its partial answer as well
             raise attach_partial(self._translate_error(error, endpoint, call.request, sent), events)  # noqa: B904
         response, ends = collected(events)
@@ -359,7 +358,11 @@ class HttpBackend:
         error.message = message
         for name in ("message", "provider_code", "request_id"):
             if value := getattr(error, name):
-                setattr(error, name, redact(str(value), endpoint, request.options))
+                setattr(
+                    error,
+                    name,
+                    redact(str(value), endpoint, request.options, getattr(self._transport(), "secrets", ())),
+                )
         error.args = (error.message,)
         return error
 

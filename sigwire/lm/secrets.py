@@ -20,8 +20,8 @@ from urllib.parse import parse_qsl, unquote
 from sigwire.core.json import JsonObject, JsonValue
 
 __all__ = [
-    "Secret", "SecretUrl", "is_secret", "mask_secrets", "redact", "redact_url", "storable_options", "without_secrets",
-    "wrap_headers", "wrap_secrets", "wrap_url",
+    "Secret", "SecretUrl", "is_secret", "mask_secrets", "redact", "redact_url", "secrets_in", "storable_options",
+    "without_secrets", "wrap_headers", "wrap_secrets", "wrap_url",
 ]  # fmt: skip
 
 V = TypeVar("V")
@@ -157,7 +157,7 @@ def redact(text: str, *holders: object) -> str:
     >>> redact("the key abcd-1234 is wrong", {"authorization": Secret("Bearer abcd-1234")}), redact("the next", Secret("x"))
     ('the key *** is wrong', 'the next')
     """
-    found = {secret for secret in _secrets_in(holders) if len(secret) > _LONGEST_PLACEHOLDER}
+    found = {secret for secret in secrets_in(holders) if len(secret) > _LONGEST_PLACEHOLDER}
     for secret in sorted(found, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
@@ -166,17 +166,17 @@ def redact(text: str, *holders: object) -> str:
 _LONGEST_PLACEHOLDER = 6
 
 
-def _secrets_in(value: object) -> Iterator[str]:
+def secrets_in(value: object) -> Iterator[str]:
     """Yield the texts of secrets at any depth: a header's value with and without its scheme, the secret parts of a URL."""
     if isinstance(value, SecretUrl):
         yield from _secrets_of_url(value)
     elif isinstance(value, Secret):
         yield from (value, value.partition(" ")[2])
     elif isinstance(value, Mapping):
-        yield from _secrets_in(tuple(cast("Mapping[object, object]", value).values()))
+        yield from secrets_in(tuple(cast("Mapping[object, object]", value).values()))
     elif isinstance(value, (list, tuple)):
         for item in cast("Sequence[object]", value):
-            yield from _secrets_in(item)
+            yield from secrets_in(item)
 
 
 def _secrets_of_url(url: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from sigwire.lm.codecs.shared.errors import damaged_reply_error
 from sigwire.lm.codecs.shared.framing import LIMIT, make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.messages import HttpReply, HttpRequest, Transport
+from sigwire.lm.http.reply_mask import ReplyMask
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
 
@@ -48,14 +49,18 @@ def emit_reply(
     call: Call,
     transport: Transport,
     request: HttpRequest,
+    mask: Callable[[], ReplyMask],
     codec: StreamingCodec[Any],
     sent: EncodedRequest,
     target: Target[Any],
     recover: Callable[[HttpReply], Response],
     events: list[StreamEvent],
 ) -> Steps[None]:
-    """Open the reply and emit its events; ``events`` gets them with the ends. ``recover`` reads an answer in an error reply."""
-    reply = ReplyReader(transport, request)
+    """Open the reply and emit its events, without the secrets that ``mask`` knows; ``events`` gets them with the ends.
+
+    ``recover`` reads an answer in an error reply.
+    """
+    reply = ReplyReader(transport, request, mask)
     try:
         yield reply.open()
         call.report.headers = reply.headers
@@ -110,7 +115,7 @@ def emit_decoded(
         found: list[StreamEvent] = []
         try:
             for message in framing.close() if ended else framing.feed(part):
-                found += decoder.feed(message)
+                found += decoder.feed(reply.masked(message))
             if ended:
                 found += decoder.close(end_mark=framing.has_end_mark)
         except LMError as error:  # Events decoded before the error are emitted first.

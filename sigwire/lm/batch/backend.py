@@ -133,7 +133,9 @@ class BatchBackend(HttpBackend):
         if endpoint.query:
             url += f"&{endpoint.query[1:]}" if "?" in url else endpoint.query
         limits = self._limits
-        return super()._transport().send(HttpRequest(url, sent, call.body, call.method, limits.exchange, False, limits))
+        transport = super()._transport()
+        reply = transport.send(HttpRequest(url, sent, call.body, call.method, limits.exchange, False, limits))
+        return self._resolver.mask(endpoint, {}, transport).reply(reply)  # before the store keeps it
 
     def _transport(self) -> Transport:
         return _ParkingTransport(self._queue, super()._transport())

@@ -7,6 +7,7 @@ async_client  awaited requests: aiohttp's connector, a pool per loop            
 reply_parser  the replies of both clients, parsed by httptools
 exchange      state of one request; request and reply heads; socket options          deadlines, compression, errors
 urls          URLs, proxies of the environment, TLS contexts                         reply_stream   a reply as effects
+reply_mask    secrets of a request, masked in its reply
 """
 
 from __future__ import annotations

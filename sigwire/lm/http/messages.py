@@ -68,7 +68,7 @@ class HttpReply:
         return f"HttpReply({self.status}, {len(self.body)} bytes)"
 
 
-class _ReplyHead(Protocol):
+class ReplyHead(Protocol):
     @property
     def status(self) -> int: ...
 
@@ -76,13 +76,13 @@ class _ReplyHead(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
 
-class ReplyStream(_ReplyHead, Protocol):
+class ReplyStream(ReplyHead, Protocol):
     """A reply whose body is read in chunks of any size."""
 
     def __iter__(self) -> Iterator[bytes]: ...
 
 
-class AsyncReplyStream(_ReplyHead, Protocol):
+class AsyncReplyStream(ReplyHead, Protocol):
     """A reply whose body is awaited in chunks of any size."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...

@@ -10,25 +10,32 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sigwire.core.json import JsonValue
 from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.lm.http.reply_mask import ReplyMask, StreamMask, mask_of
 
 if TYPE_CHECKING:
-    from sigwire.lm.http.messages import AsyncReplyStream, HttpRequest, ReplyStream, Transport
+    from sigwire.lm.http.messages import AsyncReplyStream, HttpRequest, ReplyHead, ReplyStream, Transport
 
 __all__ = ["ReplyReader"]
 
 
 class ReplyReader:
-    """A reply that is read chunk by chunk."""
+    """A reply that is read chunk by chunk, without the secrets that ``mask`` knows once the request was sent.
 
-    def __init__(self, transport: Transport, request: HttpRequest) -> None:
-        self._transport, self._request = transport, request
+    ``is_masked``: whether the chunks are masked. Those of a binary stream with checksums are not: their events must be.
+    """
+
+    def __init__(self, transport: Transport, request: HttpRequest, mask: Callable[[], ReplyMask] | None = None) -> None:
+        self._transport, self._request, self._mask_of = transport, request, mask or partial(mask_of, ())
+        self.mask, self.is_masked = mask_of(()), True
         self._blocking: AbstractContextManager[ReplyStream] | None = None
         self._awaited: AbstractAsyncContextManager[AsyncReplyStream] | None = None
         self._reply: object = None
         self._achunks: AsyncIterator[bytes] | None = None
         self.status = 0
         self.headers: Mapping[str, str] = {}
+        self._stream: StreamMask | None = None
         self._next: FunctionEffect[bytes | None] = _next_of(iter(()), self._aread)  # one effect for all chunks
 
     def open(self) -> FunctionEffect[None]:
@@ -48,6 +55,10 @@ class ReplyReader:
         if (lift := getattr(self._reply, "end_first", None)) is not None:
             lift()
 
+    def masked(self, event: JsonValue) -> JsonValue:
+        """Return an event of the reply without secrets; ``event`` itself if it came of masked chunks."""
+        return event if self.is_masked else self.mask.value(event)
+
     def rest(self) -> Steps[bytes]:
         """Read the rest of the body."""
         body = bytearray()
@@ -64,22 +75,43 @@ class ReplyReader:
     def _open(self) -> None:
         manager = self._transport.stream(self._request)
         reply = manager.__enter__()
-        self._blocking, self._reply, self._next = manager, reply, _next_of(iter(reply), self._aread)
-        self.status, self.headers = reply.status, reply.headers
+        self._blocking, self._reply = manager, reply
+        self._begin(reply)
+        chunks = iter(reply)
+        self._next = _next_of(chunks if self._stream is None else _masked(chunks, self._stream), self._aread)
 
     async def _aopen(self) -> None:
         manager = self._transport.astream(self._request)
         reply = await manager.__aenter__()
         self._awaited, self._reply, self._achunks = manager, reply, aiter(reply)
-        self.status, self.headers = reply.status, reply.headers
+        self._begin(reply)
+
+    def _begin(self, reply: ReplyHead) -> None:
+        self.mask = mask = self._mask_of()
+        self.status, self.headers = reply.status, mask.headers(reply.headers)
+        self.is_masked = not mask.forms or _BINARY not in reply.headers.get("content-type", "")
+        self._stream = StreamMask(mask) if mask.forms and self.is_masked else None
 
     async def _aread(self) -> bytes | None:
-        return None if self._achunks is None else await anext(self._achunks, None)
+        chunk = None if self._achunks is None else await anext(self._achunks, None)
+        if self._stream is None:
+            return chunk
+        return (self._stream.close() or None) if chunk is None else self._stream.feed(chunk)
 
     async def _aclose(self) -> None:
         manager, self._awaited = self._awaited, None
         if manager is not None:
             await manager.__aexit__(None, None, None)
+
+
+_BINARY = "vnd.amazon.eventstream"
+
+
+def _masked(chunks: Iterator[bytes], stream: StreamMask) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield stream.feed(chunk)
+    if rest := stream.close():
+        yield rest
 
 
 def _next_of(chunks: Iterator[bytes], awaited: Callable[[], Awaitable[bytes | None]]) -> FunctionEffect[bytes | None]:

@@ -79,8 +79,10 @@ class HttpTransport(ChecksKeywords):
         max_reply: int | None = 256 * 1024 * 1024,
     ) -> None:
         proxy, headers = proxy and wrap_url(proxy), wrap_headers(headers or {})
+        passwords: tuple[Secret, ...] = ()
         if isinstance(certificate, tuple):
-            certificate = (*certificate[:2], *(Secret(password) for password in certificate[2:]))
+            passwords = tuple(Secret(password) for password in certificate[2:])
+            certificate = (*certificate[:2], *passwords)
         if tls is not None and (ca is not None or certificate is not None):
             raise ConfigurationError(
                 "HttpTransport has tls= beside ca= or certificate=. Load both into the SSLContext."
@@ -97,6 +99,9 @@ class HttpTransport(ChecksKeywords):
             "user-agent": f"sigwire/{version()}",
             **_lower_names(headers),
         }
+        password = (self._proxy.password, *self._proxy.authorization.values()) if self._proxy else ()
+        self.secrets: tuple[object, ...] = (headers, *map(Secret, password), *passwords)
+        """The secrets that a reply must not show: headers, passwords of the proxy and of the certificate."""
         self._proxies: dict[Origin, Proxy | None] = {}
         self._heads: dict[tuple[Any, ...], bytes] = {}
         loaded_once = functools.cache(functools.partial(tls_context, ca, certificate, trust_env))

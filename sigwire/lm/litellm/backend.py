@@ -27,6 +27,7 @@ from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.http.reply_mask import ReplyMask, mask_of, sent_secrets
 from sigwire.lm.litellm.codec import (
     ENCODING_VERSION,
     LiteLLMDecoder,
@@ -123,7 +124,8 @@ class LiteLLM:
             litellm, target, arguments, sent = prepared
             translate = partial(translate_error, target=target, arguments=arguments)
             stream = LiteLLMStream(litellm, arguments)
-            return (yield from emit_stream(call, stream, LiteLLMDecoder(sent, target), translate))
+            decoder = LiteLLMDecoder(sent, target, _mask(arguments))
+            return (yield from emit_stream(call, stream, decoder, translate))
         if call.streamed:
             prepared = yield from self._prepare(call)
         response = yield from _complete_all(prepared)
@@ -172,7 +174,13 @@ def _complete(prepared: _Prepared) -> Steps[Response]:
         answer = yield CompletionEffect(litellm, arguments)
     except Exception as error:  # LiteLLM and the packages below it raise anything; their texts and frames show the key
         raise translate_error(error, target, arguments) from None
-    return decode_answer(to_json_value(answer), sent, target)
+    return decode_answer(_mask(arguments).value(to_json_value(answer)), sent, target)
+
+
+def _mask(arguments: JsonObject) -> ReplyMask:
+    """Return the mask of the secrets that LiteLLM got."""
+    secret = (arguments.get(name) for name in ("api_key", "api_base", "extra_headers"))
+    return mask_of(sent_secrets(*secret, arguments))
 
 
 def _listed_parameters(litellm: Any, model: str) -> Collection[str] | None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
@@ -35,6 +36,7 @@ from sigwire.lm.codecs.shared.options import Drop, Option, require_feature
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.tools import provider_data, search_settings
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
+from sigwire.lm.http.reply_mask import ReplyMask, mask_of
 from sigwire.lm.litellm import tables
 from sigwire.lm.litellm.tables import LiteLLMProfile
 from sigwire.lm.secrets import redact
@@ -168,7 +170,14 @@ def decode_answer(body: JsonValue, sent: EncodedRequest, target: Target[LiteLLMP
 
 
 class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
-    """LiteLLM's chunks -> events: OpenAI's, with LiteLLM's additions."""
+    """LiteLLM's chunks -> events: OpenAI's, with LiteLLM's additions, and without the secrets that ``mask`` knows."""
+
+    def __init__(self, sent: EncodedRequest, target: Target[LiteLLMProfile], mask: ReplyMask | None = None) -> None:
+        super().__init__(sent, target)
+        self._mask = mask or mask_of(())
+
+    def feed(self, event: JsonValue) -> list[StreamEvent]:
+        return super().feed(self._mask.value(event) if self._mask.forms else event)
 
     def _decode(self, body: JsonObject) -> Response:
         return decode_answer(body, self.sent, self.target)

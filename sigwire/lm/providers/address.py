@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from sigwire.errors import ConfigurationError, LMAuthenticationError
+from sigwire.lm.http.reply_mask import ReplyMask, mask_of, sent_secrets
 from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.row import ApiKey, Provider
 from sigwire.lm.secrets import Secret, redact_url, wrap_url
@@ -54,6 +55,7 @@ class EndpointResolver:
         # An endpoint behind what it was made of: the values of environment variables, and the headers of the request.
         self._last: tuple[list[object], dict[str, str], ServiceEndpoint] | None = None
         self._last_location: tuple[list[object], str] | None = None
+        self._last_mask: tuple[ServiceEndpoint, object, ReplyMask] | None = None
 
     def base(self) -> tuple[str, bool]:
         """Return the base URL, its query included, and True if it was given in code."""
@@ -125,6 +127,14 @@ class EndpointResolver:
         values, last = _raw_values(keys), self._last
         if last is None or last[0] != values or last[1] != headers:
             last = self._last = (values, {**headers}, self._resolve(headers))
+        return last[2]
+
+    def mask(self, endpoint: ServiceEndpoint, options: Mapping[str, object], transport: object) -> ReplyMask:
+        """Return the mask of the secrets that a request sent. ``transport``: with ``secrets`` of its own, if it has any."""
+        own, extra, last = getattr(transport, "secrets", ()), options.get("extra_body"), self._last_mask
+        if last is None or last[0] is not endpoint or last[1] is not own or extra is not None:
+            mask = mask_of(sent_secrets(endpoint.headers, [endpoint.base, endpoint.query], extra, *own))
+            last = self._last_mask = (endpoint, own if extra is None else None, mask)
         return last[2]
 
     def _variable_names(self) -> tuple[str, ...]:

@@ -31,6 +31,12 @@ class AuthorizedTransport:
 
     def __init__(self, transport: Transport, authorize: Authorizer, variables: Mapping[str, str] | None = None) -> None:
         self._transport, self._authorize, self._variables = transport, authorize, variables or {}
+        self._added: Mapping[str, str] = {}
+
+    @property
+    def secrets(self) -> tuple[object, ...]:
+        """The secrets that a reply must not show: the headers that were added last, and the secrets of the transport."""
+        return (self._added, *getattr(self._transport, "secrets", ()))
 
     def with_variables(self, variables: Mapping[str, str]) -> AuthorizedTransport:
         """Return the transport with the variables of a model; those that it has win."""
@@ -59,7 +65,8 @@ class AuthorizedTransport:
     def _add_headers(self, request: HttpRequest) -> HttpRequest:
         if "authorization" in request.headers:
             return request
-        return replace(request, headers={**request.headers, **wrap_headers(self._authorize(request, self._variables))})
+        self._added = added = wrap_headers(self._authorize(request, self._variables))
+        return replace(request, headers={**request.headers, **added})
 
 
 def authorized(transport: Transport, name: str, variables: Mapping[str, str]) -> Transport:

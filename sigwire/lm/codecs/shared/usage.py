@@ -1,15 +1,14 @@
 """Token counts and cost of a reply: the one gate for numbers that a provider bills by.
 
 A table names the members of each canonical count. A number that no request can have (negative, no number, not finite, above
-``_MOST``), and cached tokens above the input, are not used: the count is unknown and a warning names the member. If the input
-or the output is such a number, every count is unknown. A budget charges such a reply its reservation (``IMPOSSIBLE``).
+``_MOST``), and cached tokens above the input, are not used: the count is unknown and a warning names the member. A budget
+charges such a reply its reservation (``IMPOSSIBLE``).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from sigwire.core.json import JsonValue
@@ -47,7 +46,7 @@ def read_usage(data: JsonValue, table: UsageTable) -> UsageReading:
     >>> read_usage({"new": 3, "cached": 1, "written": 2}, table).usage == Usage(4, 2, 1)
     True
     >>> read_usage({"new": 3, "written": -2}, table).warnings[0].detail
-    'The provider sent a number that no request can have: written is -2. It was not used; the tokens of the reply are unknown.'
+    'The provider sent a number that no request can have: written is -2. It was not used.'
     """
     if not isinstance(data, dict):
         return UsageReading(_UNKNOWN)
@@ -103,9 +102,6 @@ def _unknown_counts(counts: dict[str, Any], faults: dict[str, str]) -> UsageRead
         parts = counts.pop("cached_tokens", 0), counts.pop("cache_write_tokens", 0)
         faults["cached_tokens"] = f"{sum(parts)} cached tokens are more than the input of {counts['input_tokens']}"
     usage = Usage(**{name: count for name, count in counts.items() if name not in faults})
-    if lost := bool(faults.keys() & {"input_tokens", "output_tokens"}):
-        usage = replace(_UNKNOWN, cost=usage.cost)
-    what = "the tokens of the reply are" if lost else "the count is"
     named = "; ".join(dict.fromkeys(faults.values()))
-    detail = f"The provider sent a number that no request can have: {named}. It was not used; {what} unknown."
+    detail = f"The provider sent a number that no request can have: {named}. It was not used."
     return UsageReading(usage, (LMWarning(IMPOSSIBLE, detail),))
