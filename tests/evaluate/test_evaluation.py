@@ -432,9 +432,12 @@ def test_cancelled_evaluation_has_its_finished_examples(tmp_path: Path) -> None:
                 await asyncio.Event().wait()
             return Prediction(answer=question[-1])
 
+    log = tmp_path / "log.jsonl"
+
     async def cancel() -> asyncio.CancelledError:
-        task = asyncio.create_task(Evaluate(devset=DEVSET, metric=exact, log=tmp_path / "log.jsonl").acall(Waits()))
-        await asyncio.sleep(0.2)
+        task = asyncio.create_task(Evaluate(devset=DEVSET, metric=exact, log=log).acall(Waits()))
+        while not log.exists() or log.read_bytes().count(b'"type":"record"') < 4:
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as caught:
             await task
@@ -442,7 +445,7 @@ def test_cancelled_evaluation_has_its_finished_examples(tmp_path: Path) -> None:
 
     error: Any = asyncio.run(cancel())
     assert sorted(record.index for record in error.result.records) == [0, 1, 3, 4]
-    assert len(load_records(tmp_path / "log.jsonl").records) == 4
+    assert len(load_records(log).records) == 4
 
 
 def test_callbacks_get_start_and_end_with_the_metadata() -> None:
