@@ -25,6 +25,7 @@ _SUFFIXES: Mapping[bytes, str] = {
 }  # fmt: skip
 _SECRET = re.compile(
     r"\b(?:sk-(?=\D*\d)[\w-]{16,}|xox[a-z]-[\w-]{10,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[0-9A-Z]{16}"
+    r"|(?:sk|rk|pk)_(?:live|test)_\w{10,}|hf_\w{20,}|glpat-[\w-]{16,}|npm_\w{20,}|pypi-[\w-]{16,}"
     r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+)"
     r"|(?<=[Bb]earer )[\w.~+/-]{16,}=*"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from sigwire.commands.output import keep_input
+
 __all__ = ["add", "run"]
 
 HELP = "write records in another format"
@@ -29,5 +31,6 @@ def run(options: Namespace) -> int:
     # A log of Inspect gets a name of its own in a folder: the viewer lists logs by their names.
     place = records.parent if options.to == "inspect" else records.with_suffix(f".{options.to}")
     out = options.out or place
+    keep_input(out, [options.path])
     print(getattr(result, f"to_{options.to}")(out) or out)
     return 0

@@ -16,6 +16,7 @@ __all__ = [
     "Status",
     "UsageError",
     "add_json",
+    "keep_input",
     "place_of",
     "prepare_streams",
     "print_error",
@@ -37,6 +38,15 @@ class Status(IntEnum):
 
 class UsageError(CallerError):
     """The arguments of a command do not fit; nothing was run."""
+
+
+def keep_input(out: str | os.PathLike[str], paths: Sequence[str]) -> None:
+    """Raise ``UsageError`` if a file that is written is one of those that are read, also by another name or a link."""
+    for path in paths:
+        if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
+            raise UsageError(
+                f"{os.fspath(out)} is the file that is read (writing the result). Name another file with --out."
+            )
 
 
 def prepare_streams() -> None:

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from sigwire.commands.output import UsageError
+from sigwire.commands.output import UsageError, keep_input
 from sigwire.errors import ConfigurationError
 
 __all__ = ["add", "run"]
@@ -41,6 +41,7 @@ def run(options: Namespace) -> int:
         print(shown.to_markdown())
         return 0
     out = Path(options.out or Path(options.paths[-1]).with_suffix(".html"))
+    keep_input(out, options.paths)
     shown.to_html(out)
     shown.show(file=sys.stderr)
     print(out)

@@ -1,14 +1,14 @@
 """``compare``: programs on the same examples, each with the first, by paired differences.
 
-"better" is written only if the interval of the difference excludes 0, at the confidence of Holm's steps if there are three
-programs or more. Examples that one of the two could not score are left out of the pair, and counted.
+"better" is written only if p, adjusted by Holm's steps for all programs and metrics, is significant; an interval excludes 0 in
+the same cases. Examples that one of the two could not score are left out of the pair, and counted.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Literal, Never, Protocol, TypeAlias
 
@@ -21,7 +21,7 @@ from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run
 from sigwire.evaluate.fingerprint.identity import metric_differences
 from sigwire.evaluate.records import ExampleRecord
-from sigwire.evaluate.statistics import PairedDifference, holm, holm_confidences, paired_difference
+from sigwire.evaluate.statistics import PairedDifference, holm, holm_confidences, paired_difference, reaching_zero
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
 
@@ -70,6 +70,9 @@ class ProgramDifference:
         """The difference in one sentence."""
         found, interval = self.difference, self.difference.interval
         names = f"{inline(self.name, 40)} is {self.verdict}"
+        if interval is None and self.is_shown:
+            amount = f"{found.mean:+.3f}, in every example by the same amount (p = {self.p:.2g}; n = {found.n})"
+            return f"{names} than {inline(self.baseline, 40)}: {amount}."
         if interval is None:
             reason = "no score differs" if not found.wins + found.losses else "too few examples or no spread"
             return f"{names} than {inline(self.baseline, 40)}: {found.mean:+.3f}, {reason} (n = {found.n})."
@@ -221,8 +224,10 @@ def _differences(
     levels = holm_confidences(ps, confidence)
     adjusted = found if len(pairs) == 1 else [p.difference(c, seed) for p, c in zip(pairs, levels, strict=True)]
     by_metric: dict[str, list[ProgramDifference]] = {metric: [] for metric in metrics}
-    rows = zip(places, pairs, adjusted, holm(ps), levels, _verdicts(ps, adjusted), strict=True)
-    for (metric, name), pair, each, p, level, verdict in rows:
+    for (metric, name), pair, each, p, level in zip(places, pairs, adjusted, holm(ps), levels, strict=True):
+        verdict = _verdict(p, each.mean, confidence)
+        if verdict == "not shown to be better" and each.interval is not None:  # Holm's steps may end before this one
+            each = replace(each, interval=reaching_zero(each.interval))
         by_metric[metric].append(
             ProgramDifference(
                 name, baseline, each, p, level, verdict, pair.omitted, pair.changed(-1), pair.changed(1), metric
@@ -315,15 +320,11 @@ class _Pairs:
         return self.first.example_by_index[first], record, self.second.by_example[second][0]
 
 
-def _verdicts(ps: Sequence[float], found: Sequence[PairedDifference]) -> list[Verdict]:
-    """Return the verdicts in Holm's order: after the first interval that holds 0, no difference is shown."""
-    verdicts: list[Verdict] = ["not shown to be better"] * len(ps)
-    for place in sorted(range(len(ps)), key=ps.__getitem__):
-        interval = found[place].interval
-        if interval is None or 0 in interval:
-            break
-        verdicts[place] = "better" if interval.low > 0 else "worse"
-    return verdicts
+def _verdict(p: float, mean: float, confidence: float) -> Verdict:
+    """Return the verdict of a difference. ``p``: adjusted; an interval excludes 0 where it is significant."""
+    if p > 1 - confidence or mean == 0:
+        return "not shown to be better"
+    return "better" if mean > 0 else "worse"
 
 
 # --- the card

@@ -344,7 +344,7 @@ def _model_of(program: object) -> JsonObject:
     }
 
 
-_DECIDING = ("pydantic", "jsonschema", "litellm")  # those whose version can change an answer
+_DECIDING = ("pydantic", "jsonschema")  # those whose version can change an answer
 
 
 def _texts_of(program: object) -> JsonObject:

@@ -23,9 +23,25 @@ from sigwire.errors import ConfigurationError
 from sigwire.evaluate.quantiles import NORMAL, t_quantile, z_of
 
 __all__ = [
-    "Interval", "PairedDifference", "bonett_price", "bootstrap_interval", "check_reducer", "clustered_interval", "holm",
-    "holm_confidences", "mcnemar_p", "mean_interval", "no_interval_reason", "paired_difference", "probability_better",
-    "reduce_scores", "sign_flip_p", "smallest_difference", "standard_error", "wilson",
+    "Interval",
+    "PairedDifference",
+    "bonett_price",
+    "bootstrap_interval",
+    "check_reducer",
+    "clustered_interval",
+    "holm",
+    "holm_confidences",
+    "mcnemar_p",
+    "mean_interval",
+    "no_interval_reason",
+    "paired_difference",
+    "probability_better",
+    "reaching_zero",
+    "reduce_scores",
+    "sign_flip_p",
+    "smallest_difference",
+    "standard_error",
+    "wilson",
 ]  # fmt: skip
 
 Clusters = Sequence[Hashable]
@@ -293,10 +309,19 @@ def paired_difference(
     interval = interval_at(confidence)
     if interval is not None:
         p = max(p, _p_of_interval(interval_at))
-        if p > 1 - confidence and 0 not in interval:
-            interval = Interval(min(interval.low, 0.0), max(interval.high, 0.0), interval.method)
+        if p > 1 - confidence:
+            interval = reaching_zero(interval)
     smallest = None if error is None else smallest_difference(error, confidence=confidence)
     return PairedDifference(n, mean, interval, p, wins, losses, smallest)
+
+
+def reaching_zero(interval: Interval) -> Interval:
+    """Return the interval, extended to 0: of a difference that is not significant.
+
+    >>> reaching_zero(Interval(0.1, 0.5, "paired t")).low
+    0.0
+    """
+    return Interval(min(interval.low, 0.0), max(interval.high, 0.0), interval.method)
 
 
 def _p_of_interval(interval_at: Callable[[float], Interval | None]) -> float:

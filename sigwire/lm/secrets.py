@@ -70,7 +70,7 @@ _SECRET_WORDS = frozenset(
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Secret by its value: "sk-...", "Bearer ...", a URL with a password or a key, a connection string.
 _SECRET_VALUE = re.compile(
-    r"^(?:bearer |basic |sk-|xox[a-z]-|gh[pousr]_|AIza)|(?:^|://)[^/\s:@]*:[^/\s@]+@|(?:^|:)//[^/\s@]+@"
+    r"^(?:bearer |basic |sk-|xox[a-z]-|gh[pousr]_|AIza|[srp]k_(?:live|test)_|hf_|glpat-)|(?:^|://)[^/\s:@]*:[^/\s@]+@|(?:^|:)//[^/\s@]+@"
     r"|^(?:[\w+.-]*:)?//[^/?#\s@\[]*:(?!\d*(?:[/?#]|$))[^\s@]*@"
     r"|(?:^|[?&;])[\w.-]*(?:code|key|password|pwd|secret|sig|signature|token)=[^\s&;]",
     re.IGNORECASE,

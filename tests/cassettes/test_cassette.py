@@ -38,6 +38,7 @@ from sigwire import (
     durable,
 )
 from sigwire.cassettes import asks, lines, packing
+from sigwire.cassettes.packing import pack
 from sigwire.core.events import collect, events_of
 from sigwire.core.json import dumps, loads
 from sigwire.core.parts import TextPart, ThinkingPart
@@ -872,3 +873,10 @@ def test_lines_are_json_with_the_question_and_the_answer(path: Path) -> None:
     assert head == {"cassette": 1, "sigwire": sigwire.__version__}
     assert list(line) == ["lm", "place", "key", "model", "request", "response"]
     assert "é" in text
+
+
+@pytest.mark.parametrize(
+    "secret", ["sk" + "_live_4bcdefghijklmnop", "hf" + "_abcdefghijklmnopqrstuvwx", "glpat" + "-abcdefghij1234567890"]
+)
+def test_forms_of_other_services_are_masked(secret: str) -> None:
+    assert pack(f"use {secret} now", print) == "use *** now"

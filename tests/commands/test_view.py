@@ -49,6 +49,34 @@ def test_view_prints_markdown_for_a_pull_request(
     assert not (folder / "b.html").exists()
 
 
+@pytest.mark.parametrize("how", ["its own name", "a link", "another way to write it"])
+@pytest.mark.parametrize("verb", [["view"], ["export", "--to", "html"]])
+def test_no_command_writes_over_the_file_that_it_reads(
+    verb: list[str], how: str, records: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = folder / "same.html"
+    (folder / "a.jsonl").rename(same)
+    before, out = same.read_bytes(), ["--out", "x/../same.html"]
+    if how == "a link":
+        (folder / "linked.html").symlink_to(same)
+        out = ["--out", "linked.html"]
+    (folder / "x").mkdir()
+    assert main([verb[0], "same.html", *verb[1:], *([] if how == "its own name" else out)]) == 2
+    assert "is the file that is read" in capsys.readouterr().err
+    assert same.read_bytes() == before
+
+
+def test_markdown_has_no_html_of_a_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [json.dumps({"message": "<img src=x onerror=alert(1)>", "topic": "<b>billing</b>"})]
+    (folder / "data.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    assert main([*EVAL, "c.jsonl"]) == 0
+    capsys.readouterr()
+    assert main(["view", "c.jsonl", "--markdown"]) == 0
+    shown = capsys.readouterr().out
+    assert "<img" not in shown
+    assert "<b>" not in shown
+
+
 def test_view_opens_the_report_in_a_browser_on_request(
     records: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,3 +190,20 @@ def test_failed_run_counts_in_every_metric_as_in_the_headline() -> None:
     after = make_result(cells, metric_names=("quality", "topic"))
     found = compare({"before": before, "after": after}, metric="topic")["after"]
     assert found.difference.mean == -0.5
+
+
+def test_fall_by_the_same_amount_in_every_example_is_worse() -> None:
+    before, after = several(*[(1.0, 0.9)] * 20), several(*[(1.0, 0.2)] * 20)
+    (topic,) = compare({"before": before, "after": after}).others["topic"]
+    assert (topic.verdict, topic.difference.interval) == ("worse", None)
+    assert "-0.700, in every example by the same amount" in topic.sentence
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_interval_and_verdict_agree_for_several_metrics(seed: int) -> None:
+    source = random.Random(seed)
+    runs = [several(*[(source.random(), min(1.0, source.random() + shift)) for _ in range(12)]) for shift in (0.0, 0.3)]
+    found = compare({"a": runs[0], "b": runs[1]})
+    for each in (found["b"], *found.others["topic"]):
+        assert each.difference.interval is not None
+        assert (0 not in each.difference.interval) == each.is_shown

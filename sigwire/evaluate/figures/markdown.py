@@ -52,4 +52,5 @@ def _table(rows: Sequence[Sequence[str]], columns: int = 2) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*\[\]<>|#~$])", r"\\\1", inline(text, 300)).replace("&", "&amp;")
+    text = re.sub(r"([\\`*\[\]|#~$])", r"\\\1", inline(text, 300))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -378,7 +378,12 @@ class ReAct(ReadsInputs, Generic[P, S]):
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
 
 
+_MOST_TURNS = 1_000_000
+
+
 def _check_max_iters(given: object) -> int:
-    if not isinstance(given, int) or given < 0:
-        raise ConfigurationError(f"max_iters is a number of turns, 0 or more, not {given!r} (making an agent).")
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= _MOST_TURNS:
+        raise ConfigurationError(
+            f"max_iters is a number of turns from 0 to {_MOST_TURNS:,}, not {given!r:.80} (making an agent)."
+        )
     return given

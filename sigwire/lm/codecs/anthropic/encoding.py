@@ -30,6 +30,7 @@ from sigwire.lm.codecs.shared.options import (
     target_warning,
 )
 from sigwire.lm.codecs.shared.output import StructuredMode, choose_output
+from sigwire.lm.codecs.shared.paths import model_in_path
 
 __all__ = ["encode"]
 
@@ -64,7 +65,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
         **_encode_metadata(request, target),
         **({"stream": True} if stream else {}),
     }
-    path = profile.path.format(model=target.model, method="streamRawPredict" if stream else "rawPredict")
+    path = profile.path.format(model=model_in_path(target.model), method="streamRawPredict" if stream else "rawPredict")
     return assemble(ready, path, with_cache_marks(body, request, profile), warnings)
 
 

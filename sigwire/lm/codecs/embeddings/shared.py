@@ -12,6 +12,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.errors import LMServerError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
+from sigwire.lm.codecs.shared.paths import model_in_path
 from sigwire.lm.codecs.shared.untrusted import is_number
 from sigwire.lm.codecs.shared.usage import read_usage
 
@@ -40,7 +41,7 @@ def texts_of(request: Request, target: Target[EmbeddingProfile]) -> list[str]:
 
 def encoded(body: JsonObject, target: Target[EmbeddingProfile]) -> EncodedRequest:
     """Return the request of a body."""
-    path = target.profile.path.format(model=target.model)
+    path = target.profile.path.format(model=model_in_path(target.model))
     return EncodedRequest(path, body, {}, target.profile.headers, (), NameMap((), target.profile.names))
 
 

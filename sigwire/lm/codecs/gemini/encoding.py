@@ -25,6 +25,7 @@ from sigwire.lm.codecs.shared.options import (
     target_warning,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, choose_output
+from sigwire.lm.codecs.shared.paths import model_in_path
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, budget_for, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
@@ -89,7 +90,7 @@ def _path(target: Target[GeminiProfile], stream: bool) -> str:
     preview = not profile.preview_names.isdisjoint(re.split(r"[-/]", model))
     return profile.path.format(
         version=profile.preview_version if preview else profile.version,
-        model=model if model.startswith(("models/", "tunedModels/")) else f"models/{model}",
+        model=model_in_path(model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"),
         method="streamGenerateContent" if stream else "generateContent",
     )
 

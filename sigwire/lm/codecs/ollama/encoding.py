@@ -24,6 +24,7 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import require_source, text_of_file
 from sigwire.lm.codecs.shared.options import merge_objects, place_options, target_warning, unsupported_feature
 from sigwire.lm.codecs.shared.output import OutputForm, StructuredMode, add_instruction, choose_output
+from sigwire.lm.codecs.shared.paths import model_in_path
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
@@ -68,7 +69,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         body = merge_objects(body, {"options": {"num_ctx": window}})
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
     found = itertools.chain(*lost, option_warnings)
-    sent = assemble(ready, profile.path.format(model=target.model), body, found)
+    sent = assemble(ready, profile.path.format(model=model_in_path(target.model)), body, found)
     return sent._replace(warnings=(*sent.warnings, *context_warnings(sent.body, request)))
 
 

@@ -25,6 +25,7 @@ from sigwire.lm.codecs.shared.options import (
     set_path,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
+from sigwire.lm.codecs.shared.paths import model_in_path
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
@@ -75,7 +76,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
         **(_stream_fields(profile) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + form.warnings + thinking_warnings + option_warnings
-    return assemble(ready, profile.path.format(model=target.model), body, lost, repeats=not profile.many)
+    return assemble(ready, profile.path.format(model=model_in_path(target.model)), body, lost, repeats=not profile.many)
 
 
 _NO_OPTIONS: tuple[JsonObject, tuple[LMWarning, ...]] = ({}, ())

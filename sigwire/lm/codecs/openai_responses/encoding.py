@@ -26,6 +26,7 @@ from sigwire.lm.codecs.shared.options import (
     sampling_options_while_reasoning,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, choose_output
+from sigwire.lm.codecs.shared.paths import model_in_path
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
@@ -67,7 +68,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
         **({"stream": True} if stream else {}),
     }
     lost = (history.warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings, option_warnings)
-    path = profile.path.format(model=target.model)
+    path = profile.path.format(model=model_in_path(target.model))
     return assemble(ready, path, body, itertools.chain(*lost), stop=_stop_texts(request))
 
 

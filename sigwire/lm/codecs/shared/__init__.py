@@ -7,5 +7,5 @@ output       structured output, as strictly as possible       media           im
 history      a message history that a wire accepts            choices         finish reasons, numbered calls, joined responses
 errors       error replies, by a table of rules               framing         bytes of a streamed reply to JSON events
 untrusted    untrusted JSON, read without surprises           stream_decoder  events as they arrive, and the whole body
-usage        token counts and cost, by a table of the wire
+usage        token counts and cost, by a table of the wire      paths           the name of a model in a URL
 """

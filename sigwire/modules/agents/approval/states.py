@@ -92,6 +92,11 @@ def signed(state: JsonObject, secret: bytes | None) -> JsonObject:
     return state if secret is None else {**state, "mac": _mac(state, secret)}
 
 
+def _is_signed(state: Mapping[str, object], secret: bytes) -> bool:
+    given = str(state.get("mac", "")).encode("utf-8", "surrogatepass")
+    return all(isinstance(name, str) for name in state) and hmac.compare_digest(given, _mac(state, secret).encode())
+
+
 def _mac(state: Mapping[str, object], secret: bytes) -> str:
     unsigned = {name: value for name, value in state.items() if name != "mac"}
     return hmac.new(secret, json.dumps(unsigned, sort_keys=True).encode(), "sha256").hexdigest()
@@ -101,7 +106,7 @@ def check_state(agent: StateOwner, state: object, secret: bytes | None) -> Mappi
     """Return a state that the agent can continue. Raises ``StateError`` for any other value."""
     if not is_mapping(state) or state.get("format") != _FORMAT:
         raise _unfit("this is no state of ApprovalNeeded of this version", "Pass error.state")
-    if secret is not None and not hmac.compare_digest(str(state.get("mac", "")), _mac(state, secret)):
+    if secret is not None and not _is_signed(state, secret):
         raise _unfit("the secret of this agent did not sign it", "Pass the state unchanged, and the same secret=")
     if state.get("run"):
         raise _unfit("the run has a journal", "Use journal.resume(program, run, decisions)")
@@ -113,7 +118,30 @@ def check_state(agent: StateOwner, state: object, secret: bytes | None) -> Mappi
     if state["signature"] != signature_digest(agent):
         raise _unfit("the signature of the agent is another", "Use the agent that was suspended")
     _check_tools(agent, state["tools"])
+    _check_pending(state)
     return state
+
+
+def _check_pending(state: Mapping[str, Any]) -> None:
+    """Refuse a state whose pending calls, which a person saw, are not those that would run."""
+    try:
+        run = _calls_by_id(state)
+        for shown in state["pending"]:
+            if run.get(str(shown["id"])) != (shown["name"], shown["arguments"]):
+                raise _unfit(
+                    f"the pending call {shown['id']!r:.60} is not one of its calls", "Pass error.state unchanged"
+                )
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise _unfit(f"its calls cannot be read: {error!r:.200}", "Pass error.state unchanged") from error
+
+
+def _calls_by_id(state: Mapping[str, Any]) -> dict[str, tuple[object, object]]:
+    """Return name and arguments of the calls that run, by the id of their decision; those of inner agents as well."""
+    calls = [ToolCall.from_json(call) for call in state["calls"]]
+    found: dict[str, tuple[object, object]] = {call.id: (call.name, call.arguments) for call in calls}
+    for id, inner in state["inner"].items():
+        found.update({f"{id}/{own}": call for own, call in _calls_by_id(inner).items()})
+    return found
 
 
 def _check_tools(agent: StateOwner, digests: Mapping[str, object]) -> None:

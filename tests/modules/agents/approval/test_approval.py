@@ -313,6 +313,12 @@ def without_calls(state: dict[str, Any]) -> object:
     return {name: value for name, value in state.items() if name != "calls"}
 
 
+def other_arguments(state: dict[str, Any]) -> object:
+    """Return a state that shows one call, and would run another."""
+    (call,) = state["calls"]
+    return {**state, "calls": [{**call, "arguments": {"amount": 999}}]}
+
+
 def no_state(state: dict[str, Any]) -> object:
     return "text"
 
@@ -328,6 +334,12 @@ def no_state(state: dict[str, Any]) -> object:
         (changed(run="r"), "the run has a journal"),
         (changed(history={"messages": 3}), "its state cannot be read"),
         (without_calls, "its state lacks calls"),
+        (other_arguments, "the pending call 'p' is not one of its calls"),
+        (
+            changed(pending=[{"id": "q", "name": "pay", "arguments": {}}]),
+            "the pending call 'q' is not one of its calls",
+        ),
+        (changed(calls=[{"type": "tool_call"}]), "its state cannot be read|its calls cannot be read"),
     ],
 )
 def test_state_that_does_not_fit_is_refused(change: Any, problem: str) -> None:
@@ -346,6 +358,15 @@ def test_signed_state_is_resumed_unchanged_only() -> None:
         with pytest.raises(StateError, match="did not sign it"):
             shop.agent.resume(wrong, {"p": "approve"})
     assert shop.agent.resume(state, {"p": "approve"}).a == "done"
+
+
+@pytest.mark.parametrize("change", [{"mac": "\u00e9"}, {3: "a key that is no text"}])
+def test_forged_signature_of_any_text_is_refused(change: dict[Any, Any]) -> None:
+    shop = Shop([pay("p")], secret=b"key")
+    state = through_json(suspended(shop.agent).state)
+    with pytest.raises(StateError, match="did not sign it"):
+        shop.agent.resume({**state, **change}, {"p": "approve"})
+    assert shop.log == []
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,0 +1,27 @@
+"""The name of a model in the path of a URL."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from sigwire.errors import ConfigurationError
+
+__all__ = ["model_in_path"]
+
+
+def model_in_path(model: str) -> str:
+    """Return the name of a model as part of a path. Slashes stay: some names have collections.
+
+    Raises ``ConfigurationError`` for a segment that a server would resolve to another address.
+
+    >>> model_in_path("tunedModels/mine"), model_in_path("a b?c")
+    ('tunedModels/mine', 'a%20b%3Fc')
+    >>> model_in_path("../files")
+    Traceback (most recent call last):
+    sigwire.errors.ConfigurationError: The model '../files' has the path segment '..' (writing the address). ...
+    """
+    if wrong := next((part for part in model.split("/") if part in (".", "..")), None):
+        raise ConfigurationError(
+            f"The model {model!r:.120} has the path segment {wrong!r} (writing the address). Pass the name of a model."
+        )
+    return quote(model, safe="/:@!$&'()*+,;=")
