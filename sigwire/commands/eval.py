@@ -161,20 +161,7 @@ def _print(options: Namespace, result: EvaluationResult, comparison: Comparison 
 def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[str, object]:
     interval = result.interval
     ends = None if interval is None else {"low": interval.low, "high": interval.high, "method": interval.method}
-    names = (
-        "status",
-        "score",
-        "mean",
-        "metrics",
-        "n",
-        "scored",
-        "unscored",
-        "failures",
-        "cost",
-        "is_cost_partial",
-        "seconds",
-        "path",
-    )
+    names = "status score mean metrics n scored unscored failures cost is_cost_partial seconds path".split()
     plain: dict[str, object] = {name: getattr(result, name) for name in names}
     plain["interval"] = ends
     if comparison is not None:

@@ -418,7 +418,7 @@ class BaseLM:
         """Build a model from the dict of ``dump_state``. Contacts nothing.
 
         A state may name a class to import, and an address, which would receive your key. Without
-        ``allow_unsafe_lm_state=True`` a foreign class raises ``StateError``, and so does an address, or another option that
+        ``allow_unsafe_lm_state=True`` a foreign class raises ``StateError``, as does an address, or another option that
         decides where requests go, unless the model has the same address without it.
 
         >>> state = {"model": "openai/gpt-5-mini", "base_url": "https://gpu-box.example/v1"}

@@ -309,7 +309,7 @@ def test_endpoint_in_a_state_is_a_warning_and_is_loaded_only_if_trusted(option: 
     with pytest.warns(UserWarning, match=f"{option}, which would get your key"):
         loaded = Predict("question -> answer").load_state(state)
     with pytest.raises(ConfigurationError, match=r"copy\(base_url=\.\.\.\)"):
-        loaded(question="q")  # never sent to the provider's host, nor saved as if it were meant
+        loaded(question="q")  # not sent to the provider's host, and not saved as if it were meant
     with pytest.raises(StateError, match="another host"):
         loaded.dump_state()
     trusted = Predict("question -> answer").load_state(state, allow_unsafe_lm_state=True)

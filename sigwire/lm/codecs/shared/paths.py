@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+import re
 
 from sigwire.errors import ConfigurationError
 
 __all__ = ["model_in_path"]
+
+
+_UNSAFE = re.compile(r"[^\w.~/:@!$&'()*+,;=-]", re.ASCII)
 
 
 def model_in_path(model: str) -> str:
@@ -24,4 +27,4 @@ def model_in_path(model: str) -> str:
         raise ConfigurationError(
             f"The model {model!r:.120} has the path segment {wrong!r} (writing the address). Pass the name of a model."
         )
-    return quote(model, safe="/:@!$&'()*+,;=")
+    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), model)
