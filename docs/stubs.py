@@ -1,4 +1,4 @@
-"""The stubs of ``sigwire`` and ``sigwire.dspy``, and the names that only the door has: made from the tables of both packages.
+"""The stubs of ``sigwire``, ``sigwire.dspy`` and ``FACES``, and the names that only the door has: made from the tables of both.
 
 ``python docs/tables.py`` writes them. A stub is what type checkers read instead of ``__init__.py``: an import for each module
 of the table, the groups as comments, and ``__all__``. It is formatted as ruff formats it.
@@ -7,6 +7,8 @@ of the table, the groups as comments, and ``__all__``. It is formatted as ruff f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import cast
@@ -22,6 +24,8 @@ Groups = Mapping[str, Mapping[str, str]]
 PACKAGE = Path(sigwire.__file__).parent
 GROUPS = cast(Groups, vars(sigwire)["_NAMES"])
 WIDTH = 120
+FACES = ("sigwire.evaluate.metrics", "sigwire.interpreters", "sigwire.modules.code")
+"""The packages that list no names again; see ``names_of_table``."""
 
 
 def front_stub() -> str:
@@ -42,6 +46,12 @@ def door_stub() -> str:
     return stub(sigwire.dspy, groups)
 
 
+def face_stub(path: str) -> str:
+    """Return the stub of a package whose names are all in the table of ``sigwire``."""
+    package = import_module(path)
+    return stub(package, {"Names": by_module((getattr(package, name).__module__, name) for name in package.__all__)})
+
+
 def by_module(found: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return pairs of module and name as module -> names."""
     modules: dict[str, list[str]] = {}
@@ -52,9 +62,10 @@ def by_module(found: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def stub(package: ModuleType, groups: Groups) -> str:
     """Return the stub of a package that gives these names and no others."""
+    home = "sigwire" if package.__name__ in FACES else package.__name__
     lines = [
         "# isort: skip_file",
-        f"# Made by python docs/tables.py from the table of names in {package.__name__.replace('.', '/')}/__init__.py.",
+        f"# Made by python docs/tables.py from the table of names in {home.replace('.', '/')}/__init__.py.",
     ]
     for group, modules in groups.items():
         imports = [line for module in sorted(modules) for line in import_of(package, module, modules[module].split())]
@@ -110,5 +121,6 @@ FILES: Mapping[Path, Callable[[], str]] = {
     PACKAGE / "__init__.pyi": front_stub,
     PACKAGE / "dspy" / "__init__.pyi": door_stub,
     PACKAGE / "door_names.py": door_names,
+    **{PACKAGE.joinpath(*path.split(".")[1:], "__init__.pyi"): partial(face_stub, path) for path in FACES},
 }
 """The files that are made wholly, each with its maker."""

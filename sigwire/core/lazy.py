@@ -1,6 +1,7 @@
 """Lazy package attributes (PEP 562), so that a first call loads only the modules that it needs; and the version.
 
-The package declares the same names for type checkers by imports under ``TYPE_CHECKING``.
+For type checkers a package declares the same names by imports under ``TYPE_CHECKING``. A package whose names are all in the
+table of ``sigwire`` lists none again (``names_of_table``); its stub is made by ``python docs/tables.py``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names", "version"]
+__all__ = ["lazy_names", "names_of_table", "version"]
 
 
 def version() -> str:
@@ -40,3 +41,19 @@ def lazy_names(package: str, **names: str) -> Callable[[str], Any]:
         return value
 
     return find
+
+
+def names_of_table(package: str, **more: str) -> tuple[list[str], Callable[[str], Any]]:
+    """Return ``__all__`` and ``__getattr__`` of a package: the public names of sigwire that its files define, and ``more``.
+
+    >>> names, find = names_of_table("sigwire.interpreters")
+    >>> names, find("CodeLimits").__name__
+    (['CodeLimits', 'MontyInterpreter', 'SubprocessInterpreter'], 'CodeLimits')
+    """
+    prefix, rows = f"{package}.", dict(more)
+    for modules in vars(sys.modules["sigwire"])["_NAMES"].values():  # loaded with any module, as for the version
+        for module, names in modules.items():
+            if module.startswith(prefix):
+                own = module.removeprefix(prefix)
+                rows[own] = f"{rows.get(own, '')} {names}"
+    return sorted(" ".join(rows.values()).split()), lazy_names(package, **rows)

@@ -9,20 +9,6 @@ subprocess_interpreter   SubprocessInterpreter: CPython in a process, no sandbox
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sigwire.core.lazy import names_of_table
 
-from sigwire.core.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from sigwire.interpreters.code_limits import CodeLimits
-    from sigwire.interpreters.monty import MontyInterpreter
-    from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
-
-__all__ = ["CodeLimits", "MontyInterpreter", "SubprocessInterpreter"]
-
-__getattr__ = lazy_names(
-    __name__,
-    code_limits="CodeLimits",
-    monty="MontyInterpreter",
-    subprocess_interpreter="SubprocessInterpreter",
-)
+__all__, __getattr__ = names_of_table(__name__)

@@ -11,20 +11,6 @@ code_text            the code in a reply
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from sigwire.core.lazy import names_of_table
 
-from sigwire.core.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from sigwire.modules.code.code_act import CodeAct
-    from sigwire.modules.code.program_of_thought import ProgramOfThought
-    from sigwire.modules.code.rlm import RLM
-
-__all__ = ["RLM", "CodeAct", "ProgramOfThought"]
-
-__getattr__ = lazy_names(
-    __name__,
-    code_act="CodeAct",
-    program_of_thought="ProgramOfThought",
-    rlm="RLM",
-)
+__all__, __getattr__ = names_of_table(__name__)
