@@ -36,13 +36,14 @@ def test_killed_run_goes_on_from_one_moment() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_killed_run_goes_on_from_every_moment(mode: str) -> None:
-    assert kills("moments", 46, mode) == [46]
+    count = 46 if mode == MODES[0] else 23  # one loop is driven in all modes
+    assert kills("moments", count, mode) == [count]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_killed_run_goes_on_from_random_times(mode: str) -> None:
-    assert kills("random", 12, mode) > [0]
+    assert kills("random", 8, mode) > [0]
 
 
 @pytest.mark.long
