@@ -4,7 +4,7 @@ The class of the error decides the kind; the table has the rows, and the nearest
 
     program    the answer of the model, the tools or the program's code failed: scored with ``failure_score``
     provider   the provider did not answer: not scored, and run again by a resumed evaluation
-    metric     the metric raised, or returned no score: not scored
+    metric     the metric raised, or returned no score, or a judge that the program asks gave no verdict: not scored
     caller     nothing else can succeed: authentication, billing, configuration
     worker     the process of the run ended: not scored
 """
@@ -36,6 +36,7 @@ from sigwire.errors import (
     Where,
     suggest,
 )
+from sigwire.evaluate.scores import MetricError
 from sigwire.modules.agents.tool_results import SECRET_TEXT
 
 __all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label"]
@@ -49,6 +50,7 @@ _KINDS: dict[type[BaseException], FailureKind] = {
     LMAuthenticationError: "caller",
     LMBillingError: "caller",
     LMUnsupportedModelError: "caller",
+    MetricError: "metric",  # also of a judge that the program asks
     OverrideError: "caller",
     SignatureError: "caller",
     StateError: "caller",

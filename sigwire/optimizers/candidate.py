@@ -1,6 +1,7 @@
 """Candidates: what an optimizer learns about a program, as data, and its application to a copy of the program.
 
-A text of a program has a name, its slot; the names of predictors are those of ``program.named_predictors()``:
+A text of a program has a name, its slot; the names of predictors are those of ``program.named_predictors()``
+(see ``tunable``):
 
     <predictor>.instructions                   the task of the signature
     <predictor>.fields.<field>.desc            the description of an input or output
@@ -29,7 +30,7 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.tool_texts import alias_problem
 
-__all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots"]
+__all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots", "tunable"]
 
 M = TypeVar("M", bound=Module)
 
@@ -161,12 +162,18 @@ def _difference(mine: JsonValue, other: JsonValue) -> JsonObject:
 
 def candidate_of(program: Module) -> Candidate:
     """Return the baseline: a candidate that changes nothing. Raises ``ConfigurationError`` for a program without predictors."""
-    if not program.named_predictors():
+    if not tunable(program):
         raise ConfigurationError(
-            f"{type(program).__name__} has no predictors, so there is nothing to optimize. A predictor in a module with "
-            "_compiled = True is hidden."
+            f"{type(program).__name__} has no predictors, so there is nothing to optimize. A predictor with "
+            "_compiled = True, or in a module with it, is hidden."
         )
     return Candidate()
+
+
+def tunable(program: Module) -> dict[str, Any]:
+    """Return the predictors that an optimizer may change, by name: the program itself; those without ``_compiled = True``."""
+    found = program.named_predictors()
+    return {name: each for name, each in found if each is program or not getattr(each, "_compiled", False)}
 
 
 # --- the texts of a program -----------------------------------------------------------------------------
@@ -187,7 +194,7 @@ def slots(
         )
     agents = {id(agent.react): agent for _, agent in program.named_sub_modules(ReAct)}
     rows, found = list(examples), dict[str, str]()
-    for name, predictor in program.named_predictors():
+    for name, predictor in tunable(program).items():
         spec = predictor.signature.spec
         if "instructions" in tune:
             found[f"{name}.instructions"] = spec.instructions
@@ -259,7 +266,7 @@ def applied(student: M, candidate: Candidate) -> M:
     'Be brief.'
     """
     program = student.deepcopy()
-    predictors = dict(program.named_predictors())
+    predictors = tunable(program)
     if unknown := sorted(candidate.demos.keys() - predictors.keys()):
         raise _unknown_error(f"demos of {unknown[0]!r}", program)
     for name, demos in candidate.demos.items():
@@ -275,7 +282,7 @@ def applied(student: M, candidate: Candidate) -> M:
 
 
 def _unknown_error(part: str, program: Module) -> ConfigurationError:
-    names = ", ".join(name for name, _ in program.named_predictors()) or "none"
+    names = ", ".join(tunable(program)) or "none"
     return ConfigurationError(
         f"The candidate has {part}, which {type(program).__name__} does not have (applying a candidate). Its predictors are: "
         f"{names}. Apply the candidate to the program that it was made for."

@@ -25,7 +25,7 @@ from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
 from sigwire.observe.tracing.logs import log_milestone, log_warning
-from sigwire.optimizers.candidate import applied, candidate_of, slots
+from sigwire.optimizers.candidate import applied, candidate_of, slots, tunable
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
 from sigwire.optimizers.engine.identity import (
     model_name,
@@ -362,7 +362,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             baseline=candidate_of(student),
             teacher=candidate_of(teacher),
             slots=slots(student, [rows.examples[row] for row in rows.train], tunes),
-            signatures={name: predictor.signature for name, predictor in student.named_predictors()},
+            signatures={name: predictor.signature for name, predictor in tunable(student).items()},
             train=rows.train,
             val=rows.val,
             judge=judge,

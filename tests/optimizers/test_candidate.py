@@ -359,3 +359,33 @@ def test_program_without_predictors_has_no_candidate() -> None:
 def test_text_is_checked_for_its_slot(slot: str, text: str, problem: str | None) -> None:
     found = check_text(slot, text)
     assert found is None if problem is None else problem in str(found)
+
+
+# --- frozen predictors ----------------------------------------------------------------------------------
+
+
+class TwoSteps(Module):
+    """A program of two predictors, the second of them frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = Predict("a -> b"), Predict("b -> c")
+        self.second._compiled = True
+
+
+def test_frozen_predictor_has_no_texts_and_takes_no_options() -> None:
+    program = TwoSteps()
+    assert {slot.partition(".")[0] for slot in slots(program)} == {"first"}
+    made = applied(program, Candidate(lm_options={"temperature": 0.5}))
+    assert (made.first.config, made.second.config) == ({"temperature": 0.5}, {})
+    with pytest.raises(ConfigurationError, match="Its predictors are: first"):
+        applied(program, Candidate({"second.instructions": "Be brief."}))
+    program.first._compiled = True
+    with pytest.raises(ConfigurationError, match="nothing to optimize"):
+        candidate_of(program)
+
+
+def test_program_that_was_compiled_is_tuned_again() -> None:
+    program = Predict("a -> b")
+    program._compiled = True
+    assert "self.instructions" in slots(program)

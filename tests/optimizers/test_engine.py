@@ -20,6 +20,7 @@ from sigwire.core.example import Example
 from sigwire.core.request import Request
 from sigwire.errors import LMServerError, StateError
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
 from sigwire.optimizers.reports.report import StopReason
@@ -265,6 +266,17 @@ def null_search(seed: int) -> Any:
     program = Predict("question -> answer", lm=FakeLM(answer))
     made = BootstrapFewShotWithRandomSearch(exact, num_candidate_programs=6, seed=seed, num_threads=1)
     return made.compile(program, trainset=examples[:20], valset=examples[20:50], testset=examples[50:])
+
+
+@pytest.mark.parametrize("left", [0, 20])
+def test_search_whose_last_runs_meet_a_budget_around_it_says_so(left: int) -> None:
+    """``left``: calls of the budget beside those of the search until its rule has ended."""
+    whole, test = optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL), rows(30, 500)
+    calls = whole.optimization.spent.calls
+    with Budget(calls=calls + left):
+        found = optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL, testset=test).optimization
+    assert (whole.optimization.reason, found.reason) == (StopReason.FINISHED, StopReason.BUDGET)
+    assert found.spent.calls == calls + left
 
 
 def check_honesty(reports: Sequence[Any], nominal: float) -> None:

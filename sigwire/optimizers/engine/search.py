@@ -121,28 +121,25 @@ def finish(
     engine: Engine, task: Task, rows: Rows, rule: Rule, *, chooses: bool, keeps_student: bool
 ) -> Steps[SearchEnd]:
     """Run a rule to its end, compare its candidate with the student, and return what is kept."""
-    reason = StopReason.FINISHED
 
     def watched() -> Rule:
-        nonlocal reason
         try:
             if chooses:
                 yield from preflight(task)
             found = yield from rule
         except BudgetSpent:
-            reason = StopReason.BUDGET
             return task.baseline
         return found
 
     found = yield from engine.steps(watched())
     if engine.is_spent:
-        reason = StopReason.BUDGET
         found = task.judge.promising([found, *engine.candidates.values()], task.baseline, task.val)
     is_new = found.digest != task.baseline.digest
     if chooses and is_new:
         yield from engine.steps(_compared(task, found, engine.candidates))
     if rows.test:
         yield from engine.steps(_measured(task, found, rows.test))
+    reason = StopReason.BUDGET if engine.is_spent else StopReason.FINISHED  # perhaps by the runs above
     return _ended(engine, task, rows.test, found, reason, chosen=chooses and is_new, keeps_student=keeps_student)
 
 

@@ -305,3 +305,53 @@ def test_a_failing_pairwise_judge_raises_a_judge_error() -> None:
         judge(EXAMPLE, ANSWER)
     with pytest.raises(sigwire.ConfigurationError, match="'nonsense'"):
         PairwiseJudge(nonsense=1)  # type: ignore[call-arg]
+
+
+# --- a judge that the program asks ----------------------------------------------------------------------
+
+
+class Checked(sigwire.Module):
+    """A program that asks a judge about its own answer, which is not read by the metric."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = SemanticF1()
+
+    def forward(self, question: str) -> Prediction:
+        return Prediction(response="Eiffel.", reward=self.judge(EXAMPLE, ANSWER).score)
+
+
+class Outer(sigwire.Module):
+    """The same, as a part of another program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Checked()
+
+    def forward(self, question: str) -> Prediction:
+        return self.inner(question=question)
+
+
+def evaluated_stream(evaluate: sigwire.Evaluate, program: sigwire.Module) -> Any:
+    *_, last = evaluate.stream(program)
+    return last.value
+
+
+@pytest.mark.parametrize("make", [Checked, Outer])
+@pytest.mark.parametrize(
+    "evaluated",
+    [lambda run, it: run(it), lambda run, it: asyncio.run(run.acall(it)), evaluated_stream],
+    ids=["blocking", "awaited", "streamed"],
+)
+def test_silent_judge_of_the_program_is_no_failure_of_the_program(evaluated: Call, make: Any) -> None:
+    program = make()
+    program.set_lm(FakeLM([{**OVERLAP, "recall": float("nan")}]))
+    evaluate = sigwire.Evaluate(
+        devset=[EXAMPLE.with_inputs("question")],
+        metric=lambda example, prediction, trace=None: 1.0,
+        display_progress=False,
+    )
+    result = evaluated(evaluate, program)
+    (record,) = result.records
+    assert (record.cell.failure.kind, record.cell.failure.type, record.cell.score) == ("metric", "JudgeError", None)
+    assert (result.scored, result.unscored) == (0, 1)
