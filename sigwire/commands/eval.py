@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sigwire.evaluate.figures.scored_run import ScoredRun
     from sigwire.evaluate.metric_plan import Metrics
     from sigwire.evaluate.result import EvaluationResult
+    from sigwire.evaluate.statistics import Interval
 
 __all__ = ["add", "run"]
 
@@ -159,11 +160,9 @@ def _print(options: Namespace, result: EvaluationResult, comparison: Comparison 
 
 
 def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[str, object]:
-    interval = result.interval
-    ends = None if interval is None else {"low": interval.low, "high": interval.high, "method": interval.method}
     names = "status score mean metrics n scored unscored failures cost is_cost_partial seconds path".split()
     plain: dict[str, object] = {name: getattr(result, name) for name in names}
-    plain["interval"] = ends
+    plain["interval"] = _plain_interval(result.interval)
     if comparison is not None:
         found = comparison["this"]
         plain["baseline"] = {
@@ -173,5 +172,19 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     return plain
 
 
+def _plain_interval(found: Interval | None) -> Mapping[str, object] | None:
+    if found is None:
+        return None
+    return {"low": found.low, "high": found.high, "method": found.method, "is_few": found.is_few}
+
+
 def _plain_difference(found: ProgramDifference) -> Mapping[str, object]:
-    return {"verdict": found.verdict, "difference": found.difference.mean, "p": found.p, "n": found.difference.n}
+    difference = found.difference
+    return {
+        "verdict": found.verdict,
+        "difference": difference.mean,
+        "interval": _plain_interval(difference.interval),
+        "is_few": difference.is_few,
+        "p": found.p,
+        "n": difference.n,
+    }

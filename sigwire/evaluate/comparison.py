@@ -1,7 +1,8 @@
 """``compare``: programs on the same examples, each with the first, by paired differences.
 
-"better" is written only if p, adjusted by Holm's steps for all programs and metrics, is significant; an interval excludes 0 in
-the same cases. Examples that one of the two could not score are left out of the pair, and counted.
+"better" is written only if p, adjusted by Holm's steps for all programs and metrics, is significant, and the examples
+are not too few to say; an interval excludes 0 in the same cases. Examples that one of the two could not score are left out of
+the pair, and counted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run
 from sigwire.evaluate.fingerprint.identity import metric_differences
 from sigwire.evaluate.records import ExampleRecord
-from sigwire.evaluate.statistics import PairedDifference, holm, holm_confidences, paired_difference, reaching_zero
+from sigwire.evaluate.statistics import (
+    TOO_FEW,
+    PairedDifference,
+    holm,
+    holm_confidences,
+    paired_difference,
+    reaching_zero,
+)
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
 
@@ -70,16 +78,11 @@ class ProgramDifference:
         """The difference in one sentence."""
         found, interval = self.difference, self.difference.interval
         names = f"{inline(self.name, 40)} is {self.verdict}"
-        if interval is None and self.is_shown:
-            amount = f"{found.mean:+.3f}, in every example by the same amount (p = {self.p:.2g}; n = {found.n})"
-            return f"{names} than {inline(self.baseline, 40)}: {amount}."
         if interval is None:
-            reason = "no score differs" if not found.wins + found.losses else "too few examples or no spread"
+            reason = f"{TOO_FEW}, or no spread" if found.is_few else "no score differs"
             return f"{names} than {inline(self.baseline, 40)}: {found.mean:+.3f}, {reason} (n = {found.n})."
         numbers = f"{found.mean:+.3f}, {100 * self.confidence:.4g} % {interval.low:+.3f} … {interval.high:+.3f}"
-        text = (
-            f"{names} than {inline(self.baseline, 40)}: {numbers} ({interval.method}; p = {self.p:.2g}; n = {found.n})."
-        )
+        text = f"{names} than {inline(self.baseline, 40)}: {numbers} ({interval.method_text}; p = {self.p:.2g}; n = {found.n})."
         if self.verdict == "not shown to be better" and found.smallest is not None:
             text += f" So many examples show differences of {found.smallest:.3f} or more."
         return text
@@ -147,7 +150,10 @@ class Comparison(HasCard):
         return card_markdown(self._card())
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{each.name[:40]!r}: {each.verdict}" for each in self.differences[:8])
+        shown = ", ".join(
+            f"{each.name[:40]!r}: {each.verdict}{f' ({TOO_FEW})' if each.difference.is_few else ''}"
+            for each in self.differences[:8]
+        )
         return f"Comparison({shown} than {self.differences[0].baseline[:40]!r})"
 
     def _card(self) -> Card:
@@ -225,7 +231,7 @@ def _differences(
     adjusted = found if len(pairs) == 1 else [p.difference(c, seed) for p, c in zip(pairs, levels, strict=True)]
     by_metric: dict[str, list[ProgramDifference]] = {metric: [] for metric in metrics}
     for (metric, name), pair, each, p, level in zip(places, pairs, adjusted, holm(ps), levels, strict=True):
-        verdict = _verdict(p, each.mean, confidence)
+        verdict = _verdict(p, each, confidence)
         if verdict == "not shown to be better" and each.interval is not None:  # Holm's steps may end before this one
             each = replace(each, interval=reaching_zero(each.interval))
         by_metric[metric].append(
@@ -320,23 +326,23 @@ class _Pairs:
         return self.first.example_by_index[first], record, self.second.by_example[second][0]
 
 
-def _verdict(p: float, mean: float, confidence: float) -> Verdict:
+def _verdict(p: float, difference: PairedDifference, confidence: float) -> Verdict:
     """Return the verdict of a difference. ``p``: adjusted; an interval excludes 0 where it is significant."""
-    if p > 1 - confidence or mean == 0:
+    if p > 1 - confidence or difference.is_few or difference.mean == 0:
         return "not shown to be better"
-    return "better" if mean > 0 else "worse"
+    return "better" if difference.mean > 0 else "worse"
 
 
 # --- the card
 
 
 def _program_row(name: str, run: ScoredRun) -> list[str]:
-    interval, cost, median = run.interval, run.cost, run.latency(0.5)
+    cost, median = run.cost, run.latency(0.5)
     spent = None if cost is None else cost / max(len(run.by_example), 1)
     return [
         name,
         number(run.mean),
-        f"{interval.low:.2f} … {interval.high:.2f}" if interval else run.no_interval,
+        run.interval_text,
         f"{len(run.scored_values)} of {len(run.by_example)}",
         str(len(run.failed)),
         "unknown" if spent is None else f"{'≥ ' if run.is_cost_partial else ''}{spent:.2g}",

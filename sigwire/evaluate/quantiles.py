@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 from sigwire.errors import ConfigurationError
 
-__all__ = ["NORMAL", "t_quantile", "z_of"]
+__all__ = ["NORMAL", "t_of", "t_quantile", "z_of"]
 
 NORMAL = NormalDist()
 
@@ -18,11 +18,24 @@ def z_of(confidence: float) -> float:
     >>> round(z_of(0.95), 4)
     1.96
     """
+    return NORMAL.inv_cdf(_quantile_of(confidence))
+
+
+def t_of(confidence: float, freedom: int) -> float:
+    """Return Student's quantile of a two-sided interval. Raises ``ConfigurationError`` unless 0 < confidence < 1.
+
+    >>> round(t_of(0.95, 4), 4)
+    2.7764
+    """
+    return t_quantile(_quantile_of(confidence), freedom)
+
+
+def _quantile_of(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ConfigurationError(
             f"A confidence is between 0 and 1, such as 0.95, not {confidence!r} (making an interval)."
         )
-    return NORMAL.inv_cdf((1 + confidence) / 2)
+    return (1 + confidence) / 2
 
 
 def t_quantile(p: float, freedom: int) -> float:

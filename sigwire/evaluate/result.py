@@ -28,7 +28,7 @@ from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.fingerprint.identity import metric_fingerprint
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.records import ExampleRecord
-from sigwire.evaluate.statistics import Interval
+from sigwire.evaluate.statistics import TOO_FEW, Interval
 from sigwire.settings import current
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
@@ -69,7 +69,7 @@ class EvaluationResult(Prediction, HasCard):
     >>> evaluate = Evaluate(devset=devset, metric=lambda example, prediction: example.even == prediction.even, progress=False)
     >>> result = evaluate(lambda number: Prediction(even=number != 3))
     >>> result.score, result.mean, [record.index for record in result.wrong], result.interval.method
-    (60.0, 0.6, [1, 5, 7, 9], 'Wilson')
+    (60.0, 0.6, [1, 5, 7, 9], 'adjusted t')
     >>> {even: part.mean for even, part in result.by("even").items()}
     {True: 1.0, False: 0.2}
     """
@@ -150,7 +150,10 @@ class EvaluationResult(Prediction, HasCard):
 
     @property
     def interval(self) -> Interval | None:
-        """The confidence interval of the mean, with its method; ``None``: too few examples, or no spread."""
+        """The confidence interval of the mean, with its method, and ``is_few`` if the examples are too few to say.
+
+        ``None``: scores that are not between 0 and 1 are fewer than five, or equal.
+        """
         return self.run.interval
 
     @property
@@ -326,6 +329,7 @@ class EvaluationResult(Prediction, HasCard):
         counts = {"n": self.n, "failed": len(run.failed), "unscored": self.unscored}
         status = "" if run.status == "complete" else f", status={run.status!r}"
         shown = "".join(f", {label}={count}" for label, count in counts.items() if count or label == "n")
+        shown += f", {TOO_FEW}" if run.is_few and self.scored else ""
         return f"EvaluationResult({name}={number(run.mean)}{shown}{status})"
 
     def _card(self) -> Card:

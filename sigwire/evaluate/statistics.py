@@ -1,10 +1,16 @@
 """Statistics of evaluations: intervals of a mean, tests of paired differences, corrections for several comparisons.
 
 Pure functions of the standard library; draws are seeded. The unit is the example or the cluster of examples, never the
-repeat: ``reduce_scores`` makes one value of the repeats of an example first. Scores need no range; those of 0 and 1 get the
-methods for proportions. Reads top to bottom: repeats, one mean, two programs, several comparisons.
+repeat: ``reduce_scores`` makes one value of the repeats of an example first. Reads top to bottom: repeats, one mean, two
+programs, several comparisons, values and clusters.
 
-Clusters and pairs: E. Miller, "Adding Error Bars to Evals", arXiv 2411.00640.
+Scores between 0 and 1 have adjusted intervals: by t, with one example of each end of the range added. They hold near the ends,
+for few examples and for skewed differences. Scores without a known range have plain ones by t, marked ``is_few`` if the
+examples are too few for their skewness.
+
+Clusters and pairs: E. Miller, "Adding Error Bars to Evals", arXiv 2411.00640. Added examples: A. Agresti, B. Caffo, Am. Stat.
+54, 2000, 280-288; D. G. Bonett, R. M. Price, J. Educ. Behav. Stat. 37, 2012, 479-488. Skewness: W. G. Cochran, Sampling
+Techniques, 3rd edition, 1977, section 2.15.
 """
 
 from __future__ import annotations
@@ -14,15 +20,18 @@ import operator
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from random import Random
 from statistics import fmean, median, multimode
+from typing import Self, TypeAlias
 
 from sigwire.core.json import Value
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.quantiles import NORMAL, t_quantile, z_of
+from sigwire.evaluate.quantiles import NORMAL, t_of, z_of
 
 __all__ = [
+    "TOO_FEW",
     "Interval",
     "PairedDifference",
     "bonett_price",
@@ -41,26 +50,44 @@ __all__ = [
     "sign_flip_p",
     "smallest_difference",
     "standard_error",
-    "wilson",
 ]  # fmt: skip
 
 Clusters = Sequence[Hashable]
 """For each value its cluster: equal keys belong together."""
 
-_FEWEST_CLUSTERS = 5  # with fewer, no interval: t(3) and less is too wide to help and its assumptions cannot be seen
+TOO_FEW = "too few to say"
+"""The words for a figure that its examples do not carry."""
+
+_FEWEST_CLUSTERS = (
+    5  # with fewer, no plain interval: t(3) and less is too wide to help and its assumptions cannot be seen
+)
+_MANY_CLUSTERS = 30  # a kind of example that is a tenth of all is missing in 0.9^30 = 4 % of devsets
 _EXACT_FLIPS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Interval(Value):
-    """A confidence interval: ``low`` to ``high``, and the ``method`` that gave it."""
+    """A confidence interval: ``low`` to ``high``, and the ``method`` that gave it.
+
+    ``is_few``: the values are too few to say; the interval may miss the mean more often than its confidence states.
+    """
 
     low: float
     high: float
     method: str = ""
+    is_few: bool = False
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
+
+    @property
+    def method_text(self) -> str:
+        """The method, and ``TOO_FEW`` if the values are too few.
+
+        >>> Interval(0.1, 0.9, "t", is_few=True).method_text
+        't; too few to say'
+        """
+        return f"{self.method}; {TOO_FEW}" if self.is_few else self.method
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +96,7 @@ class PairedDifference(Value):
 
     ``n``: pairs; ``wins`` and ``losses``: pairs in which the second is better or worse; ``p``: two-sided, by sign flips;
     ``smallest``: the smallest difference that so many pairs show with 80 % power; ``interval``: ``None`` if there are too
-    few pairs.
+    few pairs, or no score differs.
     """
 
     n: int
@@ -79,6 +106,11 @@ class PairedDifference(Value):
     wins: int
     losses: int
     smallest: float | None = None
+
+    @property
+    def is_few(self) -> bool:
+        """Whether scores differ, but in too few pairs to say which program is better, or all by one amount of unknown range."""
+        return bool(self.wins + self.losses) and (self.interval is None or self.interval.is_few)
 
 
 # --- repeats of one example
@@ -138,53 +170,38 @@ def check_reducer(how: str, repeat: int | None = None) -> tuple[str, int]:
 
 
 def mean_interval(
-    values: Sequence[float], clusters: Clusters | None = None, *, confidence: float = 0.95, is_single_run: bool = True
+    values: Sequence[float], clusters: Clusters | None = None, *, confidence: float = 0.95
 ) -> Interval | None:
-    """Return the interval of a mean: Wilson's if the values are 0 or 1 of a single run without clusters, else by t.
+    """Return the interval of a mean: adjusted if all values are between 0 and 1, else by t.
 
-    ``None``: ``no_interval_reason`` gives the reason. Values that are all 0, or all 1, get Wilson's over the clusters.
+    Adjusted: t over the values with a 0 and a 1 added; of clusters, with two of mean size. At 95 % it covers 93 % or more, near
+    0 and 1 as well, for 5 examples and more, for single runs, repeats and clusters. ``None``: ``no_interval_reason`` gives the
+    reason.
 
     >>> mean_interval([1, 1, 0, 1, 1, 0, 1, 1])
-    Interval(low=0.409..., high=0.928..., method='Wilson')
-    >>> mean_interval([0.5, 0.7, 0.9, 0.4, 0.6]).method
-    't'
+    Interval(low=0.354..., high=1.0, method='adjusted t', is_few=False)
+    >>> mean_interval([50, 70, 90, 40, 60])
+    Interval(low=38..., high=85..., method='t', is_few=True)
     """
-    if not values:
+    if no_interval_reason(values, clusters):
         return None
-    groups = len(values) if clusters is None else len(set(clusters))
-    is_flat = len(set(values)) == 1
-    if _is_binary(values) and ((clusters is None and is_single_run) or is_flat):
-        return wilson(round(fmean(values) * groups), groups, confidence=confidence)
-    if groups < _FEWEST_CLUSTERS or is_flat:
-        return None
-    return clustered_interval(values, clusters, confidence=confidence)
+    if not _is_bounded(values):
+        return clustered_interval(values, clusters, confidence=confidence)
+    return _adjusted_interval(
+        _Groups.of(values, clusters).with_added(0.0, 1.0), _method("t", clusters), confidence, 0.0
+    )
 
 
 def no_interval_reason(values: Sequence[float], clusters: Clusters | None = None) -> str:
-    """Return the reason why ``mean_interval`` is ``None``.
+    """Return the reason why ``mean_interval`` is ``None``; empty if there is an interval.
 
-    >>> no_interval_reason([0.5, 0.7]), no_interval_reason([0.5] * 9)
-    ('too few', 'no spread')
+    >>> no_interval_reason([5, 7]), no_interval_reason([5] * 9), no_interval_reason([0.5] * 9)
+    ('too few to say', 'no spread', '')
     """
+    if values and _is_bounded(values):
+        return ""
     groups = len(values) if clusters is None else len(set(clusters))
-    return "too few" if groups < _FEWEST_CLUSTERS else "no spread"
-
-
-def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Interval:
-    """Return Wilson's score interval of a proportion (E. B. Wilson, JASA 22, 1927, 209-212).
-
-    >>> wilson(45, 50)
-    Interval(low=0.786..., high=0.956..., method='Wilson')
-    """
-    if n < 1 or not 0 <= successes <= n:
-        raise ValueError(f"wilson() takes 0 to n successes of n > 0, not {successes} of {n}.")
-    z, share = z_of(confidence), successes / n
-    scale = 1 + z * z / n
-    center = (share + z * z / (2 * n)) / scale
-    half = z / scale * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    low = 0.0 if successes == 0 else center - half
-    high = 1.0 if successes == n else center + half
-    return Interval(low, high, "Wilson")
+    return TOO_FEW if groups < _FEWEST_CLUSTERS else "" if _has_spread(values) else "no spread"
 
 
 def clustered_interval(
@@ -192,20 +209,30 @@ def clustered_interval(
 ) -> Interval:
     """Return mean ± t·SE with the standard error of clusters; cut to 0 and 1 if all values are in that range.
 
-    ``t`` has as many degrees of freedom as clusters, less 1.
+    ``t`` has as many degrees of freedom as clusters, less 1. ``is_few``: there are fewer than 30 clusters, those of unequal
+    size counted by (Σ size)² / Σ size² (L. Kish, Survey Sampling, 1965), or not more than 25·skewness² (Cochran's rule).
+    Raises ``ValueError`` for fewer than two clusters.
 
     >>> clustered_interval([0.2, 0.4, 0.6, 0.8])
-    Interval(low=0.089..., high=0.910..., method='t')
+    Interval(low=0.089..., high=0.910..., method='t', is_few=True)
     >>> clustered_interval([0.2, 0.4, 0.6, 0.8], ["a", "a", "b", "b"]).high
     1.0
     """
-    groups = len(values) if clusters is None else len(set(clusters))
-    half = t_quantile((1 + confidence) / 2, groups - 1) * standard_error(values, clusters)
-    mean = fmean(values)
-    low, high = mean - half, mean + half
-    if all(0 <= value <= 1 for value in values):
+    groups = _Groups.of(values, clusters)
+    low, high = groups.ends(confidence)
+    if _is_bounded(values):
         low, high = max(low, 0.0), min(high, 1.0)
-    return Interval(low, high, "t" if clusters is None else "t by cluster")
+    return Interval(low, high, _method("t", clusters), groups.is_few)
+
+
+def _adjusted_interval(groups: _Groups, method: str, confidence: float, least: float) -> Interval:
+    """Return the interval by t of groups that have the ends of the range, ``least`` and 1, added; it is cut to them."""
+    low, high = groups.ends(confidence)
+    return Interval(max(low, least), min(high, 1.0), f"adjusted {method}")
+
+
+def _method(name: str, clusters: Clusters | None) -> str:
+    return name if clusters is None else f"{name} by cluster"
 
 
 def standard_error(values: Sequence[float], clusters: Clusters | None = None) -> float:
@@ -216,11 +243,7 @@ def standard_error(values: Sequence[float], clusters: Clusters | None = None) ->
     >>> round(standard_error([1, 2, 3, 4]), 6), round(standard_error([1, 2, 3, 4], "aabb"), 6)
     (0.645497, 1.0)
     """
-    mean = fmean(values)
-    sums = _cluster_sums([value - mean for value in values], clusters)
-    if len(sums) < 2:
-        raise ValueError("standard_error() takes two clusters or more.")
-    return math.sqrt(len(sums) / (len(sums) - 1) * sum(each * each for each in sums)) / len(values)
+    return _Groups.of(values, clusters).error
 
 
 def bootstrap_interval(
@@ -238,7 +261,7 @@ def bootstrap_interval(
     ``mean_interval`` is better.
 
     >>> bootstrap_interval([0.1, 0.4, 0.5, 0.9, 0.3, 0.7, 0.2, 0.8], seed=1)
-    Interval(low=0.3..., high=0.6..., method='BCa bootstrap')
+    Interval(low=0.3..., high=0.6..., method='BCa bootstrap', is_few=False)
     """
     groups = _groups(values, clusters)
     random, estimate = Random(seed), statistic(values)
@@ -277,16 +300,20 @@ def paired_difference(
 ) -> PairedDifference:
     """Return the difference of two programs on the same examples, with interval, p and smallest difference shown.
 
-    Interval: Bonett-Price's if all scores are 0 or 1 of single runs without clusters, else by t over the differences. The p
-    is McNemar's exact one, or by sign flips, of whole clusters; it is never below the p at which the interval would exclude 0,
-    and an interval reaches to 0 where p is not significant. So both give the same verdict, that of the stricter one. Raises
-    ``ValueError`` if the lengths differ.
+    Interval: Bonett-Price's if all scores are 0 or 1 of single runs without clusters; adjusted (t over the differences with a
+    -1 and a 1 added) if all are between 0 and 1; else by t. The p is McNemar's exact one, or by sign flips, of whole clusters;
+    it is never below the p at which the interval would exclude 0, and an interval reaches to 0 where p is not significant. So
+    both give the same verdict, that of the stricter one. At 95 %, programs of equal mean between 0 and 1 are found to differ
+    in 6 % of devsets, also if one wins much in a few examples and loses a little in all others. Raises ``ValueError`` if the
+    lengths differ.
 
     >>> difference = paired_difference([0, 0, 1, 1, 0, 1, 0, 0, 1, 0], [1, 1, 1, 1, 0, 1, 1, 1, 1, 1])
     >>> difference.mean, difference.wins, difference.losses, difference.p, difference.interval.method
     (0.5, 5, 0, 0.0625, 'Bonett-Price')
     >>> difference.interval.low
     0.0
+    >>> paired_difference([0.8] * 10, [0.9] * 10).interval
+    Interval(low=-0.188..., high=0.355..., method='adjusted paired t', is_few=False)
     """
     if len(first) != len(second):
         raise ValueError(f"Paired scores come from the same examples; there are {len(first)} and {len(second)}.")
@@ -294,18 +321,12 @@ def paired_difference(
     wins, losses = _count_signs(differences)
     n, mean = len(differences), fmean(differences) if differences else 0.0
     if n and clusters is None and is_single_run and _is_binary([*first, *second]):
-        error: float | None = _bonett_price_error(wins, losses, n)
-        p = mcnemar_p(wins, losses)
-
-        def interval_at(level: float) -> Interval | None:
-            return bonett_price(wins, losses, n, confidence=level)
-    else:
-        _, error = _paired_t(differences, clusters, confidence)
+        p, (error, interval_at) = mcnemar_p(wins, losses), _of_proportions(wins, losses, n)
+    elif wins + losses:
         p = sign_flip_p(differences, clusters, seed=seed)
-
-        def interval_at(level: float) -> Interval | None:
-            return _paired_t(differences, clusters, level)[0]
-
+        error, interval_at = _of_numbers(differences, clusters, _is_bounded([*first, *second]))
+    else:
+        return PairedDifference(n, mean, None, 1.0, wins, losses)
     interval = interval_at(confidence)
     if interval is not None:
         p = max(p, _p_of_interval(interval_at))
@@ -315,16 +336,38 @@ def paired_difference(
     return PairedDifference(n, mean, interval, p, wins, losses, smallest)
 
 
+_IntervalAt: TypeAlias = Callable[[float], Interval | None]
+"""The interval of a difference, by its confidence."""
+
+
+def _of_proportions(wins: int, losses: int, n: int) -> tuple[float, _IntervalAt]:
+    """Return standard error and interval of a difference of 0 and 1."""
+    return _bonett_price_error(wins, losses, n), lambda level: bonett_price(wins, losses, n, confidence=level)
+
+
+def _of_numbers(
+    differences: Sequence[float], clusters: Clusters | None, is_bounded: bool
+) -> tuple[float | None, _IntervalAt]:
+    """Return standard error and interval of differences, by t; ``None`` for few clusters, or differences without spread."""
+    groups, method = _Groups.of(differences, clusters), _method("paired t", clusters)
+    if is_bounded:
+        wider = groups.with_added(-1.0, 1.0)
+        return wider.error, lambda level: _adjusted_interval(wider, method, level, -1.0)
+    if len(groups.sums) < _FEWEST_CLUSTERS or not _has_spread(differences):
+        return None, lambda level: None
+    return groups.error, lambda level: Interval(*groups.ends(level), method, groups.is_few)
+
+
 def reaching_zero(interval: Interval) -> Interval:
     """Return the interval, extended to 0: of a difference that is not significant.
 
     >>> reaching_zero(Interval(0.1, 0.5, "paired t")).low
     0.0
     """
-    return Interval(min(interval.low, 0.0), max(interval.high, 0.0), interval.method)
+    return replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
 
 
-def _p_of_interval(interval_at: Callable[[float], Interval | None]) -> float:
+def _p_of_interval(interval_at: _IntervalAt) -> float:
     """Return the p at which an interval of a difference begins to exclude 0."""
     low, high = 0.0, 1.0  # of p: excluded at the larger one, if at all
     for _ in range(40):  # to 1e-12
@@ -341,25 +384,13 @@ def _count_signs(differences: Sequence[float]) -> tuple[int, int]:
     return sum(each > 0 for each in differences), sum(each < 0 for each in differences)
 
 
-def _paired_t(
-    differences: Sequence[float], clusters: Clusters | None, confidence: float
-) -> tuple[Interval | None, float | None]:
-    """Return the interval by t and the standard error; ``None`` for few clusters, or differences without spread."""
-    groups = len(differences) if clusters is None else len(set(clusters))
-    if groups < _FEWEST_CLUSTERS or len(set(differences)) == 1:
-        return None, None
-    mean, error = fmean(differences), standard_error(differences, clusters)
-    half = t_quantile((1 + confidence) / 2, groups - 1) * error
-    return Interval(mean - half, mean + half, "paired t" if clusters is None else "paired t by cluster"), error
-
-
 def bonett_price(wins: int, losses: int, n: int, *, confidence: float = 0.95) -> Interval:
     """Return the interval of a difference of paired proportions (D. G. Bonett, R. M. Price, J. Educ. Behav. Stat. 37, 2012).
 
     ``wins``: pairs with 1 for the second program only; ``losses``: pairs with 1 for the first only; ``n``: all pairs.
 
     >>> bonett_price(12, 4, 100)
-    Interval(low=-0.001..., high=0.158..., method='Bonett-Price')
+    Interval(low=-0.001..., high=0.158..., method='Bonett-Price', is_few=False)
     """
     if wins < 0 or losses < 0 or wins + losses > n or n < 1:
         raise ValueError(f"bonett_price() takes wins and losses of n > 0 pairs, not {wins} and {losses} of {n}.")
@@ -501,6 +532,66 @@ def _by_size(ps: Sequence[float]) -> list[int]:
 
 def _is_binary(values: Iterable[float]) -> bool:
     return all(value in (0, 1) for value in values)
+
+
+def _is_bounded(values: Iterable[float]) -> bool:
+    return all(0 <= value <= 1 for value in values)
+
+
+def _has_spread(values: Sequence[float]) -> bool:
+    """Return True if values differ by more than the rounding of differences."""
+    return max(values) - min(values) > 1e-9 * max(map(abs, values))
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The sums and sizes of clusters; without clusters, each value is one."""
+
+    sums: Sequence[float]
+    sizes: Sequence[float]
+
+    @classmethod
+    def of(cls, values: Sequence[float], clusters: Clusters | None) -> Self:
+        """Return the clusters of values. Raises ``ValueError`` if the lengths differ."""
+        if clusters is None:
+            return cls(values, [1] * len(values))
+        groups = _groups(values, clusters)
+        return cls([math.fsum(group) for group in groups], [len(group) for group in groups])
+
+    def with_added(self, *values: float) -> Self:
+        """Return the clusters and one of mean size for each value."""
+        size = sum(self.sizes) / len(self.sizes)
+        return type(self)([*self.sums, *(size * value for value in values)], [*self.sizes, *([size] * len(values))])
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of all values."""
+        return math.fsum(self.sums) / math.fsum(self.sizes)
+
+    @cached_property
+    def deviations(self) -> Sequence[float]:
+        """The sum of deviations from the mean, of each cluster."""
+        return [total - size * self.mean for total, size in zip(self.sums, self.sizes, strict=True)]
+
+    @cached_property
+    def error(self) -> float:
+        """The standard error of the mean; see ``standard_error``."""
+        if (count := len(self.sums)) < 2:
+            raise ValueError("standard_error() takes two clusters or more.")
+        squares = math.fsum(each * each for each in self.deviations)
+        return math.sqrt(count / (count - 1) * squares) / math.fsum(self.sizes)
+
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """Return the mean less and plus t·SE."""
+        half = t_of(confidence, len(self.sums) - 1) * self.error
+        return self.mean - half, self.mean + half
+
+    @property
+    def is_few(self) -> bool:
+        """Whether there are too few clusters for an interval by t; see ``clustered_interval``."""
+        effective = math.fsum(self.sizes) ** 2 / math.fsum(size * size for size in self.sizes)
+        second, third = (fmean(each**power for each in self.deviations) for power in (2, 3))
+        return effective < _MANY_CLUSTERS or not second or effective <= 25 * third**2 / second**3
 
 
 def _groups(values: Sequence[float], clusters: Clusters | None) -> list[list[float]]:

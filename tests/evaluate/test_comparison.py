@@ -99,7 +99,7 @@ def test_clusters_widen_the_interval_of_the_difference() -> None:
     narrow, wide = without.differences[0].difference.interval, with_clusters.differences[0].difference.interval
     assert narrow is not None
     assert wide is not None
-    assert wide.method == "paired t by cluster"
+    assert wide.method == "adjusted paired t by cluster"
     assert wide.high - wide.low > narrow.high - narrow.low
 
 
@@ -195,8 +195,29 @@ def test_failed_run_counts_in_every_metric_as_in_the_headline() -> None:
 def test_fall_by_the_same_amount_in_every_example_is_worse() -> None:
     before, after = several(*[(1.0, 0.9)] * 20), several(*[(1.0, 0.2)] * 20)
     (topic,) = compare({"before": before, "after": after}).others["topic"]
-    assert (topic.verdict, topic.difference.interval) == ("worse", None)
-    assert "-0.700, in every example by the same amount" in topic.sentence
+    assert (topic.verdict, topic.difference.mean) == ("worse", pytest.approx(-0.7))
+    assert topic.difference.interval is not None
+    assert topic.difference.interval.high < 0
+
+
+def test_score_without_a_range_that_rises_everywhere_by_one_amount_is_too_few_to_say() -> None:
+    found = compare({"before": make_result([80.0] * 40), "after": make_result([90.0] * 40)})
+    assert found["after"].verdict == "not shown to be better"
+    assert "+10.000, too few to say, or no spread (n = 40)" in found.sentences[0]
+    assert repr(found) == "Comparison('after': not shown to be better (too few to say) than 'before')"
+
+
+def test_score_without_a_range_is_better_when_many_examples_show_it() -> None:
+    before, gains = [100 * DRAW.random() for _ in range(40)], [10 * DRAW.random() for _ in range(40)]
+    few, many = (
+        compare(
+            {"a": make_result(before[:n]), "b": make_result([a + b for a, b in zip(before, gains, strict=True)][:n])}
+        )["b"]
+        for n in (12, 40)
+    )
+    assert (few.verdict, few.difference.is_few, few.p < 0.01) == ("not shown to be better", True, True)
+    assert "(paired t; too few to say; p = " in few.sentence
+    assert (many.verdict, many.difference.is_few) == ("better", False)
 
 
 @pytest.mark.parametrize("seed", range(40))

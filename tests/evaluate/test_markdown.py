@@ -10,7 +10,7 @@ def test_markdown_of_a_result_has_its_figures_as_a_table() -> None:
     lines = make_result([1, 0, 1, 1, failed_cell("program", score=0.0)]).to_markdown().split("\n")
     assert lines[0] == "**EvaluationResult** Program · 5 examples × 1 · offline/lexical"
     assert lines[2:4] == ["| | |", "|---|---|"]
-    assert lines[4].startswith("| exact | 0.600   95 % 0.231 … 0.882 (Wilson)   5 of 5 scored<br>")
+    assert lines[4].startswith("| exact | 0.600   95 % 0.077 … 1.000 (adjusted t)   5 of 5 scored<br>")
     assert "| failed | 1 OutputTruncated (scored 0) |" in lines
     assert [line for line in lines if "first wrong" in line] == []
 

@@ -19,7 +19,7 @@ from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.evaluate.statistics import wilson
+from sigwire.evaluate.statistics import mean_interval
 from tests.evaluate.runs import failed_cell, make_result, scored_cell
 
 
@@ -52,15 +52,15 @@ def test_program_failures_count_with_their_score() -> None:
     assert (skipped.mean, skipped.score, skipped.unscored) == (1.0, 75, 1)
 
 
-def test_interval_is_wilsons_for_single_runs_and_by_cluster_with_a_field() -> None:
+def test_interval_is_by_example_or_by_cluster_with_a_field() -> None:
     scores = [1, 0, 1, 1, 0, 1, 1, 1, 0, 1]
-    assert make_result(scores).interval == wilson(7, 10)
+    assert make_result(scores).interval == mean_interval(scores)
     fields = [{"question": f"q{i}", "answer": "a", "document": i // 2} for i in range(10)]
     clustered = make_result(scores, fields=fields, cluster="document").interval
     assert clustered is not None
-    assert clustered.method == "t by cluster"
+    assert clustered.method == "adjusted t by cluster"
     narrow = make_result(scores, interval=0.5).interval
-    assert narrow == wilson(7, 10, confidence=0.5)
+    assert narrow == mean_interval(scores, confidence=0.5)
 
 
 @pytest.mark.parametrize(
@@ -253,3 +253,12 @@ def test_one_example_is_no_plural() -> None:
     assert "1 example ×" in shown
     assert "Evaluate(1 example," in shown
     assert not re.search(r"\b1 (examples|requests)", shown)
+
+
+def test_repr_and_card_state_that_examples_are_too_few() -> None:
+    few, many = make_result([62.0, 80.0, 71.0, 90.0, 55.0]), make_result([62.0, 80.0, 71.0, 90.0, 55.0] * 8)
+    assert repr(few) == "EvaluationResult(exact=71.600, n=5, too few to say)"
+    assert "too few to say" not in repr(many)
+    assert "(t; too few to say)" in few.to_markdown()
+    assert "(t)" in many.to_markdown()
+    assert "no interval: too few to say" in make_result([62.0, 80.0]).to_markdown()

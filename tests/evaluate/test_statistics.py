@@ -1,4 +1,4 @@
-"""Statistics of evaluations against scipy, published numbers and seeded simulations of coverage."""
+"""Statistics of evaluations against scipy and published numbers. ``test_coverage`` has the simulations."""
 
 from __future__ import annotations
 
@@ -29,12 +29,19 @@ def test_t_quantile_matches_scipy(p: float, freedom: int) -> None:
     assert t_quantile(p, freedom) == pytest.approx(scipy.stats.t.ppf(p, freedom), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 10), (7, 10), (45, 50), (299, 300), (300, 300)])
+BINARY = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("values", [BINARY, [1.0] * 10, [0.0] * 7, [0.5] * 8, GRADED, [1.0]])
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_wilson_matches_scipy(successes: int, n: int, confidence: float) -> None:
-    expected = scipy.stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
-    ours = statistics.wilson(successes, n, confidence=confidence)
-    assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+def test_adjusted_interval_is_that_of_scipy_with_the_ends_of_the_range_added(
+    values: list[float], confidence: float
+) -> None:
+    expected = scipy.stats.ttest_1samp([*values, 0, 1], 0).confidence_interval(confidence)
+    ours = statistics.mean_interval(values, confidence=confidence)
+    assert ours is not None
+    assert (ours.low, ours.high) == pytest.approx((max(expected.low, 0), min(expected.high, 1)), abs=1e-9)
+    assert (ours.method, ours.is_few) == ("adjusted t", False)
 
 
 def test_interval_by_t_matches_scipy() -> None:
@@ -52,25 +59,47 @@ def test_interval_of_equal_clusters_is_the_interval_of_their_means() -> None:
     assert (ours.low, ours.high) == pytest.approx((max(expected.low, 0), min(expected.high, 1)), abs=1e-9)
 
 
-def test_wilson_is_used_for_single_runs_of_zero_and_one_and_t_otherwise() -> None:
-    binary = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
-    pairs = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert _method(statistics.mean_interval(binary)) == "Wilson"
-    assert _method(statistics.mean_interval(binary, is_single_run=False)) == "t"
-    assert _method(statistics.mean_interval([*binary, 0.5])) == "t"
-    assert _method(statistics.mean_interval([*binary, *binary[:4]], pairs)) == "t by cluster"
-    assert _method(statistics.mean_interval([1.0] * 10, pairs)) == "Wilson"
+def test_adjusted_interval_of_equal_clusters_is_the_interval_of_their_means() -> None:
+    values, clusters = GRADED[:20], [index // 4 for index in range(20)]
+    means = [sum(values[i : i + 4]) / 4 for i in range(0, 20, 4)]
+    ours, alone = statistics.mean_interval(values, clusters), statistics.mean_interval(means)
+    assert ours is not None
+    assert alone is not None
+    assert (ours.low, ours.high) == pytest.approx((alone.low, alone.high), abs=1e-9)
+    assert ours.method == "adjusted t by cluster"
 
 
-def test_wilson_of_equal_scores_counts_the_clusters() -> None:
-    assert statistics.mean_interval([1.0] * 10, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]) == statistics.wilson(5, 5)
+def test_scores_without_a_range_have_the_interval_by_t() -> None:
+    percents = [100 * each for each in [*GRADED, *GRADED]]
+    ours = statistics.mean_interval(percents)
+    assert ours == statistics.clustered_interval(percents)
+    assert (_method(ours), ours is not None and ours.is_few) == ("t", False)
+    assert statistics.mean_interval([*percents, 0.5], range(len(percents) + 1)) is not None
 
 
 @pytest.mark.parametrize(
-    ("values", "reason"), [([], "too few"), ([0.2, 0.4, 0.1, 0.3], "too few"), ([0.5] * 8, "no spread")]
+    ("values", "clusters"),
+    [
+        (GRADED, None),  # fewer than 30
+        ([0.0] * 97 + [1.0] * 3, None),  # skewed
+        ([0.0] * 60, None),  # equal
+        (GRADED * 3, [index // 3 for index in range(69)]),  # 23 clusters
+        (GRADED * 3, [max(index - 30, 0) for index in range(69)]),  # one cluster is nearly half of all
+    ],
 )
-def test_mean_has_no_interval_when_values_are_few_or_equal(values: list[float], reason: str) -> None:
-    assert statistics.mean_interval(values) is None
+def test_interval_by_t_states_that_its_values_are_too_few(values: list[float], clusters: list[int] | None) -> None:
+    found = statistics.clustered_interval(values, clusters)
+    assert found.is_few
+    assert found.method_text == f"{found.method}; too few to say"
+    assert not statistics.clustered_interval(GRADED * 3).is_few
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [([], "too few to say"), ([2, 4, 1, 3], "too few to say"), ([5.0] * 8, "no spread"), ([0.5] * 8, "")],
+)
+def test_mean_has_no_interval_when_values_without_a_range_are_few_or_equal(values: list[float], reason: str) -> None:
+    assert (statistics.mean_interval(values) is None) == bool(reason)
     assert statistics.no_interval_reason(values) == reason
 
 
@@ -194,13 +223,24 @@ def test_unknown_reduction_is_refused(how: str) -> None:
         statistics.check_reducer(how, repeat=3)
 
 
-def test_paired_difference_of_graded_scores_matches_the_paired_t_test() -> None:
-    first, second = GRADED[:11], GRADED[11:22]
-    expected = scipy.stats.ttest_rel(second, first).confidence_interval(0.95)
+@pytest.mark.parametrize("scale", [1, 100])
+def test_paired_difference_of_graded_scores_matches_the_paired_t_test(scale: int) -> None:
+    first, second = ([scale * each for each in scores] for scores in (GRADED[:11], GRADED[11:22]))
+    added = [-1, 1] if scale == 1 else []
+    differences = [b - a for a, b in zip(first, second, strict=True)]
+    expected = scipy.stats.ttest_1samp([*differences, *added], 0).confidence_interval(0.95)
     paired = statistics.paired_difference(first, second)
     assert paired.interval is not None
     assert (paired.interval.low, paired.interval.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
     assert paired.mean == pytest.approx(sum(second) / 11 - sum(first) / 11)
+    assert paired.is_few == (scale == 100)
+
+
+def test_equal_differences_are_shown_when_they_are_many_and_have_a_range() -> None:
+    assert statistics.paired_difference([0.8] * 10, [0.9] * 10).p > 0.05  # one loss of 0.9 would make the mean 0
+    assert statistics.paired_difference([0.8] * 60, [0.9] * 60).p < 0.01
+    percents = statistics.paired_difference([80] * 60, [90] * 60)
+    assert (percents.interval, percents.is_few) == (None, True)
 
 
 def test_paired_difference_of_equal_programs_shows_nothing() -> None:
@@ -212,53 +252,7 @@ def test_paired_difference_of_equal_programs_shows_nothing() -> None:
 @pytest.mark.parametrize("confidence", [0, 1, 95])
 def test_confidence_outside_of_zero_and_one_is_refused(confidence: float) -> None:
     with pytest.raises(ConfigurationError, match="confidence"):
-        statistics.wilson(5, 10, confidence=confidence)
-
-
-# --- coverage: the share of simulated evaluations whose interval holds the true value
-
-RUNS = 2_000
-
-
-def test_interval_over_repeats_of_thirty_examples_covers() -> None:
-    draw, covered = random.Random(14), 0
-    for _ in range(RUNS):
-        chances = [draw.betavariate(2, 1) for _ in range(30)]
-        values = [sum(draw.random() < chance for _ in range(5)) / 5 for chance in chances]
-        interval = statistics.mean_interval(values, is_single_run=False)
-        covered += interval is not None and 2 / 3 in interval
-    assert 0.93 <= covered / RUNS <= 0.97
-
-
-def test_paired_interval_covers_rare_differences() -> None:
-    draw, covered = random.Random(15), 0
-    for _ in range(RUNS):
-        pairs = [draw.choices([(0.0, 1.0), (1.0, 0.0), (1.0, 1.0)], [0.06, 0.02, 0.92])[0] for _ in range(50)]
-        interval = statistics.paired_difference([a for a, _ in pairs], [b for _, b in pairs]).interval
-        covered += interval is not None and 0.04 in interval
-    assert covered / RUNS >= 0.949
-
-
-def test_clustered_interval_covers_examples_that_share_a_source() -> None:
-    draw, covered, ignored = random.Random(16), 0, 0
-    clusters = [index // 4 for index in range(80)]
-    for _ in range(RUNS):
-        sources = [draw.gauss(0.5, 0.1) for _ in range(20)]
-        values = [draw.gauss(sources[cluster], 0.1) for cluster in clusters]
-        covered += 0.5 in statistics.clustered_interval(values, clusters)
-        ignored += 0.5 in statistics.clustered_interval(values)
-    assert 0.93 <= covered / RUNS <= 0.97
-    assert ignored / RUNS < 0.87
-
-
-def test_tests_of_equal_programs_reject_at_most_their_level() -> None:
-    draw, rejected, kept = random.Random(17), 0, 0
-    for _ in range(RUNS):
-        differences = [draw.gauss(0, 0.2) for _ in range(15)]
-        rejected += statistics.sign_flip_p(differences) <= 0.05
-        kept += statistics.probability_better(differences) >= 0.9
-    assert rejected / RUNS == pytest.approx(0.05, abs=0.015)  # three standard errors
-    assert kept / RUNS == pytest.approx(0.1, abs=0.02)
+        statistics.mean_interval(GRADED, confidence=confidence)
 
 
 def _method(interval: statistics.Interval | None) -> str:

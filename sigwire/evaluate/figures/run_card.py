@@ -58,11 +58,7 @@ def _status(run: ScoredRun) -> list[str]:
 
 def _headline(run: ScoredRun) -> list[str]:
     interval, scored = run.interval, len(run.scored_values)
-    shown = (
-        f"{100 * run.confidence:g} % {interval.low:.3f} … {interval.high:.3f} ({interval.method})" if interval else ""
-    )
-    shown = shown or f"no interval: {run.no_interval}"
-    lines = [f"{number(run.mean)}   {shown}   {scored} of {len(run.by_example)} scored"]
+    lines = [f"{number(run.mean)}   {run.interval_text}   {scored} of {len(run.by_example)} scored"]
     if interval and 0 <= interval.low <= interval.high <= 1:
         lines.append(_line_of(interval, run.mean))
     return lines

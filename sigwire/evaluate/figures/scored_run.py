@@ -144,14 +144,19 @@ class ScoredRun:
     @cached_property
     def interval(self) -> Interval | None:
         """The confidence interval of the mean."""
-        return mean_interval(
-            self.scored_values, self.clusters, confidence=self.confidence, is_single_run=self.repeat == 1
-        )
+        return mean_interval(self.scored_values, self.clusters, confidence=self.confidence)
 
     @property
-    def no_interval(self) -> str:
-        """The reason why there is no interval."""
-        return no_interval_reason(self.scored_values, self.clusters)
+    def interval_text(self) -> str:
+        """The interval with its confidence and method, or the reason why there is none."""
+        if (found := self.interval) is None:
+            return f"no interval: {no_interval_reason(self.scored_values, self.clusters)}"
+        return f"{100 * self.confidence:g} % {found.low:.3f} … {found.high:.3f} ({found.method_text})"
+
+    @property
+    def is_few(self) -> bool:
+        """Whether the scored examples are too few to say how far the mean may be off."""
+        return self.interval is None or self.interval.is_few
 
     @property
     def percent(self) -> float:

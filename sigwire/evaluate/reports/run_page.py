@@ -72,13 +72,10 @@ def run_data(run: ScoredRun, name: str | None = None) -> JsonObject:
 
 def _headline(run: ScoredRun) -> str:
     interval, scored = run.interval, len(run.scored_values)
-    shown = run.no_interval and f"no interval: {run.no_interval}"
-    if interval is not None:
-        shown = f"{100 * run.confidence:g} % {interval.low:.3f} … {interval.high:.3f} ({interval.method})"
     return (
         f'<div class="score"><p><span>{summary.text(run.metric_name)}</span> <strong>{number(run.mean)}</strong></p>'
         f"{charts.interval_line(run.mean, *charts.ends(interval))}"
-        f"<p>{summary.text(shown)} · {scored:,} of {len(run.by_example):,} scored</p></div>"
+        f"<p>{summary.text(run.interval_text)} · {scored:,} of {len(run.by_example):,} scored</p></div>"
     )
 
 
