@@ -6,6 +6,7 @@ generator (``compile_steps``) that ``compile`` blocks on and ``acompile`` awaits
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import random
@@ -13,13 +14,13 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Never, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.core.lazy import version
 from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import ConfigurationError, InputError, suggest
+from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
@@ -124,6 +125,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
     _hooks: ClassVar[Sequence[str]] = ("check_options", "row_sets")
+    _idle: ClassVar[
+        Mapping[str, str]
+    ] = {}  # options that are accepted and have no effect, and the reason
     _refused: ClassVar[Mapping[str, str]] = {}  # accepted options that are refused, unless they are off, and the reason
 
     def __init__(
@@ -233,10 +237,12 @@ class Optimizer(Teleprompter, ChecksKeywords):
         if testset and self.metric is None:
             name = type(self).__name__
             raise ConfigurationError(f"A testset needs a metric (compiling). Write {name}(..., metric=my_metric).")
-        rows = self._rows(student, trainset, valset, testset, given)
+        chosen = self._for_call(given)
+        rows = chosen._rows(student, trainset, valset, testset, given)
         if not rows.train:
             raise InputError(f"{type(self).__name__} needs training examples: trainset is empty (compiling).")
-        return (yield from self._searched(student, teacher or student, rows, given))
+        self._warn_of_idle(given)
+        return (yield from chosen._searched(student, teacher or student, rows, given))
 
     def row_sets(
         self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
@@ -282,6 +288,27 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 )
         return {**self._compile_options, **options}
 
+    def _for_call(self, given: Mapping[str, Any]) -> Self:
+        """Return the optimizer with the ``seed`` and the ``num_threads`` of one call of ``compile`` or ``plan``."""
+        seed, threads = given.get("seed"), given.get("num_threads")
+        if threads is not None and threads < 1:
+            raise ConfigurationError(f"num_threads is a number above 0, not {threads} (compiling).")
+        chosen = copy.copy(self)
+        chosen.num_threads = threads or self.num_threads
+        if seed is not None:
+            chosen.search = {**self.search, "seed": seed}
+        return chosen
+
+    def _warn_of_idle(self, given: Mapping[str, Any]) -> None:
+        """Warn of options without an effect that ask for something, of this call or of the constructor."""
+        name = type(self).__name__
+        for option, reason in self._idle.items():
+            is_of_call = option in self._compile_options
+            value = given[option] if is_of_call else getattr(self, option)
+            if value and value != self._compile_options.get(option):
+                place = f"{name}.compile" if is_of_call else name
+                warn_user(f"{place}({option}=...) has no effect (compiling): {reason}.")
+
     def plan(
         self,
         student: Module,
@@ -294,14 +321,15 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
         given = self.check_options(student, options)
-        rows = self._rows(student, trainset, valset, list(testset or ()), given)
-        task = self._task(student, teacher or student, rows, ScoreTable())
+        chosen = self._for_call(given)
+        rows = chosen._rows(student, trainset, valset, list(testset or ()), given)
+        task = chosen._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:
-            return planned(task, rows, self.rule(task, given), chooses=self._chooses)
+            return planned(task, rows, chosen.rule(task, given), chooses=self._chooses)
 
         found = forecast(task, make, len(task.signatures))
-        most = self._most(task)
+        most = chosen._most(task)
         return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures))
 
     def _most(self, task: Task) -> tuple[int, int] | None:

@@ -27,6 +27,9 @@ def climb(
 ) -> RuleSteps[Candidate]:
     """Ask for ``count`` instructions and race them against the leader; return the leader after that. ``tried`` gets them.
 
+    The leader is the better one on the validation rows, also if by little: a step of one predictor is often too small to be
+    shown, several may not be. The end of the search compares with the student.
+
     Cost: 12 runs on training rows, ``count`` writing calls, one race.
     """
     examples, rows = yield from evidence(task, leader, _RUN, _SHOWN)
@@ -44,7 +47,7 @@ def climb(
     )
     tried += new
     found = (yield from race(task, new, task.val, keep=leader)).leader
-    if not task.judge.is_better(found, leader, task.val):
+    if task.judge.advantage(found, leader, task.val) <= 0:
         return leader
     yield from report(Kept(found, f"better than {task.judge.mean(leader, task.val):.3f}"))
     return found

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
-from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
@@ -26,6 +24,7 @@ __all__ = ["BetterTogether"]
 
 M = TypeVar("M", bound=Module)
 
+_SHARED = {"eval_kwargs", "num_threads"}  # options of a call that its steps have in common
 _ARROW = " -> "
 
 
@@ -53,6 +52,10 @@ class BetterTogether(Optimizer):
         "strategy": None,
         "optimizer_compile_args": None,
     }
+    _idle: ClassVar[Mapping[str, str]] = {
+        "max_errors": "a run that the provider failed is made again, and a failure of the program is a score",
+        "provide_traceback": "an error always has its traceback",
+    }
 
     def __init__(
         self,
@@ -71,23 +74,11 @@ class BetterTogether(Optimizer):
         self.prompt_model = next((each.prompt_model for each in made.values() if each.prompt_model is not None), None)
         self.teacher_settings = {key: value for each in made.values() for key, value in each.teacher_settings.items()}
 
-    def compile_steps(
-        self,
-        student: M,
-        trainset: Iterable[Example],
-        teacher: Module | None = None,
-        valset: Iterable[Example] | None = None,
-        testset: Iterable[Example] | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> Steps[M]:
-        """Return the steps of ``compile``."""
-        given = self.check_options(student, options or {})
+    def check_options(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a call, with their defaults; the steps of ``strategy`` are known."""
+        given = super().check_options(student, options)
         self._names(given)
-        chosen = copy.copy(self)
-        chosen.num_threads = given["num_threads"] or self.num_threads
-        if given["seed"] is not None:
-            chosen.search = {**self.search, "seed": given["seed"]}
-        return super(BetterTogether, chosen).compile_steps(student, trainset, teacher, valset, testset, options)
+        return given
 
     def row_sets(
         self, trainset: Iterable[Example], valset: Iterable[Example] | None, given: Mapping[str, Any]
@@ -148,7 +139,7 @@ class BetterTogether(Optimizer):
 def _check_step(name: str, optimizer: object) -> None:
     if not isinstance(optimizer, Optimizer):
         raise ConfigurationError(f"{name!r} is an optimizer, not {type(optimizer).__name__} (making BetterTogether).")
-    if type(optimizer).compile_steps not in (Optimizer.compile_steps, BetterTogether.compile_steps):
+    if type(optimizer).compile_steps is not Optimizer.compile_steps:
         raise ConfigurationError(f"{type(optimizer).__name__} cannot be a step of BetterTogether: it changes calls.")
 
 
@@ -185,9 +176,11 @@ def _family(slot: str) -> str:
 
 def _merged(optimizer: Optimizer, task: Task, found: Candidate, given: Mapping[str, Any]) -> RuleSteps[Candidate]:
     """Run the rule of a step; return its candidate with what earlier steps found and it did not change."""
-    unknown = sorted(given.keys() - optimizer._compile_options.keys())  # pyright: ignore[reportPrivateUsage]
-    if unknown:
-        raise ConfigurationError(f"{type(optimizer).__name__}.compile has no option {unknown[0]!r} (compiling).")
+    known = optimizer._compile_options.keys() - _SHARED  # pyright: ignore[reportPrivateUsage]
+    if unknown := sorted(given.keys() - known):
+        raise ConfigurationError(f"{type(optimizer).__name__} as a step has no option {unknown[0]!r} (compiling).")
+    if given.get("seed") is not None:
+        task = replace(task, seed=given["seed"])
     steps: Generator[Any, Any, Candidate] = optimizer.rule(task, {**optimizer._compile_options, **given})  # pyright: ignore[reportPrivateUsage]
     made = yield from steps
     return replace(

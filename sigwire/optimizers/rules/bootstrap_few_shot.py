@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
@@ -18,10 +18,12 @@ __all__ = ["BootstrapFewShot", "Bootstrapping"]
 
 
 class Bootstrapping(Optimizer):
-    """Base of the optimizers that run a teacher for demos. ``max_errors`` is accepted and changes nothing: a run that the
-    provider failed is made again, and a failure of the program is no success."""
+    """Base of the optimizers that run a teacher for demos."""
 
     _fixed_tunes = frozenset({"demos"})
+    _idle: ClassVar[Mapping[str, str]] = {
+        "max_errors": "a run that the provider failed is made again, and a failure of the program is no success"
+    }
 
     def __init__(
         self,

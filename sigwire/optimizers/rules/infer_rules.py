@@ -12,6 +12,7 @@ from sigwire.optimizers.operators.proposing import InduceRules, accepted, eviden
 from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.rule import Rule, RuleSteps, write
+from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
 from sigwire.optimizers.task import Task
 
 __all__ = ["InferRules"]
@@ -29,6 +30,7 @@ class InferRules(Optimizer):
     """
 
     _fixed_tunes = frozenset({"instructions", "demos"})
+    _idle = Bootstrapping._idle  # pyright: ignore[reportPrivateUsage]
 
     def __init__(
         self,

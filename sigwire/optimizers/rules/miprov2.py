@@ -37,8 +37,8 @@ class MIPROv2(Optimizer):
     ``auto`` "light", "medium" or "heavy" makes 6, 12 or 18 instructions and sets of demos and as many trials as the paper's
     code; ``auto=None`` takes ``num_candidates`` and ``compile(num_trials=)``. The present instruction and demos are options
     too, and rewritings of tools that the student confuses. Trials are proposed by TPE (Bergstra et al. 2011) in batches; the
-    candidates of a batch race against the leader. ``minibatch`` and its options are accepted: races decide how many rows a
-    candidate needs. ``log_dir`` has the journal.
+    candidates of a batch race against the leader. Options of other libraries that have no effect here (``minibatch`` among them:
+    races decide how many rows a candidate needs) are accepted with a warning. ``log_dir`` has the journal.
     Cost: up to 3 · max_bootstrapped_demos successes of runs for the demos, 1 + n · P writing calls for n instructions and P
     predictors, and races of about 2 · trials · 8 runs.
     """
@@ -51,6 +51,19 @@ class MIPROv2(Optimizer):
         "minibatch_size": 35,
         "minibatch_full_eval_steps": 5,
         "view_data_batch_size": 10,
+    }
+    _idle: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            ("minibatch", "minibatch_size", "minibatch_full_eval_steps"), "races decide how many rows a candidate needs"
+        ),
+        **dict.fromkeys(
+            ("program_aware_proposer", "fewshot_aware_proposer", "view_data_batch_size"),
+            "the writing model sees the program and rows with feedback",
+        ),
+        "requires_permission_to_run": "nothing is asked; plan(...) has the cost before",
+        "provide_traceback": "an error always has its traceback",
+        "max_errors": "a run that the provider failed is made again, and a failure of the program is a score",
+        "verbose": "program.optimization and on_event= have each step",
     }
     _fixed_tunes = frozenset({"instructions", "demos", "tools"})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
 from sigwire.core.json import JsonObject
@@ -62,8 +61,6 @@ class SIMBA(Optimizer):
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule."""
-        if options["seed"] is not None:
-            task = replace(task, seed=options["seed"])
         plan = AscentPlan(
             batch=min(self.bsize, len(task.train)),
             candidates=self.num_candidates,

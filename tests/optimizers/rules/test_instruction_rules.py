@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.infer_rules import InferRules
 from sigwire.optimizers.rules.miprov2 import MIPROv2
-from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, rows, scores
+from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, label, number_of, pure_writer, rows, scores, share
 from tests.optimizers.writer import Writer
 
 TRAIN, VAL, TEST = rows(24), rows(16, 100), rows(64, 500)
@@ -116,6 +119,43 @@ def test_auto_of_mipro_excludes_numbers_of_candidates() -> None:
         MIPROv2(metric=exact, num_candidates=3)
     with pytest.raises(ConfigurationError, match="num_trials"):
         MIPROv2(metric=exact, auto=None, num_candidates=3).compile(student(), trainset=TRAIN, valset=VAL)
+
+
+class Clues(FakeLM):
+    """Names a colour in two steps. A good clue, and the phrase in the second step, each add a quarter to the accuracy."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(self._respond)
+        self._seed = seed
+
+    def _respond(self, request: Request) -> Any:
+        system, asked = request.messages[0].text, request.messages[-1].text
+        if not asked.startswith("[[ ## clue"):
+            return {"clue": "good clue" if HINT in system else "clue"}
+        skill, number = 0.35 + 0.25 * ("good clue" in asked) + 0.25 * (HINT in system), number_of(asked)
+        assert number is not None
+        return {"answer": label(number if share(f"{self._seed}/{system}/{asked}") < skill else number + 1)}
+
+
+class ByClue(Module):
+    """The program of two predictors."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        lm = Clues(seed)
+        self.first, self.second = Predict("question -> clue", lm=lm), Predict("clue, question -> answer", lm=lm)
+
+    def forward(self, question: str) -> Any:
+        return self.second(clue=self.first(question=question).clue, question=question)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_ascent_reaches_the_predictors_of_both_steps(seed: int) -> None:
+    """The first gain is too small to be sure of on these rows; both together are not."""
+    optimizer = COPRO(pure_writer(), exact, breadth=6, depth=2, seed=seed)
+    program = optimizer.compile(ByClue(seed), trainset=rows(30), valset=rows(60, 100))
+    assert HINT in program.first.signature.instructions
+    assert HINT in program.second.signature.instructions
 
 
 def test_empty_and_repeated_texts_cost_no_run() -> None:
