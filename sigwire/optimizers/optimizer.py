@@ -125,9 +125,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
     _hooks: ClassVar[Sequence[str]] = ("check_options", "row_sets")
-    _idle: ClassVar[
-        Mapping[str, str]
-    ] = {}  # options that are accepted and have no effect, and the reason
+    _idle: ClassVar[Mapping[str, str]] = {}  # options that are accepted and have no effect, and the reason
     _refused: ClassVar[Mapping[str, str]] = {}  # accepted options that are refused, unless they are off, and the reason
 
     def __init__(

@@ -37,7 +37,7 @@ class MIPROv2(Optimizer):
     ``auto`` "light", "medium" or "heavy" makes 6, 12 or 18 instructions and sets of demos and as many trials as the paper's
     code; ``auto=None`` takes ``num_candidates`` and ``compile(num_trials=)``. The present instruction and demos are options
     too, and rewritings of tools that the student confuses. Trials are proposed by TPE (Bergstra et al. 2011) in batches; the
-    candidates of a batch race against the leader. Options of other libraries that have no effect here (``minibatch`` among them:
+    candidates of a batch race against the leader. Options of other libraries without effect here (``minibatch`` among them:
     races decide how many rows a candidate needs) are accepted with a warning. ``log_dir`` has the journal.
     Cost: up to 3 · max_bootstrapped_demos successes of runs for the demos, 1 + n · P writing calls for n instructions and P
     predictors, and races of about 2 · trials · 8 runs.

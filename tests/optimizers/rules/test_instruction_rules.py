@@ -18,7 +18,7 @@ from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.infer_rules import InferRules
 from sigwire.optimizers.rules.miprov2 import MIPROv2
-from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, label, number_of, pure_writer, rows, scores, share
+from tests.optimizers.stub import HINT, Stub, TwoSteps, exact, label, number_of, rows, scores, share
 from tests.optimizers.writer import Writer
 
 TRAIN, VAL, TEST = rows(24), rows(16, 100), rows(64, 500)
@@ -122,7 +122,7 @@ def test_auto_of_mipro_excludes_numbers_of_candidates() -> None:
 
 
 class Clues(FakeLM):
-    """Names a colour in two steps. A good clue, and the phrase in the second step, each add a quarter to the accuracy."""
+    """Names a colour in two steps. A good clue, and the phrase in the second step, each add 0.15 to the accuracy."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(self._respond)
@@ -132,7 +132,7 @@ class Clues(FakeLM):
         system, asked = request.messages[0].text, request.messages[-1].text
         if not asked.startswith("[[ ## clue"):
             return {"clue": "good clue" if HINT in system else "clue"}
-        skill, number = 0.35 + 0.25 * ("good clue" in asked) + 0.25 * (HINT in system), number_of(asked)
+        skill, number = 0.35 + 0.15 * ("good clue" in asked) + 0.15 * (HINT in system), number_of(asked)
         assert number is not None
         return {"answer": label(number if share(f"{self._seed}/{system}/{asked}") < skill else number + 1)}
 
@@ -149,10 +149,10 @@ class ByClue(Module):
         return self.second(clue=self.first(question=question).clue, question=question)
 
 
-@pytest.mark.parametrize("seed", [2, 3])
+@pytest.mark.parametrize("seed", [0, 14])
 def test_ascent_reaches_the_predictors_of_both_steps(seed: int) -> None:
     """The first gain is too small to be sure of on these rows; both together are not."""
-    optimizer = COPRO(pure_writer(), exact, breadth=6, depth=2, seed=seed)
+    optimizer = COPRO(Writer((HINT, "Be brief.")), exact, breadth=4, depth=2, seed=seed)
     program = optimizer.compile(ByClue(seed), trainset=rows(30), valset=rows(60, 100))
     assert HINT in program.first.signature.instructions
     assert HINT in program.second.signature.instructions
