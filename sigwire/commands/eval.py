@@ -163,6 +163,7 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     names = "status score mean metrics n scored unscored failures cost is_cost_partial seconds path".split()
     plain: dict[str, object] = {name: getattr(result, name) for name in names}
     plain["interval"] = _plain_interval(result.interval)
+    plain["intervals"] = {name: _plain_interval(each) for name, each in result.intervals.items()}
     if comparison is not None:
         found = comparison["this"]
         plain["baseline"] = {

@@ -74,14 +74,20 @@ class ProgramDifference:
         return self.verdict in ("better", "worse")
 
     @property
+    def interval_text(self) -> str:
+        """The interval with its confidence, or the reason why there is none."""
+        if (interval := self.difference.interval) is None:
+            return f"{TOO_FEW}, or no spread" if self.difference.is_few else "no score differs"
+        return f"{100 * self.confidence:.4g} % {interval.low:+.3f} … {interval.high:+.3f}"
+
+    @property
     def sentence(self) -> str:
         """The difference in one sentence."""
         found, interval = self.difference, self.difference.interval
         names = f"{inline(self.name, 40)} is {self.verdict}"
+        numbers = f"{found.mean:+.3f}, {self.interval_text}"
         if interval is None:
-            reason = f"{TOO_FEW}, or no spread" if found.is_few else "no score differs"
-            return f"{names} than {inline(self.baseline, 40)}: {found.mean:+.3f}, {reason} (n = {found.n})."
-        numbers = f"{found.mean:+.3f}, {100 * self.confidence:.4g} % {interval.low:+.3f} … {interval.high:+.3f}"
+            return f"{names} than {inline(self.baseline, 40)}: {numbers} (n = {found.n})."
         text = f"{names} than {inline(self.baseline, 40)}: {numbers} ({interval.method_text}; p = {self.p:.2g}; n = {found.n})."
         if self.verdict == "not shown to be better" and found.smallest is not None:
             text += f" So many examples show differences of {found.smallest:.3f} or more."
@@ -143,7 +149,7 @@ class Comparison(HasCard):
         from sigwire.evaluate.reports.comparison_page import comparison_page
         from sigwire.evaluate.reports.page import write_page
 
-        write_page(comparison_page(self.runs, self.differences, self._card()), path)
+        write_page(comparison_page(self.runs, self._all, self._card()), path)
 
     def to_markdown(self) -> str:
         """Return the programs and differences as Markdown, for the description of a change."""
@@ -200,46 +206,45 @@ def compare(
         _refuse_different(baseline, runs[baseline], name, runs[name], common)
     if metric is not None:
         runs = {name: each.with_metric(metric) for name, each in runs.items()}
-    headline, *rest = _shared_metrics([*runs.values()])
+    headline, *rest = (
+        name for name in runs[baseline].by_metric if all(name in each.by_metric for each in runs.values())
+    )
     found = _differences(runs, [headline, *rest], seed)
     return Comparison(runs, found[headline], {name: found[name] for name in rest})
-
-
-def _shared_metrics(runs: Sequence[ScoredRun]) -> Sequence[str]:
-    """Return the metrics that all runs have, the headline first; a metric with the same scores as the headline is that one."""
-    first = runs[0]
-    names = [name for name in first.metrics if all(name in each.metrics for each in runs[1:])]
-    return [name for name in names if name == first.metric_name or any(_differs(each, name) for each in runs)]
-
-
-def _differs(run: ScoredRun, name: str) -> bool:
-    return run.with_metric(name).values != run.values
 
 
 def _differences(
     runs: Mapping[str, ScoredRun], metrics: Sequence[str], seed: int
 ) -> Mapping[str, list[ProgramDifference]]:
-    """Return the differences from the first run by metric, adjusted together by Holm's steps."""
+    """Return the differences from the first run by metric, adjusted together by Holm's steps.
+
+    Metrics with the same values in every run are tested once: a score that stands under two names is one comparison.
+    """
     baseline, *others = runs
     confidence = runs[baseline].confidence
-    places = [(metric, name) for metric in metrics for name in others]
-    scored = {(metric, name): run.with_metric(metric) for metric in metrics for name, run in runs.items()}
-    pairs = [_Pairs.of(scored[metric, baseline], scored[metric, name]) for metric, name in places]
+    scored = {metric: {name: run.with_metric(metric) for name, run in runs.items()} for metric in metrics}
+    tested: dict[str, str] = {}  # by metric the first one of the same values
+    for metric in metrics:
+        values = [run.values for run in scored[metric].values()]
+        same = (name for name in tested.values() if [run.values for run in scored[name].values()] == values)
+        tested[metric] = next(same, metric)
+    places = [(metric, name) for metric in dict.fromkeys(tested.values()) for name in others]
+    pairs = [_Pairs.of(scored[metric][baseline], scored[metric][name]) for metric, name in places]
     found = [pair.difference(confidence, seed) for pair in pairs]
     ps = [each.p for each in found]
     levels = holm_confidences(ps, confidence)
     adjusted = found if len(pairs) == 1 else [p.difference(c, seed) for p, c in zip(pairs, levels, strict=True)]
-    by_metric: dict[str, list[ProgramDifference]] = {metric: [] for metric in metrics}
+    by_metric: dict[str, list[ProgramDifference]] = {}
     for (metric, name), pair, each, p, level in zip(places, pairs, adjusted, holm(ps), levels, strict=True):
         verdict = _verdict(p, each, confidence)
         if verdict == "not shown to be better" and each.interval is not None:  # Holm's steps may end before this one
             each = replace(each, interval=reaching_zero(each.interval))
-        by_metric[metric].append(
+        by_metric.setdefault(metric, []).append(
             ProgramDifference(
                 name, baseline, each, p, level, verdict, pair.omitted, pair.changed(-1), pair.changed(1), metric
             )
         )
-    return by_metric
+    return {metric: [replace(each, metric=metric) for each in by_metric[first]] for metric, first in tested.items()}
 
 
 def _is_result(given: object) -> bool:
@@ -372,13 +377,14 @@ def _metric_cards(comparison: Comparison) -> Iterator[Card]:
     """Yield a table of the metrics beside the headline, if there are some."""
     if not comparison.others:
         return
-    head = ["metric", "program", "verdict", "difference", "p", "won", "lost"]
+    head = ["metric", "program", "verdict", "difference", "interval", "p", "won", "lost"]
     rows = [
         [
             each.metric,
             each.name,
             each.verdict,
             f"{each.difference.mean:+.3f}",
+            each.interval_text,
             f"{each.p:.2g}",
             str(len(each.wins)),
             str(len(each.regressions)),

@@ -162,6 +162,11 @@ class EvaluationResult(Prediction, HasCard):
         return self.run.metrics
 
     @property
+    def intervals(self) -> Mapping[str, Interval | None]:
+        """The confidence interval of each metric by name, the headline first; see ``interval``."""
+        return self.run.intervals
+
+    @property
     def n(self) -> int:
         """The number of examples, run or not."""
         return self.run.n

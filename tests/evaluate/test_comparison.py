@@ -176,7 +176,20 @@ def test_every_metric_is_compared_and_adjusted_for_their_number() -> None:
     assert found.sentences[1].startswith("topic: after is worse than before: -1.000")
     alone = compare({"before": before, "after": after}, metric="topic")["after"]
     assert (alone.verdict, alone.metric) == ("worse", "topic")
-    assert "topic" in found.to_markdown()
+    assert f"| topic | after | worse | -1.000 | {topic.interval_text} | " in found.to_markdown()
+
+
+def test_metric_with_the_values_of_the_headline_is_shown_and_adjusted_for_once() -> None:
+    cells = [
+        [scored_cell(score, subscores={"exact": score, "right": score}) for score in found] for found in (BASE, BETTER)
+    ]
+    before, after = (make_result(found, metric_names=["exact", "right"]) for found in cells)
+    found = compare({"before": before, "after": after})
+    (right,) = found.others["right"]
+    alone = compare({"before": make_result(BASE), "after": make_result(BETTER)})["after"]
+    assert (found["after"].p, right.p, right.metric) == (alone.p, alone.p, "right")
+    assert found["after"].difference == right.difference == alone.difference
+    assert found.sentences == [alone.sentence, f"right: {alone.sentence}"]
 
 
 def test_unknown_metric_is_refused_with_those_that_exist() -> None:

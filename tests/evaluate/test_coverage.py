@@ -171,9 +171,7 @@ def test_tests_of_equal_programs_reject_at_most_their_level() -> None:
 # --- the formula, drawn
 
 
-def _drawn_interval(
-    values: Numbers, clusters: Sequence[int], ends: tuple[int, int] = (0, 1)
-) -> tuple[Numbers, Numbers]:
+def _drawn_interval(values: Numbers, clusters: Numbers, ends: tuple[int, int] = (0, 1)) -> tuple[Numbers, Numbers]:
     """Return the ends of the adjusted interval of each row: t over clusters with two added."""
     groups = max(clusters) + 1
     sizes = numpy.bincount(clusters)
@@ -187,7 +185,7 @@ def _drawn_interval(
     return (means - half).clip(*ends), (means + half).clip(*ends)
 
 
-def _check_formula(values: Numbers, clusters: Sequence[int], low: Numbers, high: Numbers) -> None:
+def _check_formula(values: Numbers, clusters: Numbers, low: Numbers, high: Numbers) -> None:
     for row in range(3):
         ours = statistics.mean_interval(values[row].tolist(), list(clusters))
         assert ours is not None

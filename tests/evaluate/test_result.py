@@ -262,3 +262,17 @@ def test_repr_and_card_state_that_examples_are_too_few() -> None:
     assert "(t; too few to say)" in few.to_markdown()
     assert "(t)" in many.to_markdown()
     assert "no interval: too few to say" in make_result([62.0, 80.0]).to_markdown()
+
+
+def test_every_metric_has_its_interval() -> None:
+    cells = [
+        scored_cell(score, subscores={"exact": score, "topic": topic}) for score, topic in [(1, 0.5), (0, 1), (1, 1)]
+    ]
+    result = make_result(cells, metric_names=["exact", "topic"])
+    assert result.intervals == {"exact": mean_interval([1, 0, 1]), "topic": mean_interval([0.5, 1, 1])}
+    found = result.intervals["topic"]
+    assert found is not None
+    assert (
+        f"| topic | 0.833   95 % {found.low:.3f} … {found.high:.3f} (adjusted t)   3 of 3 scored |"
+        in result.to_markdown()
+    )

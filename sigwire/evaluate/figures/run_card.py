@@ -39,7 +39,7 @@ def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
     rows = [
         ("status", _status(run)),
         (run.metric_name, _headline(run)),
-        *((name, [number(mean)]) for name, mean in islice(run.metrics.items(), 1, None)),
+        *((name, _headline(each)[:1]) for name, each in islice(run.by_metric.items(), 1, None)),
         ("failed", _failed(run)),
         ("not scored", [_counted(run.not_scored), *_bounds_line(run)] if run.not_scored else []),
         ("percent", _percent(run)),

@@ -66,10 +66,11 @@ class ScoredRun:
     @property
     def metric_name(self) -> str:
         """The name of the headline metric: ``headline``, or the first."""
-        return self.headline or self._first_metric
+        return self.headline or self.first_metric
 
     @property
-    def _first_metric(self) -> str:
+    def first_metric(self) -> str:
+        """The name of the first metric, whose values are the scores of the records."""
         return self.metric_names[0] if self.metric_names else "score"
 
     def with_metric(self, name: str) -> ScoredRun:
@@ -77,11 +78,18 @@ class ScoredRun:
 
         Raises ``ConfigurationError`` if no record has a score of that name.
         """
-        if name not in (known := self.metrics):
+        if name not in (known := self.by_metric):
             raise ConfigurationError(
                 f"No record has a score {name!r} (choosing a metric). {suggest(name, known)}Its metrics: {', '.join(known)}."
             )
-        return replace(self, headline=name)
+        return known[name]
+
+    @cached_property
+    def by_metric(self) -> Mapping[str, ScoredRun]:
+        """The run with each of its metrics as the headline, by name, its own headline first."""
+        scored = (name for record in self.records for name in record.cell.subscores)
+        names = dict.fromkeys([self.metric_name, self.first_metric, *scored])
+        return {name: self if name == self.metric_name else replace(self, headline=name) for name in names}
 
     # --- one value for each example
 
@@ -108,7 +116,7 @@ class ScoredRun:
         if self.errors == "skip" and record.cell.failure is not None:
             return None
         own, score = self.headline, record.cell.score
-        is_other = own not in ("", self._first_metric) and score is not None and record.cell.failure is None
+        is_other = own not in ("", self.first_metric) and score is not None and record.cell.failure is None
         return record.cell.subscores.get(own) if is_other else score
 
     def _reduced(self, read: _ReadsScore, missing: float | None = None) -> dict[int, float | None]:
@@ -180,14 +188,12 @@ class ScoredRun:
     @property
     def metrics(self) -> Mapping[str, float]:
         """The mean of each metric by name, the headline first."""
-        names = dict.fromkeys(
-            [self._first_metric, *(name for record in self.records for name in record.cell.subscores)]
-        )
-        means = {self.metric_name: self.mean}
-        for name in names:
-            if name != self.metric_name:
-                means[name] = replace(self, headline=name).mean
-        return means
+        return {name: run.mean for name, run in self.by_metric.items()}
+
+    @property
+    def intervals(self) -> Mapping[str, Interval | None]:
+        """The interval of each metric by name, the headline first."""
+        return {name: run.interval for name, run in self.by_metric.items()}
 
     # --- failures
 

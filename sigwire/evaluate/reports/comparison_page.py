@@ -10,7 +10,7 @@ from sigwire.core.json import JsonObject
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.reports import charts, summary
 from sigwire.evaluate.reports.page import ReportPage
-from sigwire.evaluate.reports.run_page import facts, note, run_data, script
+from sigwire.evaluate.reports.run_page import facts, note, run_data, script, settings_data
 from sigwire.evaluate.statistics import PairedDifference
 from sigwire.show.card import Card
 
@@ -23,13 +23,18 @@ class ReportedDifference(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def metric(self) -> str: ...
+    @property
     def difference(self) -> PairedDifference: ...
 
 
 def comparison_page(runs: Mapping[str, ScoredRun], differences: Sequence[ReportedDifference], card: Card) -> ReportPage:
-    """Return the page of runs by name, the baseline first. ``card``: the card of the comparison."""
+    """Return the page of runs by name, the baseline first. ``differences``: of all metrics, the headline first.
+
+    ``card``: the card of the comparison.
+    """
     baseline = next(iter(runs.values()))
-    title = " · ".join(runs)
+    title, metrics = " · ".join(runs), [*dict.fromkeys(each.metric for each in differences)]
     parts = [
         summary.header("comparison", title, facts(baseline)),
         summary.card_table(card.table),
@@ -38,9 +43,8 @@ def comparison_page(runs: Mapping[str, ScoredRun], differences: Sequence[Reporte
     ]
     data: JsonObject = {
         "kind": "comparison",
-        "metric": baseline.metric_name,
-        "repeat": baseline.repeat,
-        "runs": [_run_data(run, name) for name, run in runs.items()],
+        **settings_data(baseline, metrics),
+        "runs": [_run_data(run, name, metrics) for name, run in runs.items()],
     }
     return ReportPage(title, "".join(parts), data, script(), note(baseline))
 
@@ -53,12 +57,22 @@ def _without_examples(card: Card) -> Card:
 def _plots(runs: Mapping[str, ScoredRun], differences: Sequence[ReportedDifference]) -> Iterator[tuple[str, str]]:
     means = [(name, run.mean, *charts.ends(run.interval)) for name, run in runs.items()]
     yield "mean and interval of each program", charts.interval_lines(means)
-    found = [(each.name, each.difference.mean, *charts.ends(each.difference.interval)) for each in differences]
-    baseline = next(iter(runs))
+    baseline, headline = next(iter(runs)), differences[0].metric
+    found = [
+        (
+            each.name if each.metric == headline else f"{each.name} · {each.metric}",
+            each.difference.mean,
+            *charts.ends(each.difference.interval),
+        )
+        for each in differences
+    ]
     yield f"paired difference from {baseline}", charts.interval_lines(found, is_difference=True)
 
 
-def _run_data(run: ScoredRun, name: str) -> JsonObject:
-    """Return the data of a run with the reduced score of each example, by its id."""
-    values: JsonObject = {run.by_example[index][0].id: value for index, value in run.values.items()}
+def _run_data(run: ScoredRun, name: str, metrics: Sequence[str]) -> JsonObject:
+    """Return the data of a run with the reduced score of each example, by metric and id."""
+    values: JsonObject = {
+        metric: {run.by_example[index][0].id: value for index, value in run.with_metric(metric).values.items()}
+        for metric in metrics
+    }
     return {**run_data(run, name), "values": values}

@@ -109,14 +109,14 @@ def _eval(run: ScoredRun, created: datetime) -> JsonObject:
 
 def _results(run: ScoredRun) -> JsonObject:
     scores: list[JsonValue] = []
-    for name, mean in run.metrics.items():
+    for name, each in run.by_metric.items():
         metrics: JsonObject = {}
-        if not math.isnan(mean):
-            metrics["mean"] = {"name": "mean", "value": mean, "params": {}}
-        if name == run.metric_name and (error := _standard_error(run)) is not None:
+        if not math.isnan(each.mean):
+            metrics["mean"] = {"name": "mean", "value": each.mean, "params": {}}
+        if (error := _standard_error(each)) is not None:
             metrics["stderr"] = {"name": "stderr", "value": error, "params": {}}
-        scored = len(run.scored_values)
-        counts: JsonObject = {"scored_samples": scored, "unscored_samples": len(run.values) - scored}
+        scored = len(each.scored_values)
+        counts: JsonObject = {"scored_samples": scored, "unscored_samples": len(each.values) - scored}
         scores.append(
             {"name": name, "scorer": name, "reducer": _reducer(run), **counts, "params": {}, "metrics": metrics}
         )

@@ -4,11 +4,17 @@ const OUTCOMES = { right: "✓ right", wrong: "✗ wrong", failed: "! failed", u
 const RUN_FIELDS = ["steps", "history", "termination_reason"];
 const isRun = data.kind === "run";
 let pair = 1; // the index of the program that is compared with the baseline
+let metric = data.metrics[0];
 
 function outcome(record) {
   if (!record) return "unscored";
   if (record.failure) return record.failure.kind === "program" ? "failed" : "unscored";
-  return typeof record.score !== "number" ? "unscored" : record.score >= 1 ? "right" : "wrong";
+  const score = scoreOf(record);
+  return typeof score !== "number" ? "unscored" : score >= 1 ? "right" : "wrong";
+}
+// Return the score by the chosen metric; a failure counts in each as in the first.
+function scoreOf(record) {
+  return record.failure || metric === data.first_metric ? record.score : record.subscores?.[metric];
 }
 // Return the fields of an agent's run ({steps, history, termination_reason}), or null.
 function runOf(record) {
@@ -39,7 +45,7 @@ function recordRows() {
   if (isRun) return first.records.map((record) => ({ id: rowId(record), data: record, a: record, b: null }));
   const others = repeats(second.records);
   return [...repeats(first.records)].filter(([id]) => others.has(id)).map(([id, all]) => {
-    const [x, y] = [first.values[id], second.values[id]];
+    const [x, y] = [first.values[metric][id], second.values[metric][id]];
     const isScored = typeof x === "number" && typeof y === "number";
     const [a, b] = [all[0], others.get(id)[0]];
     return { id, data: [all, others.get(id)], a, b, all, others: others.get(id), x, y, change: isScored ? y - x : null };
@@ -74,12 +80,13 @@ function rowOutcome({ a, b, y, others }) {
 }
 const RANK = { failed: 0, unscored: 1, wrong: 2, right: 3 };
 function runColumns(rows) {
-  const names = [...new Set(rows.flatMap(({ a }) => Object.keys(a.subscores || {})))].filter((name) => name !== data.metric);
+  const names = [...new Set(rows.flatMap(({ a }) => Object.keys(a.subscores || {})))].filter((name) => name !== metric && name !== data.first_metric);
   const has = (test) => rows.some(({ a }) => test(a));
   const score = (key, label, value) => ({ key, label, kind: "n", value, cell: (row) => fixed(value(row), Number.isInteger(value(row)) ? 0 : 3) });
   return [
     { key: "outcome", label: "outcome", value: ({ a }) => RANK[outcome(a)], cell: ({ a }) => tag(outcome(a)) },
-    score("score", data.metric, ({ a }) => a.score),
+    score("score", metric, ({ a }) => scoreOf(a)),
+    ...(metric === data.first_metric ? [] : [score("score.first", data.first_metric, ({ a }) => a.score)]),
     ...names.slice(0, 4).map((name) => score("score." + name, name, ({ a }) => a.subscores?.[name])),
     { key: "inputs", label: "inputs", kind: "v", value: ({ a }) => brief(a.inputs) },
     ...(has((a) => Object.keys(a.labels || {}).length) ? [{ key: "labels", label: "expected", kind: "v", value: ({ a }) => brief(a.labels) }] : []),
@@ -96,7 +103,7 @@ function pairColumns() {
   const mark = (row) => row.change === null ? "— not compared" : row.change < 0 ? "▼ lost" : row.change > 0 ? "▲ won" : "= same";
   return [
     { key: "change", label: "change", value: ({ change }) => change, cell: (row) => element("span.tag." + word(row), mark(row)) },
-    { key: "score", label: data.metric, kind: "n", value: ({ y }) => y, cell: shown },
+    { key: "score", label: metric, kind: "n", value: ({ y }) => y, cell: shown },
     { key: "inputs", label: "inputs", kind: "v", value: ({ a }) => brief(a.inputs) },
     { key: "labels", label: "expected", kind: "v", value: ({ a }) => brief(a.labels) },
     { key: "a", label: short(names[0], 30), kind: "v", value: ({ a }) => a.failure ? a.failure.type : brief(answers(a)) },
@@ -199,21 +206,36 @@ function ledger(record, run) {
   ].filter(Boolean);
 }
 
-// --- the program that is compared, if there are several
-function choosePair() {
-  if (isRun || data.runs.length < 3) return [];
-  const choice = withAttributes(element("select", data.runs.slice(1).map((run, at) => withAttributes(element("option", run.name), { value: at + 1 }))), { "aria-label": "Compared program" });
-  choice.value = pair;
-  choice.addEventListener("change", () => { pair = Number(choice.value); writeState(); restart(); });
-  return [choice];
+// --- the metric and the program that is compared, if there are several
+function choices() {
+  return [
+    ...choice("Metric", data.metrics, metric, (name) => { metric = name; }),
+    ...(isRun ? [] : choice("Compared program", data.runs.slice(1).map((run) => run.name), data.runs[pair].name, (_, at) => { pair = at + 1; })),
+  ];
+}
+// Return a list of names to choose from, if there are two or more. `pick` gets the name and its index.
+function choice(label, names, chosen, pick) {
+  if (names.length < 2) return [];
+  const made = withAttributes(element("select", names.map((name, at) => withAttributes(element("option", name), { value: at }))), { "aria-label": label });
+  made.value = names.indexOf(chosen);
+  made.addEventListener("change", () => { pick(names[made.value], Number(made.value)); writeState(); restart(); });
+  return [made];
 }
 function restart() {
   document.getElementById("rows").replaceChildren();
   startRecords();
 }
 function startRecords() {
-  const at = data.runs.findIndex((run) => run.name === new URLSearchParams(location.hash.slice(1)).get("with"));
-  pair = isRun ? 0 : Math.max(at, 1);
-  start({ ...recordView(), tools: choosePair, writeState: (made) => { if (pair > 1) made.set("with", data.runs[pair].name); } });
+  const chosen = new URLSearchParams(location.hash.slice(1));
+  pair = isRun ? 0 : Math.max(data.runs.findIndex((run) => run.name === chosen.get("with")), 1);
+  metric = data.metrics.includes(chosen.get("metric")) ? chosen.get("metric") : data.metrics[0];
+  start({
+    ...recordView(),
+    tools: choices,
+    writeState: (made) => {
+      if (pair > 1) made.set("with", data.runs[pair].name);
+      if (metric !== data.metrics[0]) made.set("metric", metric);
+    },
+  });
 }
 startRecords();

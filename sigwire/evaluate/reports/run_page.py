@@ -14,7 +14,7 @@ from sigwire.evaluate.reports.page import ReportPage, package_text
 from sigwire.show.card import Card
 from sigwire.show.cleaning import number
 
-__all__ = ["facts", "note", "outcome", "run_data", "run_page", "script"]
+__all__ = ["facts", "note", "outcome", "run_data", "run_page", "script", "settings_data"]
 
 _PROBABILITIES = ("confidence", "probability", "certainty")
 """Names of outputs and scores that state how likely the answer is right."""
@@ -27,7 +27,7 @@ def run_page(run: ScoredRun) -> ReportPage:
     name = run.program_name.rpartition(".")[2]  # files of records have the module as well
     top = summary.header("evaluation", name, facts(run))
     head = f'<div class="head">{_headline(run)}{summary.outcomes(_outcome_counts(run))}</div>'
-    data: JsonObject = {"kind": "run", "metric": run.metric_name, "repeat": run.repeat, "runs": [run_data(run)]}
+    data: JsonObject = {"kind": "run", **settings_data(run, list(run.by_metric)), "runs": [run_data(run)]}
     plots = [plot for plot in _plots(run) if plot[1]]
     rest = f"{summary.card_rows(rows)}{summary.figures(plots)}"
     body = f'{top}{head}<div class="pair">{rest}</div>' if len(plots) == 1 else f"{top}{head}{rest}"
@@ -63,6 +63,11 @@ def note(run: ScoredRun) -> str:
 def script() -> str:
     """Return the script that draws records."""
     return package_text(__package__ or "", "records.js")
+
+
+def settings_data(run: ScoredRun, metrics: Sequence[str]) -> JsonObject:
+    """Return what the script needs of a run beside its records. ``metrics``: those to choose from, the headline first."""
+    return {"metrics": [*metrics], "first_metric": run.first_metric, "repeat": run.repeat}
 
 
 def run_data(run: ScoredRun, name: str | None = None) -> JsonObject:

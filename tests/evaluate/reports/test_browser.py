@@ -15,7 +15,7 @@ from sigwire.evaluate.failures import Failure
 from sigwire.modules.agents.run import ReActStep
 from tests.evaluate.reports.browser import Tab, open_tab
 from tests.evaluate.reports.pages import HOSTILE, mixed_result
-from tests.evaluate.runs import make_result
+from tests.evaluate.runs import make_result, scored_cell
 
 pytestmark = pytest.mark.long
 
@@ -152,6 +152,26 @@ async def test_comparison_starts_with_the_lost_examples_and_changes_its_program(
         await tab.run("const s = document.querySelector('select'); s.value = 2; s.dispatchEvent(new Event('change'))")
         assert (await tab.run(IDS))[0] == "id0"
         assert "with=c" in await tab.run("location.hash")
+        assert tab.problems == []
+
+
+async def test_comparison_filters_by_the_metric_that_is_chosen(tmp_path: Path) -> None:
+    cells = [
+        [scored_cell(score, subscores={"exact": score, "topic": topic}) for score, topic in found]
+        for found in ([(1, 1), (0, 1), (1, 0.5), (1, 1)], [(1, 0), (1, 1), (1, 1), (1, 0)])
+    ]
+    one, two = (make_result(found, metric_names=["exact", "topic"]) for found in cells)
+    filters = "[...document.querySelectorAll('.tools button')].map(each => each.textContent)"
+    choose = "const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change'))"
+    async with open_tab(address(compare({"a": one, "b": two}), tmp_path), tmp_path) as tab:
+        assert (await tab.run(filters))[1:4] == ["lost 0", "won 1", "wrong 0"]
+        await tab.run(choose)
+        assert (await tab.run(filters))[1:4] == ["lost 2", "won 1", "wrong 2"]
+        assert "metric=topic" in await tab.run("location.hash")
+        assert (await tab.run(IDS))[:2] == ["id0", "id3"]
+        assert tab.problems == []
+    async with open_tab(address(one, tmp_path, "#metric=topic&show=wrong"), tmp_path) as tab:
+        assert await tab.run(IDS) == ["id2"]
         assert tab.problems == []
 
 

@@ -82,7 +82,24 @@ def test_embedded_data_of_a_page_is_the_records(tmp_path: Path) -> None:
     compared = data_of(page_of(compare({"a": result, "b": mixed_result()}), tmp_path))
     assert [run["name"] for run in compared["runs"]] == ["a", "b"]
     assert compared["runs"][1]["records"] == data["runs"][0]["records"]
-    assert compared["runs"][0]["values"] == {record.id: record.score for record in result.records}
+    assert compared["runs"][0]["values"] == {"exact": {record.id: record.score for record in result.records}}
+
+
+def test_page_of_a_comparison_has_the_values_and_differences_of_every_metric(tmp_path: Path) -> None:
+    cells = [
+        [scored_cell(score, subscores={"exact": score, "topic": topic}) for score, topic in found]
+        for found in ([(1, 1), (0, 1), (1, 0.5)], [(1, 0), (0, 1), (1, 1)])
+    ]
+    first, second = (make_result(found, metric_names=["exact", "topic"]) for found in cells)
+    page = page_of(compare({"a": first, "b": second}, metric="topic"), tmp_path)
+    data = data_of(page)
+    assert (data["metrics"], data["first_metric"]) == (["topic", "exact"], "exact")
+    assert data["runs"][1]["values"] == {
+        "topic": {"id0": 0, "id1": 1, "id2": 1},
+        "exact": {"id0": 1, "id1": 0, "id2": 1},
+    }
+    assert "b · exact" in outside_data(page)
+    assert data_of(page_of(first, tmp_path))["metrics"] == ["exact", "topic"]
 
 
 def test_page_without_its_script_has_figures_plots_and_the_place_of_the_records(tmp_path: Path) -> None:
