@@ -51,6 +51,12 @@ class Task:
         text = "/".join(map(str, (self.seed, purpose, *index)))
         return random.Random(int.from_bytes(sha256(text.encode()).digest()[:8], "big"))
 
+    def sampled(self, candidate: Candidate, purpose: str, number: int) -> Candidate:
+        """Return a candidate whose answers are drawn at temperature 1. A search that goes on after a kill draws the samples
+        that were under way again, with the same ``seed``, which most providers take.
+        """
+        return candidate.with_lm_options({"temperature": 1.0, "seed": self.rng(purpose, number).getrandbits(31)})
+
     def choices(self, purpose: str, options: Mapping[str, int]) -> ChoiceSampler:
         """Return a sampler of choices among numbers of options; in a plan a random one, which needs no library."""
         seed = self.rng(purpose).getrandbits(32)

@@ -5,6 +5,7 @@ It is a pure function of the request, so that any order of runs gives the same a
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -128,6 +129,7 @@ def pure_writer() -> FakeLM:
         asked = request.messages[-1].text.rpartition("Reply with")[2]
         names = [name for name in re.findall(r"\[\[ ## (\w+) ## \]\]", asked) if name != "completed"]
         phrases = {name: PHRASES[int(share(f"{name}/{text}") * len(PHRASES))] for name in names}
-        return "\n\n".join(f"[[ ## {name} ## ]]\n{phrase}" for name, phrase in phrases.items())
+        fields = {name: json.dumps([phrase]) if name == "rules" else phrase for name, phrase in phrases.items()}
+        return "\n\n".join(f"[[ ## {name} ## ]]\n{text}" for name, text in fields.items())
 
     return FakeLM(write)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -27,8 +28,8 @@ from sigwire.optimizers.reports.report import StopReason
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from sigwire.testing.fake_provider import FakeProvider
-from tests.optimizers.stub import Stub, exact, rows, share
-from tests.optimizers.table import TRAIN, VAL, outcome, student
+from tests.optimizers.stub import Stub, exact, label, number_of, rows, share, skill_of
+from tests.optimizers.table import CALLS, TRAIN, VAL, outcome, student
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,15 +38,13 @@ ROOT = Path(__file__).parents[2]
 _CHILD = """
 import json, sys
 import sigwire
-from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
-from tests.optimizers.stub import exact
-from tests.optimizers.table import TRAIN, VAL, student
+from tests.optimizers.stub import pure_writer
+from tests.optimizers.table import TABLE, TRAIN, VAL, student
 
-url, journal, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+url, name, journal, threads = *sys.argv[1:4], int(sys.argv[4])
 lm = sigwire.LM("openai/gpt-4.1-mini", base_url=url, api_key="any", cache=False)
-optimizer = BootstrapFewShotWithRandomSearch(
-    exact, max_labeled_demos=2, num_candidate_programs=4, journal=journal, num_threads=threads
-)
+optimizer = TABLE[name](journal=journal, num_threads=threads)
+optimizer.prompt_model = pure_writer()  # an answer depends on its request alone
 program = optimizer.compile(student(lm), trainset=TRAIN, valset=VAL)
 report = program.optimization
 found = [trial.candidate.digest for trial in report.trials]
@@ -56,15 +55,15 @@ print(json.dumps([report.found.to_json(), report.winner.digest, found, report.sc
 class Search:
     """Searches in processes, against one counting server."""
 
-    def __init__(self, provider: FakeProvider, journal: Path) -> None:
-        self._provider, self._journal = provider, journal
+    def __init__(self, provider: FakeProvider, journal: Path, name: str) -> None:
+        self._provider, self._journal, self._name = provider, journal, name
 
     @property
     def requests(self) -> int:
         return len(self._provider.requests)
 
     def start(self, threads: int, hash_seed: int) -> subprocess.Popen[str]:
-        arguments = [self._provider.url("openai"), str(self._journal), str(threads)]
+        arguments = [self._provider.url("openai"), self._name, str(self._journal), str(threads)]
         return subprocess.Popen(
             [sys.executable, "-c", _CHILD, *arguments],
             cwd=ROOT,
@@ -93,21 +92,28 @@ class Search:
         return is_alive
 
 
-_STUB = Stub()
+class Draws:
+    """A model that draws its answers at a temperature: by the ``seed`` of a request, else a new one for each request."""
+
+    def __init__(self) -> None:
+        self._count = count()
+
+    def __call__(self, request: Request) -> str:
+        time.sleep(0.004)
+        number = number_of(request.messages[-1].text)
+        assert number is not None
+        draw = request.options.get("seed", next(self._count)) if request.options.get("temperature") else 0
+        right = share(f"{number}/{draw}") < skill_of(request)
+        return f"[[ ## answer ## ]]\n{label(number if right else number + 1)}\n\n[[ ## completed ## ]]"
 
 
-def _slow(request: Request) -> Any:
-    time.sleep(0.004)
-    return f"[[ ## answer ## ]]\n{_STUB._respond(request)['answer']}\n\n[[ ## completed ## ]]"
-
-
-def check_resumes(folder: Path, kills: int, seed: int) -> None:
+def check_resumes(folder: Path, kills: int, seed: int, name: str = "BootstrapFewShotWithRandomSearch") -> None:
     source = random.Random(seed)
-    with FakeProvider(_slow) as provider:
-        whole = Search(provider, folder / "whole.jsonl")
+    with FakeProvider(Draws()) as provider:
+        whole = Search(provider, folder / "whole.jsonl", name)
         expected = whole.finish(threads=4)
         paid = whole.requests
-        search = Search(provider, folder / "killed.jsonl")
+        search = Search(provider, folder / "killed.jsonl", name)
         in_flight = 0
         for number in range(kills):
             threads = source.choice((1, 2, 4, 8))
@@ -128,9 +134,25 @@ def test_killed_search_resumes_to_the_same_result_and_pays_no_run_twice(tmp_path
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
-def test_search_that_is_killed_ten_times_resumes_to_the_same_result(tmp_path: Path, seed: int) -> None:
-    check_resumes(tmp_path, kills=10, seed=seed + 1)
+@pytest.mark.parametrize(
+    ("name", "kills"),
+    [
+        ("BootstrapFewShotWithRandomSearch", 10),
+        *((name, 4) for name in ("COPRO", "GEPA", "InferRules", "MIPROv2", "SIMBA")),
+    ],
+)
+def test_search_that_is_killed_often_resumes_to_the_same_result(tmp_path: Path, name: str, kills: int) -> None:
+    check_resumes(tmp_path, kills, 1, name)
+
+
+@pytest.mark.parametrize("name", [*CALLS, "two rounds"])
+def test_samples_of_a_search_have_seeds(name: str) -> None:
+    made = BootstrapFewShot(exact, max_bootstrapped_demos=16, max_rounds=2) if name == "two rounds" else CALLS[name]()
+    lm = Stub()
+    made.compile(student(lm), trainset=TRAIN, valset=VAL)
+    sampled = [request for request in lm.requests if request.options.get("temperature")]
+    assert all("seed" in request.options for request in sampled)
+    assert len(sampled) > 0 or name not in ("SIMBA", "two rounds")
 
 
 def optimizer(**options: Any) -> BootstrapFewShotWithRandomSearch:

@@ -71,7 +71,7 @@ def collect_successes(
     found = _Found(len(rows) if wanted is None else wanted)
     for number in range(rounds):
         left = [row for row in rows if row not in found.successes]
-        asked = teacher if number == 0 else teacher.with_lm_options({"temperature": 1.0})
+        asked = teacher if number == 0 else task.sampled(teacher, "round", number)
         while left and not found.is_enough():
             part, left = left[:wave], left[wave:]
             cells = yield from measure(asked, part, repeat=number, traced=True, by=by)

@@ -105,7 +105,7 @@ class Ascent:
         top = max(map(_score, first))
         low = [row for row in rows if top <= 0 or _score(cells[row]) < top]
         source = self.task.rng("rollouts", step)
-        drawn = [self._draw(source, self.plan.sampling).with_lm_options({"temperature": 1.0}) for _ in low]
+        drawn = [self.task.sampled(self._draw(source, self.plan.sampling), "samples", step) for _ in low]
         runs = tuple(RunKey(candidate, row, step + 1) for candidate, row in zip(drawn, low, strict=True))
         second: list[Cell] = yield Measure(runs, True, "teacher" if self.plan.by_teacher and not step else "student")
         buckets = [
