@@ -164,13 +164,19 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     plain: dict[str, object] = {name: getattr(result, name) for name in names}
     plain["interval"] = _plain_interval(result.interval)
     plain["intervals"] = {name: _plain_interval(each) for name, each in result.intervals.items()}
+    plain |= _plain_tools(result.run)
     if comparison is not None:
         found = comparison["this"]
         plain["baseline"] = {
+            **_plain_tools(comparison.runs["baseline"]),
             **_plain_difference(found),
             "metrics": {name: _plain_difference(each) for name, (each,) in comparison.others.items()},
         }
     return plain
+
+
+def _plain_tools(run: ScoredRun) -> Mapping[str, object]:
+    return {"tools": {name: found._asdict() for name, found in run.tools.items()}, "warnings": dict(run.warnings)}
 
 
 def _plain_interval(found: Interval | None) -> Mapping[str, object] | None:

@@ -154,7 +154,9 @@ class BaseLM(base.BaseLM):
             return around.keep((yield from self._inner_steps(request, False)))
         response = yield from self._logged_steps(request, prompt, False, self._inner_steps)
         # a module's request is counted by the module
-        record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")
+        record_usage(
+            self.model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings
+        )
         return encode_outputs(response)
 
     def _inner_steps(self, request: Request, streamed: bool) -> Steps[Response]:

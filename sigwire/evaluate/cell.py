@@ -6,6 +6,7 @@ Errors become failures of the cell, except those of the kinds that the caller wa
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -36,7 +37,7 @@ from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import context
 
-__all__ = ["Cell", "CellOptions", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps"]
+__all__ = ["Cell", "CellOptions", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps", "tool_counts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Cell(Value):
     to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
     dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
     ``feedbacks``: the feedback for single predictors, by path. ``attempts``: those that failed, and re-asks. ``repairs``: those
-    of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs.
+    of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs. ``tools``: the
+    calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -81,6 +83,8 @@ class Cell(Value):
     attempts: tuple[Attempt, ...] = ()
     repairs: tuple[Repair, ...] = ()
     steps: tuple[ReActStep, ...] = ()
+    tools: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    warnings: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def to_json(self) -> JsonObject:
         """Return the cell as JSON."""
@@ -270,7 +274,8 @@ class _ProgramRun:
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
-        return outputs, *counted(tracker, error), 0, None, self._seconds, trace, {}, *odd
+        counts = tool_counts(tracker.tool_calls), dict(sorted(Counter(tracker.warnings).items()))
+        return outputs, *counted(tracker, error), 0, None, self._seconds, trace, {}, *odd, *counts
 
 
 class _Timed:
@@ -325,6 +330,16 @@ def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCou
 
 def _total(attempts: Sequence[Attempt]) -> Usage:
     return attempts[0].usage if len(attempts) == 1 else reduce(add, [one.usage for one in attempts], Usage())
+
+
+def tool_counts(calls: Sequence[tuple[str, bool]]) -> Mapping[str, JsonObject]:
+    """Return calls and errors by tool. ``calls``: names, and whether the result is an error.
+
+    >>> tool_counts([("find", False), ("find", True)])
+    {'find': {'calls': 2, 'errors': 1}}
+    """
+    made, failed = Counter(name for name, _ in calls), Counter(name for name, is_error in calls if is_error)
+    return {name: {"calls": number, "errors": failed[name]} for name, number in sorted(made.items())}
 
 
 _NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange

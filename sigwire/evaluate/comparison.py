@@ -20,6 +20,7 @@ from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run
+from sigwire.evaluate.figures.tool_counts import ToolCounts
 from sigwire.evaluate.fingerprint.identity import metric_differences
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import (
@@ -166,7 +167,7 @@ class Comparison(HasCard):
         metric = next(iter(self.runs.values())).metric_name
         head = ["program", metric, "interval", "scored", "failed", "$/example", "p50 s"]
         table = [head, *(_program_row(name, run) for name, run in self.runs.items())]
-        children = [*_difference_cards(self), *_metric_cards(self)]
+        children = [*_difference_cards(self), *_metric_cards(self), *_tool_cards(self.runs)]
         return Card("Comparison", " · ".join(self.runs), table=table, children=children)
 
 
@@ -392,6 +393,16 @@ def _metric_cards(comparison: Comparison) -> Iterator[Card]:
         for each in comparison._all  # pyright: ignore[reportPrivateUsage]
     ]
     yield Card("metrics", "p adjusted for all of them", table=[head, *rows], is_open=True)
+
+
+def _tool_cards(runs: Mapping[str, ScoredRun]) -> Iterator[Card]:
+    """Yield a table of the calls of tools and the warnings of each program, if there are some."""
+    tools = dict.fromkeys(name for run in runs.values() for name in run.tools)
+    features = dict.fromkeys(feature for run in runs.values() for feature in run.warnings)
+    rows = [[name, *(str(run.tools.get(name, ToolCounts())) for run in runs.values())] for name in tools]
+    rows += [[f"warnings: {each}", *(str(run.warnings[each]) for run in runs.values())] for each in features]
+    if rows:
+        yield Card("tools", "calls and errors", table=[["", *runs], *rows], is_open=True)
 
 
 def _agreement(comparison: Comparison, each: ProgramDifference) -> list[list[str]]:

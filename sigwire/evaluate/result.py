@@ -25,6 +25,7 @@ from sigwire.evaluate.figures import exports
 from sigwire.evaluate.figures.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
+from sigwire.evaluate.figures.tool_counts import ToolCounts
 from sigwire.evaluate.fingerprint.identity import metric_fingerprint
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.records import ExampleRecord
@@ -212,6 +213,16 @@ class EvaluationResult(Prediction, HasCard):
         return self.run.not_scored
 
     @property
+    def tools(self) -> Mapping[str, ToolCounts]:
+        """The calls and errors of each tool, of all agents of the program, the tool with the most errors first."""
+        return self.run.tools
+
+    @property
+    def warnings(self) -> Counter[str]:
+        """The number of warnings by feature: "tool" for exceptions of tools, else what a provider dropped or approximated."""
+        return self.run.warnings
+
+    @property
     def usage(self) -> Mapping[str, Usage]:
         """The tokens of the program by model."""
         return self.run.usage
@@ -331,7 +342,8 @@ class EvaluationResult(Prediction, HasCard):
             return f"EvaluationResult(score={self.score}, results=<list of {len(self.results)} results>)"
         run = self.run
         name = inline(run.metric_name, 60)
-        counts = {"n": self.n, "failed": len(run.failed), "unscored": self.unscored}
+        errors = sum(found.errors for found in run.tools.values())
+        counts = {"n": self.n, "failed": len(run.failed), "unscored": self.unscored, "tool_errors": errors}
         status = "" if run.status == "complete" else f", status={run.status!r}"
         shown = "".join(f", {label}={count}" for label, count in counts.items() if count or label == "n")
         shown += f", {TOO_FEW}" if run.is_few and self.scored else ""

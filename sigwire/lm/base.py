@@ -302,7 +302,9 @@ class BaseLM:
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
         response = yield from self.steps(request, prompt=prompt)
         # a module's request is counted by the module
-        record_usage(self.model, response.usage, response.attempts, is_hit=response.cache == "hit")
+        record_usage(
+            self.model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings
+        )
         return encode_outputs(response)
 
     def _overridden_steps(self, effect: FunctionEffect[Response], streamed: bool) -> Steps[Response]:

@@ -17,6 +17,7 @@ from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, 
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.modules.program_stream import EventReader, submit_listener_of
 from sigwire.observe.callbacks import watched_value
+from sigwire.observe.usage import record_warnings
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -131,7 +132,9 @@ def _prediction(context: CallContext, response: Response, outcomes: Sequence[_Ou
     for number, outcome in enumerate(outcomes):
         if isinstance(outcome, ModelError):
             detail = f"choice {number} was left out: {outcome.message.splitlines()[0]}"
-            response = response.with_warnings(LMWarning("choices", detail))
+            warning = LMWarning("choices", detail)
+            record_warnings(warning)
+            response = response.with_warnings(warning)
             continue
         first = first or (response.choices[number], outcome)
         rows.append(outcome.fields if overlay is None else overlay.fields(outcome.fields))

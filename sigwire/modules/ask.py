@@ -138,7 +138,9 @@ class Ask:
         return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
 
     def _record_call(self, response: Response) -> Response:
-        record_usage(self.lm.model, response.usage, response.attempts, is_hit=response.cache == "hit")
+        record_usage(
+            self.lm.model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings
+        )
         if logs := _logs.get():
             from sigwire.lm.preview.call_log import CallRecord
 

@@ -1,6 +1,7 @@
-"""Token totals of any part of a program: ``with track_usage() as tracker``.
+"""Totals of any part of a program, of tokens, calls of tools and warnings: ``with track_usage() as tracker``.
 
-Callers of models call ``record_usage``. Every open tracker of the context counts it; threads and tasks copy the context.
+Callers of models call ``record_usage``, the toolbox calls ``record_tool_call``. Every open tracker of the context counts it;
+threads and tasks copy the context.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any, Self, TypeAlias
 
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
-from sigwire.core.response import Attempt, Usage, cost_of_attempts
+from sigwire.core.response import Attempt, LMWarning, Usage, cost_of_attempts
 
-__all__ = ["UsageTracker", "record_usage", "track_usage"]
+__all__ = ["UsageTracker", "record_tool_call", "record_usage", "record_warnings", "track_usage"]
 
 _Counts: TypeAlias = Mapping[str, Any]
 
@@ -23,6 +24,8 @@ class UsageTracker:
     """Usage by model. ``usage_data[model]`` has one entry a request, with the names of ``Usage.counts``.
 
     ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses.
+    ``tool_calls``: the name of each finished call of a tool, and whether its result is an error. ``warnings``: the feature of
+    each warning of an answer ("temperature"), and "tool" for each exception of a tool.
 
     >>> tracker = UsageTracker()
     >>> tracker.add_usage("m", {"input_tokens": 3, "details": {"cached": 1}})
@@ -35,6 +38,8 @@ class UsageTracker:
         self._counted: list[tuple[str, Usage | _Counts]] = []
         self.attempts: dict[str, list[Attempt]] = {}
         self.hits: list[str] = []
+        self.tool_calls: list[tuple[str, bool]] = []
+        self.warnings: list[str] = []
 
     def __enter__(self) -> Self:
         self._before = open_trackers.get()
@@ -106,10 +111,41 @@ def track_usage() -> UsageTracker:
     return UsageTracker()
 
 
-def record_usage(model: str | None, usage: Usage, attempts: Sequence[Attempt] = (), *, is_hit: bool = False) -> None:
-    """Count the usage of a request, or a hit, in every open tracker. Almost free if none is open."""
+def record_usage(
+    model: str | None,
+    usage: Usage,
+    attempts: Sequence[Attempt] = (),
+    *,
+    is_hit: bool = False,
+    warnings: Sequence[LMWarning] = (),
+) -> None:
+    """Count the usage of a request, or a hit, and its warnings in every open tracker. Almost free if none is open."""
+    record_warnings(*warnings)
     for tracker in open_trackers.get():
         if is_hit:
             tracker.hits.append(model or "unknown")
         else:
             tracker.add_usage(model or "unknown", usage, attempts)
+
+
+def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = None) -> None:
+    """Count a finished call of a tool in every open tracker. ``warning``: that of its exception.
+
+    >>> with track_usage() as tracker:
+    ...     record_tool_call("find", is_error=True, warning=LMWarning("tool", "find raised KeyError"))
+    >>> tracker.tool_calls, tracker.warnings
+    ([('find', True)], ['tool'])
+    """
+    for tracker in open_trackers.get():
+        tracker.tool_calls.append((name[:_MOST_NAME], is_error))
+    if warning is not None:
+        record_warnings(warning)
+
+
+def record_warnings(*warnings: LMWarning) -> None:
+    """Count warnings in every open tracker."""
+    for tracker in open_trackers.get() if warnings else ():
+        tracker.warnings.extend(warning.feature for warning in warnings)
+
+
+_MOST_NAME = 60  # a model may call a tool that does not exist, by any text

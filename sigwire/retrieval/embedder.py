@@ -104,7 +104,9 @@ class Embedder:
             return vectors
         lm, request = self._lm, Request(tuple(map(Message.user, texts)))
         response: Response = yield FunctionEffect(lambda: lm.respond(request), lambda: lm.arespond(request))
-        record_usage(lm.model, response.usage, response.attempts, is_hit=response.cache == "hit")
+        record_usage(
+            lm.model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings
+        )
         return [choice.raw for choice in response.choices]
 
     def _known(self, texts: Sequence[str]) -> dict[str, Any]:

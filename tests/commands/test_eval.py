@@ -36,6 +36,8 @@ def test_json_is_the_only_output_on_stdout(capsys: pytest.CaptureFixture[str], m
     streams = capsys.readouterr()
     found = json.loads(streams.out)
     assert (found["n"], found["mean"], found["status"]) == (2, 1.0, "complete")
+    assert found["intervals"] == {"exact": found["interval"]}
+    assert (found["interval"]["is_few"], found["tools"], found["warnings"]) == (False, {}, {})
     assert "sigwire.evaluate 2/2" in streams.err
 
 

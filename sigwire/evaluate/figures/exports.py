@@ -17,6 +17,7 @@ from typing import TypeAlias
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.record import Record
 from sigwire.evaluate.figures.scored_run import ScoredRun
+from sigwire.evaluate.figures.tool_counts import total_tools
 from sigwire.evaluate.plain import plain_fields
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.files.whole import write_whole
@@ -36,7 +37,7 @@ def rows(run: ScoredRun) -> list[ExportRow]:
 
 
 def _row(run: ScoredRun, record: ExampleRecord) -> ExportRow:
-    cell, failure = record.cell, record.cell.failure
+    cell, failure, tools = record.cell, record.cell.failure, total_tools([record]).values()
     groups = {"inputs": record.inputs, "labels": record.labels, "outputs": cell.outputs or {}}
     scores = {run.metric_name: cell.score, **cell.subscores}
     return {
@@ -53,6 +54,8 @@ def _row(run: ScoredRun, record: ExampleRecord) -> ExportRow:
         "cost": cell.cost,
         "requests": cell.requests,
         "cache_hits": cell.hits,
+        "tool_calls": sum(found.calls for found in tools),
+        "tool_errors": sum(found.errors for found in tools),
         "tokens_in": _tokens(record, "input_tokens"),
         "tokens_out": _tokens(record, "output_tokens"),
     }

@@ -9,6 +9,7 @@ from itertools import islice
 from sigwire.core.cards.values import count
 from sigwire.core.json import JsonValue
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
+from sigwire.evaluate.figures.tool_counts import tool_lines, warning_line
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
 from sigwire.show.card import Card
@@ -43,6 +44,8 @@ def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
         ("failed", _failed(run)),
         ("not scored", [_counted(run.not_scored), *_bounds_line(run)] if run.not_scored else []),
         ("percent", _percent(run)),
+        ("tools", tool_lines(run.tools)),
+        ("warnings", [warning_line(run.warnings)] if run.warnings else []),
         ("cost", [_cost_line(run), *_metric_cost(run)]),
         ("latency", _latency(run)),
         ("first wrong", _first_wrong(run)),

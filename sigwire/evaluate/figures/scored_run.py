@@ -21,6 +21,7 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError, InputError, suggest
+from sigwire.evaluate.figures.tool_counts import ToolCounts, total_tools, total_warnings
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval, mean_interval, no_interval_reason, reduce_scores
 
@@ -244,6 +245,18 @@ class ScoredRun:
     def is_cost_partial(self) -> bool:
         """Whether the cost of a record is unknown."""
         return any(cost_of(record) is None for record in self.records)
+
+    # --- tools and warnings
+
+    @cached_property
+    def tools(self) -> Mapping[str, ToolCounts]:
+        """The calls and errors of each tool, the one with the most errors first."""
+        return total_tools(self.records)
+
+    @cached_property
+    def warnings(self) -> Counter[str]:
+        """The number of warnings by feature: "tool" for exceptions of tools, else what a provider dropped or approximated."""
+        return total_warnings(self.records)
 
     def latency(self, share: float) -> float | None:
         """Return a quantile of the seconds of a run, of the runs that sent requests if there are such."""

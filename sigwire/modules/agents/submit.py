@@ -16,10 +16,10 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import ValueReadError
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["Submission", "Submit"]
+__all__ = ["SUBMIT_NAMES", "Submission", "Submit"]
 
 _MOST_UNKNOWN = 8  # names in one rejection
-_NAMES = ("submit", "submit_answer", "submit_final_answer")
+SUBMIT_NAMES = ("submit", "submit_answer", "submit_final_answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +75,4 @@ class Submit:
 
 
 def _candidates() -> Iterator[str]:
-    return chain(_NAMES, (f"{_NAMES[-1]}_{number}" for number in count(2)))
+    return chain(SUBMIT_NAMES, (f"{SUBMIT_NAMES[-1]}_{number}" for number in count(2)))

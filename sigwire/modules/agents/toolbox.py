@@ -47,6 +47,7 @@ from sigwire.modules.agents.tool_results import describe_exception, encode, shor
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
+from sigwire.observe.usage import record_tool_call
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
 
@@ -189,7 +190,7 @@ class _Calls:
 
     def refused(self, call: ToolCall, tool: Tool | None, problem: str, error: Exception | None = None) -> _KnownRun:
         make = partial(_tool_run, self._box, call, tool, problem, 0.0, True, exception=error)
-        return _KnownRun(call, tool, make, self._record)
+        return _KnownRun(call, tool, lambda: _counted(make()), self._record)
 
     def known(self, done: ToolRun) -> _KnownRun:
         return _KnownRun(done.call, self._box.tools.get(done.call.name), lambda: done, None)
@@ -260,7 +261,7 @@ class _ToolRunEffect:
                 end(value)
         except Exception as error:
             done = self._failed_run(error, perf_counter() - started)
-        return _recorded(done, self._record)
+        return _recorded(_counted(done), self._record)
 
     async def arun(self) -> ToolRun:
         started = perf_counter()
@@ -270,7 +271,7 @@ class _ToolRunEffect:
                 end(value)
         except Exception as error:
             done = self._failed_run(error, perf_counter() - started)
-        return _recorded(done, self._record)
+        return _recorded(_counted(done), self._record)
 
     def fingerprint(self) -> JsonObject:
         return {"name": self.call.name, "arguments": self.call.arguments}
@@ -283,7 +284,7 @@ class _ToolRunEffect:
 
     def load(self, data: JsonObject) -> _KnownRun:
         done = ToolRun.from_json(data)
-        return _KnownRun(self.call, self.tool, lambda: done, self._record)
+        return _KnownRun(self.call, self.tool, lambda: _counted(done), self._record)
 
     def settle(self, decision: Mapping[str, JsonValue]) -> ToolRun:
         """Return the run of a call that a crash interrupted: ``{"result": value}`` or ``{"deny": "why"}``."""
@@ -360,12 +361,18 @@ class _ToolRunEffect:
         # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
         # The others are problems of the program, which the model cannot solve.
         if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError | RunError):
+            record_tool_call(self.call.name, is_error=True)
             locate(error, tool=self.call.name)
             raise error
         return self._error_run(f"The tool failed. {short_message(error)}", seconds, error)
 
     def _error_run(self, message: str, seconds: float, bug: Exception | None = None) -> ToolRun:
         return _tool_run(self._box, self.call, self.tool, message, seconds, is_error=True, exception=bug)
+
+
+def _counted(done: ToolRun) -> ToolRun:
+    record_tool_call(done.call.name, is_error=done.result.is_error, warning=done.warning)
+    return done
 
 
 def _recorded(done: ToolRun, record: RunRecorder | None) -> ToolRun:
