@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Never, Self, TypeAlias
 
 from sigwire.core.narrow import is_array, is_object
 
-__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "is_too_deep", "loads", "loads_once"]
+__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "is_too_deep", "loads", "loads_lenient", "loads_once"]
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
@@ -46,6 +46,22 @@ def loads_once(text: str) -> Any:
     ValueError: duplicate key 'path' with different values
     """
     return _decode_once(text)
+
+
+def loads_lenient(text: str | bytes) -> Any:
+    """``loads`` that reads ``NaN``, ``Infinity`` and numbers too great for a float as ``None``, and values of any depth.
+
+    For replies that are paid and cannot be asked for again. Raises ``ValueError`` for any other text that is not JSON.
+
+    >>> loads_lenient('{"logprob": -Infinity, "token": "a", "top": 1e999}')
+    {'logprob': None, 'token': 'a', 'top': None}
+    """
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text))
+    try:
+        return _LENIENT.decode(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
 
 
 def is_too_deep(value: object) -> bool:
@@ -114,6 +130,10 @@ def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -
 
 _WHITE_SPACE = " \t\n\r"
 _TOO_DEEP = "JSON is nested too deeply"
+_LENIENT = json.JSONDecoder(
+    parse_constant=lambda name: None,
+    parse_float=lambda text: number if math.isfinite(number := float(text)) else None,
+)
 _decode = _decoder()
 _decode_once = _decoder(_refuse_contradiction)
 

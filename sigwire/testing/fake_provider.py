@@ -149,7 +149,8 @@ class FakeProvider:
 
     @property
     def requests(self) -> tuple[Recorded, ...]:
-        """The received requests, in order."""
+        """The received requests, in order, with the lines of batches whose time has come."""
+        self._batches.run_due()
         with self._lock:
             return tuple(self._requests)
 

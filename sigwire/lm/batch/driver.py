@@ -3,8 +3,12 @@
 One thread calls ``step`` again and again; between two steps it waits for ``next_time``. The clock is an argument.
 
     asked ─▶ parked ─▶ intent committed ─▶ created ─▶ polled ─▶ results stored ─▶ callers get their replies
-               ▲                │ no reply: listed, and found or parked again        │ expired
-               └────────────────┴────────────────────────────────────────────────────┘
+               ▲                │ no reply: listed for a while, and found            │ expired, or lost once
+               └────────────────┴─ or parked again, and cancelled if it appears ─────┘
+
+What may have been paid is sent again once at most. Before that the provider has time to show it: the list, the results and
+each line of them are read again for ``settle`` seconds. A second loss, and results that are gone, are errors that the store
+keeps.
 """
 
 from __future__ import annotations
@@ -12,34 +16,42 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sigwire.core.json import dumps
-from sigwire.errors import ConfigurationError, LMError, LMTimeoutError
+from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMUnexpectedError
 from sigwire.lm.batch.options import BatchOptions
+from sigwire.lm.batch.outcome import is_final, outcome_of
 from sigwire.lm.batch.sending import (
     PAID,
     REPEATED,
     AskedLine,
     BatchGroup,
     BatchRefused,
+    BatchUnreadable,
     LineFuture,
     ParkedLine,
     perform,
 )
-from sigwire.lm.batch.store import BatchStore, StoredBatch
-from sigwire.lm.codecs.batches.shared import BatchListing, BatchStatus, LineResult
+from sigwire.lm.batch.store import LOST, BatchStore, StoredBatch
+from sigwire.lm.codecs.batches.shared import BatchListing, BatchStatus, LineResult, blamed_lines
+from sigwire.lm.http.errors import TooLongError
 from sigwire.lm.http.messages import HttpReply
 from sigwire.observe.tracing.logs import log_milestone
 
 __all__ = ["BatchDriver", "BatchInDoubt"]
 
-_FINAL = frozenset({400, 404, 413, 422})  # statuses of a line that a repetition would have again
 _MAY_PASS = frozenset({408, 409, 425, 429})
+_GONE = frozenset({404, 410})
+_ENDED_ALREADY = frozenset({400, 404, 409, 410})  # answers to a cancellation
+_NAMES_LINES = frozenset({400, 422})  # a refusal of the lines, not of the key or the size
 _A_LIMIT = re.compile(r"too (?:large|many|big)|limit|quota|exceed|enqueued", re.IGNORECASE)
 _A_QUEUE = re.compile(r"enqueued|queue|token.limit|quota", re.IGNORECASE)
 _SKEW_SECONDS = 120.0  # between the clock of the provider and that of this machine
+_WINDOW_SECONDS = 86_400.0  # in which each of the providers ends a batch
+_MOST_BATCHES = 5  # that a line travels in without running; none of them is paid
+_MOST_UNREADABLE = 5  # replies in a row of one batch
 
 
 class BatchInDoubt(ConfigurationError):
@@ -48,12 +60,23 @@ class BatchInDoubt(ConfigurationError):
 
 @dataclass(slots=True)
 class _OpenBatch:
-    """A batch without results. ``asked``: a line of it that a caller waits for; without one it is not polled."""
+    """A batch without results. ``asked``: a line of it that a caller waits for; without one it is not polled.
+
+    ``since``: the time from which the provider does not show it, or some of its results. ``others``: names of batches that
+    were taken for it. ``unreadable``: the last replies in a row that could not be read.
+    """
 
     row: StoredBatch
     asked: AskedLine | None
     due: float
     wait: float
+    since: float | None = None
+    others: set[str] = field(default_factory=set[str])
+    unreadable: int = 0
+
+    @property
+    def is_orphan(self) -> bool:
+        return self.row.state == "orphan"
 
 
 class BatchDriver:
@@ -66,11 +89,11 @@ class BatchDriver:
         self._parked: dict[BatchGroup, list[str]] = {}
         self._last_asked: dict[BatchGroup, float] = {}
         self._held: dict[tuple[str, ...], float] = {}  # by account: no creation before this time
-        first = options.poll[0]
+        first, doubts = options.poll[0], store.doubts()
         self._open = {
-            row.number: _OpenBatch(row, None, now, first)
+            row.number: _OpenBatch(row, None, now, first, doubts.get(row.number))
             for row in store.batches()
-            if row.state in ("intent", "running")
+            if row.state in ("intent", "running", "orphan")
         }
 
     # --- what callers wait for
@@ -89,7 +112,10 @@ class BatchDriver:
             line = ParkedLine(asked, now)
             if stored is not None and stored.status is not None:
                 line.futures.append(future)
-                line.deliver(HttpReply(stored.status, REPEATED, stored.answer or b""))
+                if stored.status == LOST:
+                    line.fail(_lost((stored.answer or b"").decode()))
+                else:
+                    line.deliver(HttpReply(stored.status, REPEATED, stored.answer or b""))
                 return
             self._lines[id] = line
             if stored is None:  # a line without an answer is in an open batch
@@ -97,21 +123,60 @@ class BatchDriver:
             else:
                 line.batch = stored.batch
                 self._open[stored.batch].asked = asked
+            for batch in self._of_account(asked.group):
+                batch.asked = batch.asked or (asked if batch.is_orphan else None)
         line.futures.append(future)
 
     def keep(self, id: str, reply: HttpReply) -> None:
         """Store the reply of a line that was sent alone."""
-        if _is_final(reply.status):
+        if is_final(reply.status):
             self._store.keep(id, reply.status, reply.body)
 
-    def poll_all(self, account: AskedLine, now: float, *, cancel: bool = False) -> list[StoredBatch]:
-        """Poll, or first cancel, the batches of an account that run; return all of the store. Raises as ``_update``."""
-        for batch in list(self._open.values()):
-            if (batch.row.provider, batch.row.base) == account.group[:2] and batch.row.name is not None:
-                if cancel:
-                    perform(account.wire.cancel(batch.row.name), account)
-                self._update(batch, account, now)
+    def poll_all(
+        self, account: AskedLine, now: float, *, cancel: bool = False, again: bool = False
+    ) -> list[StoredBatch]:
+        """Poll, or first cancel, the batches of an account, those in doubt, too; return all of the store.
+
+        ``again``: poll those that are lost once more, and forget what stays lost. Each batch is polled whatever becomes of the
+        others; then the first ``BatchRefused`` or ``LMError`` is raised.
+        """
+        forgotten = self._reopen(account, now) if again else set[int]()
+        errors: list[BatchRefused | LMError] = []
+        for batch in self._of_account(account.group):
+            try:
+                if batch.row.name is None:
+                    self._settle(batch, account, now)
+                if batch.row.name is not None and cancel:
+                    self._cancel(batch.row.name, account)
+                if batch.row.name is not None and batch.row.number in self._open:
+                    self._update(batch, account, now)
+            except BatchRefused as error:
+                if batch.row.number in forgotten and error.reply.status in _GONE:
+                    self._end(batch, "failed")
+                    self._send_again(batch.row.number, now)
+                else:
+                    errors.append(error)
+            except LMError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return self._store.batches()
+
+    def _reopen(self, account: AskedLine, now: float) -> set[int]:
+        rows = self._store.reopen_lost(*account.group[:2])
+        found = {row.number: row for row in rows if row.number not in self._open}
+        self._open.update({number: _OpenBatch(row, None, now, 0.0) for number, row in found.items()})
+        return set(found)
+
+    def _cancel(self, name: str, asked: AskedLine) -> None:
+        try:
+            perform(asked.wire.cancel(name), asked)
+        except BatchRefused as error:
+            if error.reply.status not in _ENDED_ALREADY:
+                raise
+
+    def _of_account(self, group: BatchGroup) -> list[_OpenBatch]:
+        return [batch for batch in self._open.values() if batch.row[1:3] == group[:2]]
 
     def fail_all(self, error: Exception) -> None:
         """Raise an error in all callers."""
@@ -132,7 +197,7 @@ class BatchDriver:
         self._forget(now)
         for batch in list(self._open.values()):
             if batch.asked is not None and batch.due <= now:
-                (self._settle if batch.row.name is None else self._poll)(batch, batch.asked, now)
+                self._poll(batch, batch.asked, now)
         for group in list(self._parked):
             if now >= self._flush_time(group, all_wait) and not self._is_in_doubt(group):
                 self._create(group, now)
@@ -176,13 +241,13 @@ class BatchDriver:
 
     def _is_in_doubt(self, group: BatchGroup) -> bool:
         """Return True if a batch of the same account may have been created: creates are serial."""
-        rows = [batch.row for batch in self._open.values() if batch.asked is not None]
-        return any(row.name is None and (row.provider, row.base) == group[:2] for row in rows)
+        waited = [batch.row for batch in self._of_account(group) if batch.asked is not None]
+        return any(row.state == "intent" for row in waited)
 
     # --- one batch
 
     def _create(self, group: BatchGroup, now: float) -> None:
-        ids = self._next_lines(group)
+        ids = sorted(self._next_lines(group))  # as the store returns them: a refusal names a line by its place
         self._unpark(group, set(ids))
         asked = self._lines[ids[0]].asked
         row = self._store.intend(group.provider, group.base, now, ids)
@@ -193,8 +258,9 @@ class BatchDriver:
         try:
             name = perform(asked.wire.create([self._lines[id].asked.line for id in ids], row.mark), asked)
         except BatchRefused as error:
-            if error.reply.status < 500:
-                self._refuse(batch, error.reply, now)
+            if error.reply.status < 500 and error.reply.status != 408:  # a gateway's time-out is no refusal
+                named = blamed_lines(error.reply.body.decode("utf-8", "replace"))
+                self._refuse(batch, error.reply, dict.fromkeys(named, error.reply), now)
         except LMError as error:
             if _was_not_sent(error):
                 self._end(batch, "failed")
@@ -218,93 +284,203 @@ class BatchDriver:
         batch.row = batch.row._replace(name=name, state="running")
         _log(batch.row, f"is created with {batch.row.lines} lines")
 
-    def _settle(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
-        """Find a batch that may have been created among the listed ones. It is not there: its lines are parked again."""
-        try:
-            listed = perform(asked.wire.listed(), asked)
-        except (BatchRefused, LMError):
-            self._put_off(batch, now)
-            return
-        found = self._candidates(batch.row, listed)
-        if len(found) == 1:  # a wrong one costs time and no money: it has no result for these lines
-            self._set_created(batch, found[0])
-        elif not found or self._options.on_doubt == "resend":
-            self._end(batch, "failed")
-            self._park_again(batch.row.number, now)
-        else:
-            error = BatchInDoubt(
-                f"A batch of {batch.row.lines} lines may have been created twice (starting {self._options.store}): "
-                f'{", ".join(found)} could be it. Cancel those that are not yours, or pass on_doubt="resend".'
-            )
-            for line in self._take_lines(batch.row.number):
-                line.fail(error)
-            batch.asked = None
-
-    def _candidates(self, row: StoredBatch, listed: Sequence[BatchListing]) -> list[str]:
-        """Return the listed batches that a batch in doubt could be: by its mark, or by time and size."""
-        marks = {each.mark: each.name for each in listed if each.mark is not None}
-        return self._similar(row, listed) if not marks else [marks[row.mark]] if row.mark in marks else []
-
-    def _similar(self, row: StoredBatch, listed: Sequence[BatchListing]) -> list[str]:
-        known, earliest = {each.name for each in self._store.batches()}, row.created - _SKEW_SECONDS
-        new = [each for each in listed if each.total == row.lines and (each.created or 0.0) >= earliest]
-        return [each.name for each in new if each.name not in known]
-
     def _poll(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
+        """Look for a batch in doubt, or update one. What may pass is tried later, any other error is that of its callers."""
         try:
-            self._update(batch, asked, now)
+            (self._settle if batch.row.name is None else self._update)(batch, asked, now)
+            batch.unreadable = 0
         except BatchRefused as error:
-            if error.reply.status >= 500 or error.reply.status in _MAY_PASS:
+            status = error.reply.status
+            if status >= 500 or status in _MAY_PASS or (batch.row.name is not None and status in _GONE):
                 self._put_off(batch, now)
                 return
             batch.asked = None  # the batch stays in the store, and the next ask polls it again
             for line in self._take_lines(batch.row.number):
                 line.deliver(error.reply)
-        except LMError:
+        except LMError as error:
+            batch.unreadable += isinstance(error, BatchUnreadable)
+            if error.retryable and batch.unreadable < _MOST_UNREADABLE:
+                self._put_off(batch, now)
+                return
+            batch.asked, batch.unreadable = None, 0
+            for line in self._take_lines(batch.row.number):
+                line.fail(error)
+
+    def _has_settled(self, batch: _OpenBatch, now: float) -> bool:
+        """Return True if the provider had time enough to show what it does not show."""
+        if batch.since is None:
+            batch.since = self._store.set_in_doubt(batch.row.number, now)
+        return now - batch.since >= self._options.settling
+
+    def _end_doubt(self, batch: _OpenBatch) -> None:
+        if batch.since is not None:
+            self._store.end_doubt(batch.row.number)
+            batch.since = None
+
+    def _settle(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
+        """Find a batch that may have been created among the listed ones. Raises ``BatchRefused`` and ``LMError``.
+
+        If it is not there after some time, its lines are parked again. It is looked for as long as it could run, because the
+        list may be late: it is cancelled then.
+        """
+        row = batch.row
+        if batch.is_orphan and now >= row.created + _WINDOW_SECONDS:
+            self._end(batch, "failed")
+            return
+        found = self._candidates(batch, perform(asked.wire.listed(row.created - _SKEW_SECONDS), asked))
+        if batch.is_orphan:
+            self._end_orphan(batch, found, asked, now)
+        elif len(found) == 1:  # a wrong one costs time and no money: it has no result for these lines
+            self._set_created(batch, found[0])
+        elif found and self._options.on_doubt == "ask":
+            error = BatchInDoubt(
+                f"A batch of {row.lines} lines may have been created twice (starting {self._options.store}): "
+                f'{", ".join(found)} could be it. Cancel those that are not yours, or pass on_doubt="resend".'
+            )
+            for line in self._take_lines(row.number):
+                line.fail(error)
+            batch.asked = None
+        elif found:  # on_doubt="resend"
+            self._end(batch, "failed")
+            self._send_again(row.number, now)
+        elif self._has_settled(batch, now):
+            self._store.finish(row.number, "orphan")
+            batch.row = row._replace(state="orphan")
+            _log(row, f"of {row.lines} lines had no reply to its creation and is not listed: its lines are sent again")
+            self._send_again(row.number, now)
             self._put_off(batch, now)
+        else:
+            self._put_off(batch, now)
+
+    def _end_orphan(self, batch: _OpenBatch, found: Sequence[str], asked: AskedLine, now: float) -> None:
+        """Cancel a batch that appeared after its lines were sent again, if it is sure to be this one."""
+        row = batch.row
+        if not found:
+            self._put_off(batch, now)
+        elif asked.wire.LIMITS.has_marks:
+            self._cancel(found[0], asked)
+            self._end(batch, "ended", name=found[0])
+            _log(row, f"appeared as {found[0]} after its lines were sent again, and is cancelled")
+        else:
+            self._end(batch, "failed")
+            _log(
+                row,
+                f"had no reply to its creation, its lines were sent again, and {', '.join(found)} could be it: cancel it if no "
+                "other program created it, its lines are paid twice",
+            )
+
+    def _candidates(self, batch: _OpenBatch, listed: Sequence[BatchListing]) -> list[str]:
+        """Return the listed batches that a batch in doubt could be: by its mark, or by time and size."""
+        row, others = batch.row, batch.others
+        marks = {each.mark: each.name for each in listed if each.mark is not None}
+        if marks:
+            return [marks[row.mark]] if row.mark in marks and marks[row.mark] not in others else []
+        known = others | {each.name for each in self._store.batches() if each.name is not None}
+        new = [each for each in listed if each.total == row.lines and each.name not in known]
+        return [each.name for each in new if (each.created or 0.0) >= row.created - _SKEW_SECONDS]
 
     def _update(self, batch: _OpenBatch, asked: AskedLine, now: float) -> None:
         """Ask for the state of a batch, and for its results if it ended. Raises ``BatchRefused`` and ``LMError``."""
         name = batch.row.name or ""
-        status = perform(asked.wire.status(name), asked)
-        results = perform(asked.wire.results(name, status), asked) if status.state == "ended" else []
-        self._apply(batch, status, results, now)
-
-    def _apply(self, batch: _OpenBatch, status: BatchStatus, results: Sequence[LineResult], now: float) -> None:
+        try:
+            status = perform(asked.wire.status(name), asked)
+            results = perform(asked.wire.results(name, status), asked) if status.state == "ended" else []
+        except BatchRefused as error:
+            if error.reply.status not in _GONE or not self._has_settled(batch, now):
+                raise
+            self._lose(batch, error.reply)
+            return
         if status.state == "running":
+            self._end_doubt(batch)
             self._put_off(batch, now)
         elif status.state == "failed":
-            error = {"error": {"message": f"The batch failed: {status.detail}", "type": "invalid_request_error"}}
-            self._refuse(batch, HttpReply(400, {}, dumps(error).encode()), now)
+            faults = {place: _refusal(text) for place, text in status.faults.items()}
+            self._refuse(batch, _refusal(f"The batch failed: {status.detail}"), faults, now)
+        elif self._is_another(batch, asked, results):
+            batch.others.add(name)
+            self._store.unname(batch.row.number)
+            batch.row = batch.row._replace(name=None, state="intent")
+            self._put_off(batch, now)
         else:
-            self._finish(batch, results, now)
+            self._finish(batch, status, results, now)
+
+    def _is_another(self, batch: _OpenBatch, asked: AskedLine, results: Sequence[LineResult]) -> bool:
+        """Return True if a batch that was found by time and size has results, and none of these lines."""
+        if asked.wire.LIMITS.has_marks or batch.since is not None:
+            return False
+        return bool(results) and not self._store.lines_of(batch.row.number).keys() & {each.id for each in results}
 
     def _put_off(self, batch: _OpenBatch, now: float) -> None:
         batch.due = now + batch.wait * random.uniform(0.8, 1.2)
         batch.wait = min(batch.wait * 1.5, max(self._options.poll))
 
-    def _finish(self, batch: _OpenBatch, results: Sequence[LineResult], now: float) -> None:
-        """Store the results of an ended batch, deliver them, and park what has none again."""
-        done = [(each.id, each.status, dumps(each.body).encode()) for each in results if each.status is not None]
-        self._end(batch, "ended", [each for each in done if _is_final(each[1])])
-        _log(batch.row, f"ended with {len(done)} results for {batch.row.lines} lines")
-        for id, status, body in done:
-            if (line := self._lines.get(id)) is not None and line.batch == batch.row.number:
-                del self._lines[id]
-                line.deliver(HttpReply(status, PAID, body))
+    def _finish(self, batch: _OpenBatch, status: BatchStatus, results: Sequence[LineResult], now: float) -> None:
+        """Store and deliver the results of an ended batch. What is not among them is read again, then sent once more."""
+        row = batch.row
+        outcome = outcome_of(
+            [id for id, done in self._store.lines_of(row.number).items() if done is None], status, results
+        )
+        is_open = bool(outcome.lost) and not self._has_settled(batch, now)
+        lost = {} if is_open else outcome.lost
+        errors = {id: self._lost_text(row, lost[id]) for id in self._store.missed(lost)}
+        if is_open:
+            passing = [id for id, code, _ in outcome.answers if not is_final(code)]
+            self._store.keep_results(row.number, outcome.final, [*outcome.unsent, *passing])
+            self._put_off(batch, now)
+        else:
+            kept = [(id, LOST, text.encode("utf-8", "replace")) for id, text in errors.items()]
+            self._end(batch, "ended", [*outcome.final, *kept], lost.keys() - errors.keys())
+        _log(row, f"ended with {len(outcome.answers)} results for {row.lines} lines")
+        for id, code, body in outcome.answers:
+            for line in self._take_lines(row.number, {id}):
+                line.deliver(HttpReply(code, PAID, body))
+        for id, text in errors.items():
+            for line in self._take_lines(row.number, {id}):
+                line.fail(_lost(text))
+        unanswered = {*outcome.unsent, *lost}
         if self._options.rest == "now":
-            for line in self._take_lines(batch.row.number):
+            for line in self._take_lines(row.number, unanswered):
                 line.deliver(None)
-        self._park_again(batch.row.number, now)
+        self._send_again(row.number, now, unanswered)
 
-    def _refuse(self, batch: _OpenBatch, reply: HttpReply, now: float) -> None:
+    def _lost_text(self, row: StoredBatch, reason: str) -> str:
+        return (
+            f"Two batches gave no answer to a request that was perhaps paid twice: {reason} (collecting batch {row.name} for "
+            f"{self._options.store}). To pay for it once more, call batches(again=True) of the model, or run `sigwire batch "
+            "--again`, then the program."
+        )
+
+    def _lose(self, batch: _OpenBatch, reply: HttpReply) -> None:
+        """End a batch whose results the provider has no more: an error of its lines, which the store keeps."""
+        row = batch.row
+        text = (
+            f"The provider has no results of batch {row.name} of {row.lines} lines: status {reply.status} (collecting it for "
+            f"{self._options.store}). They may have expired, or belong to another key. To ask for them again, and to pay again "
+            "for what stays lost, call batches(again=True) of the model, or run `sigwire batch --again`, then the program."
+        )
+        waiting = [id for id, done in self._store.lines_of(row.number).items() if done is None]
+        self._end(batch, "lost", [(id, LOST, text.encode()) for id in waiting])
+        _log(row, f"has no results any more: status {reply.status}")
+        for line in self._take_lines(row.number):
+            line.fail(_lost(text))
+
+    def _refuse(self, batch: _OpenBatch, reply: HttpReply, faults: Mapping[int, HttpReply], now: float) -> None:
         """End a batch that the provider refused: its lines get the reply, or if a limit was met other batches.
 
-        A limit of what is under way passes when another batch ends; any other one asks for batches of half the size.
+        ``faults``: the replies of lines that the provider names, by their places: the other lines are sent again. A limit of
+        what is under way passes when another batch ends; any other one asks for batches of half the size.
         """
         text, row = reply.body.decode("utf-8", "replace"), batch.row
+        ids = list(self._store.lines_of(row.number))
+        named = {ids[place]: fault for place, fault in faults.items() if place < len(ids)}
         self._end(batch, "failed")
         _log(row, f"of {row.lines} lines is refused with status {reply.status}")
+        if named and reply.status in _NAMES_LINES:
+            for id, fault in named.items():
+                for line in self._take_lines(row.number, {id}):
+                    line.deliver(fault)
+            self._send_again(row.number, now)
+            return
         if row.lines > 1 and (reply.status == 413 or _A_LIMIT.search(text)):
             others = [each.row[1:3] for each in self._open.values()]
             if row[1:3] in others and (reply.status == 429 or _A_QUEUE.search(text)):
@@ -316,13 +492,37 @@ class BatchDriver:
         for line in self._take_lines(batch.row.number):
             line.deliver(reply)
 
-    def _end(self, batch: _OpenBatch, state: str, answers: Sequence[tuple[str, int, bytes]] = ()) -> None:
-        self._store.finish(batch.row.number, state, answers)
+    def _end(
+        self,
+        batch: _OpenBatch,
+        state: str,
+        answers: Sequence[tuple[str, int, bytes]] = (),
+        missed: Collection[str] = (),
+        name: str | None = None,
+    ) -> None:
+        self._store.finish(batch.row.number, state, answers, missed, name)
         del self._open[batch.row.number]
 
-    def _take_lines(self, number: int) -> list[ParkedLine]:
-        ids = [id for id, line in self._lines.items() if line.batch == number]
-        return [self._lines.pop(id) for id in ids]
+    def _take_lines(self, number: int, ids: Collection[str] | None = None) -> list[ParkedLine]:
+        """Remove the lines of a batch, or those of them that are ``ids``, and return them."""
+        named = list(self._lines) if ids is None else ids
+        found = [id for id in named if id in self._lines and self._lines[id].batch == number]
+        return [self._lines.pop(id) for id in found]
+
+    def _send_again(self, number: int, now: float, ids: Collection[str] | None = None) -> None:
+        """Park lines of a batch again. A line that was in many batches and never ran fails: the next run may try again."""
+        for line in self._take_lines(number, ids):
+            line.sent += 1
+            if line.sent < _MOST_BATCHES:
+                self._lines[line.asked.line.id] = line
+                self._park(line, now)
+            else:
+                text = (
+                    f"{line.sent} batches did not run a request: they expired, were cancelled or refused, or got lost"
+                )
+                line.fail(
+                    _lost(f"{text} (sending it for {self._options.store}). Run the program again to send it again.")
+                )
 
     def _park_again(self, number: int, now: float) -> None:
         for line in self._lines.values():
@@ -336,10 +536,18 @@ def _log(row: StoredBatch, text: str) -> None:
     )
 
 
-def _is_final(status: int) -> bool:
-    return 200 <= status < 300 or status in _FINAL
+def _refusal(text: str) -> HttpReply:
+    return HttpReply(
+        400, {}, dumps({"error": {"message": text, "type": "invalid_request_error"}}).encode("utf-8", "replace")
+    )
+
+
+def _lost(text: str) -> LMUnexpectedError:
+    return LMUnexpectedError(text)
 
 
 def _was_not_sent(error: LMError) -> bool:
     """Return True if no byte of the request reached the provider: no key, no connection."""
+    if isinstance(error.__cause__, TooLongError):
+        return False
     return not error.retryable or isinstance(error.__cause__, ConnectionRefusedError)

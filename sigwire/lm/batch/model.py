@@ -45,8 +45,13 @@ class BatchLM(ChecksKeywords, LM):
 
     ``rest``: what the provider did not run in time goes into the next "batch", or "now" through the ordinary API at its price.
     ``on_doubt``: "ask" raises ``BatchInDoubt`` if several batches of the provider could be one whose creation was interrupted;
-    "resend" sends its lines again. ``deadline``: seconds that a request waits before it raises ``LMTimeoutError``; what was
-    sent stays in the store. ``width``: how many examples an ``Evaluate`` runs at once, if it has no ``num_threads``.
+    "resend" sends its lines again. ``settle``: seconds for which the list of batches, and the results of one, are read again
+    if they lack what was sent, before it is sent once more (``poll[1]``: no provider documents when its list is complete).
+    ``deadline``: seconds that a request waits before it raises ``LMTimeoutError``; what was sent stays in the store.
+    ``width``: how many examples an ``Evaluate`` runs at once, if it has no ``num_threads``.
+
+    A request that was perhaps paid and has no answer is sent once more at most. After that, and if the provider has no results
+    of a batch any more, it raises ``LMUnexpectedError``, also in later runs: ``batches(again=True)`` frees it.
 
     ``fresh=True`` passes the cache of responses, not the store; ``rollout_id`` asks for another sample. Streams are emitted
     whole. Fallbacks are asked when a line fails for good; a fallback given as a name travels in batches too. A saved program
@@ -77,6 +82,7 @@ class BatchLM(ChecksKeywords, LM):
         on_doubt: Literal["ask", "resend"] = "ask",
         deadline: float | None = None,
         width: int = 1_000,
+        settle: float | None = None,
         clock: BatchClock = BATCH_CLOCK,
     ) -> None:
         source = LM(lm) if isinstance(lm, str) else lm
@@ -88,7 +94,7 @@ class BatchLM(ChecksKeywords, LM):
             raise ConfigurationError(
                 "A BatchLM needs a file for what was sent and answered (making it). Pass store='runs/name.batch'."
             )
-        options = BatchOptions(Path(store), size, quiet, max_wait, poll, rest, on_doubt, deadline, width, clock)
+        options = BatchOptions(Path(store), size, quiet, max_wait, poll, rest, on_doubt, deadline, width, settle, clock)
         self.__dict__.update(source.copy().__dict__)
         self._queue = BatchQueue(options)
         self._connect()
@@ -98,15 +104,17 @@ class BatchLM(ChecksKeywords, LM):
         """The parked requests; copies of the model share it."""
         return self._queue
 
-    def batches(self, *, cancel: bool = False) -> list[StoredBatch]:
+    def batches(self, *, cancel: bool = False, again: bool = False) -> list[StoredBatch]:
         """Poll the batches of the store once, keep the results of those that ended, and return all, the oldest first.
 
         For a look at a run from another script, when no program waits. ``cancel``: cancel those that run; lines that did not
-        run yet are sent again if a program asks. Raises ``LMError`` if the provider refuses or does not answer.
+        run yet are sent again if a program asks. ``again``: ask once more for results that the provider had no more, and
+        forget what stays lost: it is sent, and paid, again if a program asks. Raises ``LMError`` if the provider refuses or
+        does not answer, after all batches were polled.
         """
         account, now = self._backend.account(), self._queue.options.clock.now
         try:
-            return self._queue.call(lambda driver: driver.poll_all(account, now(), cancel=cancel)).result()
+            return self._queue.call(lambda driver: driver.poll_all(account, now(), cancel=cancel, again=again)).result()
         except BatchRefused as error:
             raise LMUnexpectedError(
                 f"The provider refused to show or cancel a batch (polling {self._queue.options.store}): {error}.",

@@ -45,11 +45,17 @@ class BatchOptions:
     on_doubt: Literal["ask", "resend"] = "ask"
     deadline: float | None = None
     width: int = 1_000
+    settle: float | None = None
     clock: BatchClock = field(default=BATCH_CLOCK, repr=False)
+
+    @property
+    def settling(self) -> float:
+        """Seconds that the provider has to show what it did: ``settle``, else the longest time between polls."""
+        return max(self.poll) if self.settle is None else self.settle
 
     def __post_init__(self) -> None:
         poll = self.poll if hasattr(self.poll, "__len__") and len(self.poll) == 2 else (-1.0,)
-        numbers = (self.quiet, self.max_wait, *poll, 1 if self.deadline is None else self.deadline)
+        numbers = (self.quiet, self.max_wait, *poll, self.deadline or 0, self.settle or 0)
         problem = (
             'rest is "batch" or "now"'
             if self.rest not in ("batch", "now")
@@ -57,7 +63,7 @@ class BatchOptions:
             if self.on_doubt not in ("ask", "resend")
             else "size and width are 1 or more"
             if min(self.size, self.width) < 1
-            else "quiet, max_wait, deadline and both numbers of poll are seconds, 0 or more"
+            else "quiet, max_wait, deadline, settle and both numbers of poll are seconds, 0 or more"
             if min(numbers) < 0
             else ""
         )

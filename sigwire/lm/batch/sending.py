@@ -14,7 +14,17 @@ from sigwire.errors import LMUnexpectedError
 from sigwire.lm.codecs.batches.shared import BatchCall, BatchCalls, BatchLine, BatchWire
 from sigwire.lm.http.messages import HttpReply
 
-__all__ = ["PAID", "REPEATED", "AskedLine", "BatchGroup", "BatchRefused", "LineFuture", "ParkedLine", "perform"]
+__all__ = [
+    "PAID",
+    "REPEATED",
+    "AskedLine",
+    "BatchGroup",
+    "BatchRefused",
+    "BatchUnreadable",
+    "LineFuture",
+    "ParkedLine",
+    "perform",
+]
 
 T = TypeVar("T")
 PAID, REPEATED = {"sigwire-batch": "paid"}, {"sigwire-batch": "repeated"}
@@ -45,12 +55,16 @@ class AskedLine(NamedTuple):
 
 @dataclass(slots=True)
 class ParkedLine:
-    """A line that callers wait for, since ``since``. ``batch``: the number of the batch that it is in."""
+    """A line that callers wait for, since ``since``. ``batch``: the number of the batch that it is in.
+
+    ``sent``: the batches that it was in, without a result of the line that was its own.
+    """
 
     asked: AskedLine
     since: float
     futures: list[LineFuture] = field(default_factory=list["LineFuture"])
     batch: int | None = None
+    sent: int = 0
 
     @property
     def is_awaited(self) -> bool:
@@ -69,6 +83,12 @@ class ParkedLine:
         for future in self.futures:
             if future.set_running_or_notify_cancel():
                 future.set_exception(error)
+
+
+class BatchUnreadable(LMUnexpectedError):
+    """A reply of the batch API has an unknown form. It took effect perhaps, and may be readable the next time."""
+
+    retryable = True
 
 
 class BatchRefused(Exception):
@@ -92,6 +112,6 @@ def perform(calls: BatchCalls[T], asked: AskedLine) -> T:
         value: T = stop.value
         return value
     except ValueError as error:
-        raise LMUnexpectedError(
+        raise BatchUnreadable(
             f"A reply of the batch API cannot be read (batch of {asked.group.provider}): {error}."
         ) from error

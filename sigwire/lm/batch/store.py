@@ -3,6 +3,8 @@
 The intent to create a batch is committed before its first request, with the ids of its lines. A line without an answer belongs
 to a batch that is under way, or in doubt. The bodies of lines are not stored: the programs make them again.
 
+A line whose result did not come keeps a mark: it is sent once more, and then its answer is an error (status ``LOST``).
+
 One process at a time: SQLite's exclusive lock, which the kernel frees with the process.
 """
 
@@ -18,7 +20,7 @@ from typing import NamedTuple
 from sigwire.errors import ConfigurationError
 from sigwire.files.database import Database, Form, OtherForm, trouble_of
 
-__all__ = ["FORM", "BatchStore", "StoredBatch", "StoredLine"]
+__all__ = ["FORM", "LOST", "BatchStore", "StoredBatch", "StoredLine"]
 
 _SCHEMA = """
 CREATE TABLE batches (number INTEGER PRIMARY KEY, provider TEXT NOT NULL, base TEXT NOT NULL, mark TEXT NOT NULL,
@@ -26,6 +28,13 @@ CREATE TABLE batches (number INTEGER PRIMARY KEY, provider TEXT NOT NULL, base T
 CREATE TABLE lines (id TEXT PRIMARY KEY, batch INTEGER NOT NULL, status INTEGER, answer BLOB) WITHOUT ROWID;
 CREATE INDEX lines_of_batch ON lines (batch) WHERE status IS NULL;
 """
+_LATER_TABLES = (  # that files of earlier versions have not; both are empty most of the time
+    "CREATE TABLE IF NOT EXISTS missed (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS doubts (batch INTEGER PRIMARY KEY, since REAL NOT NULL)",
+)
+LOST = 410
+"""The status of a line that was perhaps paid and has no result; its answer is the text of the error. No provider's answer has
+it: only answers that a repetition would have again are stored."""
 FORM = Form(
     _SCHEMA,
     settings=("locking_mode = EXCLUSIVE", "synchronous = FULL"),
@@ -36,7 +45,11 @@ _COLUMNS = "number, provider, base, mark, name, created, lines, state"
 
 
 class StoredBatch(NamedTuple):
-    """A batch. ``state``: "intent", "running", "ended" or "failed". ``name``: the provider's, ``None`` for an intent."""
+    """A batch. ``name``: the provider's, ``None`` before it is known. ``created``: seconds since 1970. ``lines``: their number.
+
+    ``state``: "intent": its creation had no reply yet; "running"; "ended"; "failed": it was never made; "orphan": it was not
+    found, and its lines were sent again; "lost": the provider has no results of it any more.
+    """
 
     number: int
     provider: str
@@ -122,13 +135,74 @@ class BatchStore:
         with self._using(self._database.writing()) as connection:
             connection.execute("UPDATE batches SET name = ?, state = 'running' WHERE number = ?", (name, number))
 
-    def finish(self, number: int, state: str, answers: Iterable[tuple[str, int, bytes]] = ()) -> None:
-        """Commit the answers of a batch. Its lines without one become unsent."""
+    def lines_of(self, number: int) -> dict[str, int | None]:
+        """Return the status of each line of a batch, ``None`` for those without an answer, ordered by id."""
+        with self._using(self._database.reading()) as connection:
+            return dict(connection.execute("SELECT id, status FROM lines WHERE batch = ? ORDER BY id", (number,)))
+
+    def set_in_doubt(self, number: int, now: float) -> float:
+        """Commit that the provider does not show a batch, or results of it; return since when it does not."""
         with self._using(self._database.writing()) as connection:
-            for id, status, answer in answers:
-                _keep(connection, number, id, status, answer)
+            connection.execute("INSERT OR IGNORE INTO doubts VALUES (?, ?)", (number, now))
+            found = connection.execute("SELECT since FROM doubts WHERE batch = ?", (number,)).fetchone()[0]
+        return float(found)
+
+    def doubts(self) -> dict[int, float]:
+        """Return the batches that are in doubt, and since when."""
+        with self._using(self._database.reading()) as connection:
+            return dict(connection.execute("SELECT batch, since FROM doubts"))
+
+    def end_doubt(self, number: int) -> None:
+        """Commit that the provider shows a batch."""
+        with self._using(self._database.writing()) as connection:
+            connection.execute("DELETE FROM doubts WHERE batch = ?", (number,))
+
+    def unname(self, number: int) -> None:
+        """Commit that a batch of the provider was not the one that was looked for."""
+        with self._using(self._database.writing()) as connection:
+            connection.execute("UPDATE batches SET name = NULL, state = 'intent' WHERE number = ?", (number,))
+
+    def keep_results(self, number: int, answers: Iterable[tuple[str, int, bytes]], unsent: Iterable[str]) -> None:
+        """Commit answers of a batch that stays open, and the lines of it that become unsent."""
+        with self._using(self._database.writing()) as connection:
+            _keep_results(connection, number, answers, unsent)
+
+    def finish(
+        self,
+        number: int,
+        state: str,
+        answers: Iterable[tuple[str, int, bytes]] = (),
+        missed: Iterable[str] = (),
+        name: str | None = None,
+    ) -> None:
+        """Commit the answers of a batch. Its lines without one become unsent; those that are ``missed`` get the mark."""
+        with self._using(self._database.writing()) as connection:
+            _keep_results(connection, number, answers, ())
+            connection.executemany("INSERT OR IGNORE INTO missed VALUES (?)", [(id,) for id in missed])
             connection.execute("DELETE FROM lines WHERE batch = ? AND status IS NULL", (number,))
-            connection.execute("UPDATE batches SET state = ? WHERE number = ?", (state, number))
+            connection.execute(
+                "UPDATE batches SET state = ?, name = ifnull(?, name) WHERE number = ?", (state, name, number)
+            )
+            connection.execute("DELETE FROM doubts WHERE batch = ?", (number,))
+
+    def missed(self, ids: Iterable[str]) -> set[str]:
+        """Return those of the lines that were sent once more already."""
+        with self._using(self._database.reading()) as connection:
+            marked = {id for (id,) in connection.execute("SELECT id FROM missed")}
+        return marked & set(ids)
+
+    def reopen_lost(self, provider: str, base: str) -> list[StoredBatch]:
+        """Forget that lines of an account are lost: batches whose results were gone run again, other lines are unsent."""
+        account = "batch IN (SELECT number FROM batches WHERE provider = ? AND base = ?%s)"
+        with self._using(self._database.writing()) as connection:
+            for order in (
+                f"DELETE FROM missed WHERE id IN (SELECT id FROM lines WHERE status = {LOST} AND {account % ''})",
+                f"UPDATE lines SET status = NULL, answer = NULL WHERE status = {LOST} AND {account % _IS_LOST}",
+                f"DELETE FROM lines WHERE status = {LOST} AND {account % ''}",
+                f"UPDATE batches SET state = 'running' WHERE provider = ? AND base = ?{_IS_LOST}",
+            ):
+                connection.execute(order, (provider, base))
+        return [each for each in self.batches() if each.state == "running" and each[1:3] == (provider, base)]
 
     def keep(self, id: str, status: int, answer: bytes) -> None:
         """Commit the answer of a line that was sent alone."""
@@ -137,8 +211,26 @@ class BatchStore:
 
 
 def _check_columns(connection: sqlite3.Connection) -> None:
-    """Read a row: other databases may have the same marks."""
+    """Read a row: other databases may have the same marks. Then make the tables that a file of an earlier version lacks."""
     connection.execute(f"SELECT {_COLUMNS} FROM batches LIMIT 1").fetchall()
+    for statement in _LATER_TABLES:
+        connection.execute(statement)
+
+
+_IS_LOST = " AND state = 'lost'"
+
+
+def _keep_results(
+    connection: sqlite3.Connection, number: int, answers: Iterable[tuple[str, int, bytes]], unsent: Iterable[str]
+) -> None:
+    for id, status, answer in answers:
+        connection.execute(
+            "UPDATE lines SET status = ?, answer = ? WHERE id = ? AND batch = ? AND status IS NULL",
+            (status, answer, id, number),
+        )
+    connection.executemany(
+        "DELETE FROM lines WHERE id = ? AND batch = ? AND status IS NULL", [(id, number) for id in unsent]
+    )
 
 
 def _keep(connection: sqlite3.Connection, number: int, id: str, status: int, answer: bytes) -> None:

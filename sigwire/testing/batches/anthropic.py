@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sigwire.core.json import JsonObject, dumps, loads
+from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.testing.answers import Fault
 from sigwire.testing.batches.desk import BatchDesk, BatchEndpoints, FakeBatch, FakeLine, as_reply
 from sigwire.testing.server import ServerReply
@@ -63,8 +63,11 @@ class AnthropicBatches(BatchEndpoints):
         }
 
     def listed(self, desk: BatchDesk, exchange: ReceivedRequest) -> ServerReply:
-        data = [self.shown(desk, each) for each in desk.listed("msgbatch_")]
-        return as_reply({"data": [*data], "has_more": False, "first_id": None, "last_id": None})
+        query = exchange.query
+        page, has_more = desk.listed("msgbatch_", query.get("limit", ""), query.get("after_id", ""))
+        data: list[JsonValue] = [self.shown(desk, each) for each in page]
+        ids = [each.id for each in page] or [None]
+        return as_reply({"data": data, "has_more": has_more, "first_id": ids[0], "last_id": ids[-1]})
 
     def results(self, desk: BatchDesk, exchange: ReceivedRequest, id: str) -> ServerReply:
         batch = desk.find(id)

@@ -1,7 +1,7 @@
 """The batches of a fake provider: how long they take, which lines expire, which replies are lost.
 
 A line is answered when its batch ends, as if it had been sent alone: by the same script, and recorded among the requests with
-the header ``x-fake-batch``.
+the header ``x-fake-batch``. A batch ends at its time, whether it is polled or not: its lines are paid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class BatchPlan:
     """How a fake provider runs batches.
 
     ``seconds`` from creation to end, by ``clock`` (seconds since 1970). ``expire``: so many lines never run, the last ones of
-    the first batch. ``lose``: so many creations succeed, and their replies are lost. A batch of more than ``most`` lines is
+    the first batch. ``lose``: so many creations succeed, and their replies are lost. ``lag``: seconds after which a batch is in
+    the list of batches. A batch of more than ``most`` lines is
     refused, and one with which more than ``queue`` lines would be under way. Results come in another order than the lines, by
     ``seed``.
 
@@ -39,6 +40,7 @@ class BatchPlan:
     seconds: float = 0.0
     expire: int = 0
     lose: int = 0
+    lag: float = 0.0
     most: int | None = None
     queue: int | None = None
     seed: int = 0
@@ -143,7 +145,14 @@ class BatchDesk:
         """Answer a request to a batch API; ``answer`` answers a line."""
         with self._lock:
             self._answer = answer
+            self.run_due()
             return endpoints.reply(self, exchange)
+
+    def run_due(self) -> None:
+        """End the batches whose time has come: the provider does not wait for a poll."""
+        with self._lock:
+            for id in self._batches:
+                self.find(id)
 
     def create(self, lines: Sequence[FakeLine], exchange: ReceivedRequest, prefix: str, **facts: object) -> FakeBatch:
         """Make a batch. Raises ``Rejected`` if it is too large, empty, or has an id twice."""
@@ -173,9 +182,16 @@ class BatchDesk:
             batch.answers = self._run(batch)
         return batch
 
-    def listed(self, prefix: str) -> list[FakeBatch]:
-        """Return the batches of one provider, the newest first."""
-        return [self.find(id) for id in reversed(self._batches) if id.startswith(prefix)]
+    def listed(self, prefix: str, most: str = "", after: str = "") -> tuple[list[FakeBatch], bool]:
+        """Return a page of the batches of one provider, the newest first, and whether there are more.
+
+        ``most``: how many, 20 if it is empty. ``after``: the name of the last one of the page before.
+        """
+        shown = self.plan.clock() - self.plan.lag
+        ids = [id for id in reversed(self._batches) if id.startswith(prefix) and self._batches[id].created <= shown]
+        start = ids.index(after) + 1 if after else 0
+        end = start + int(most or 20)
+        return [self.find(id) for id in ids[start:end]], end < len(ids)
 
     def _run(self, batch: FakeBatch) -> list[LineAnswer]:
         expired = len(batch.lines) if batch.cancelled else min(self._expire, len(batch.lines))

@@ -66,7 +66,10 @@ class GeminiBatches(BatchEndpoints):
         return {"name": batch.id, "metadata": metadata, "done": ended}
 
     def listed(self, desk: BatchDesk, exchange: ReceivedRequest) -> ServerReply:
-        return as_reply({"operations": [self.shown(desk, each) for each in desk.listed("batches/")]})
+        query = exchange.query
+        page, has_more = desk.listed("batches/", query.get("pageSize", ""), query.get("pageToken", ""))
+        more: JsonObject = {"nextPageToken": page[-1].id} if has_more else {}
+        return as_reply({"operations": [self.shown(desk, each) for each in page], **more})
 
 
 def _either(data: Any, name: str) -> Any:

@@ -369,11 +369,16 @@ def test_batches_of_another_provider_are_shown_and_not_polled(make: Make, clock:
         assert [batch.state for batch in make(provider, "openai").batches()] == ["running"]
 
 
-def test_batch_whose_creation_had_no_reply_is_shown_and_not_polled(make: Make, clock: JumpingClock) -> None:
-    with FakeProvider(echo, batches=BatchPlan(lose=1, clock=clock.now)) as provider:
+@pytest.mark.parametrize("wire", MODELS)
+def test_batch_whose_creation_had_no_reply_is_found_and_cancelled_from_another_script(
+    wire: str, make: Make, clock: JumpingClock
+) -> None:
+    with FakeProvider(echo, batches=BatchPlan(lose=1, clock=clock.now, seconds=5_000)) as provider:
         with pytest.raises(LMTimeoutError):
-            make(provider, deadline=5)("question 1")
-        assert [batch.state for batch in make(provider).batches()] == ["intent"]
+            make(provider, wire, deadline=5)("question 1")
+        assert [batch.state for batch in make(provider, wire).batches(cancel=True)] == ["ended"]
+        clock.time += 6_000
+        assert provider.requests == ()
 
 
 def test_failure_of_a_line_that_ran_alone_is_not_stored(make: Make) -> None:

@@ -39,9 +39,8 @@ from sigwire.lm.http.messages import HttpReply
 class World:
     """A provider in memory, and its batch API. Each call may fail, before or after it took effect."""
 
-    LIMITS = BatchLimits(lines=1000, bytes=10**9, price=0.5, date="")
-
     def __init__(self, seed: int, marks: bool) -> None:
+        self.LIMITS = BatchLimits(lines=1000, bytes=10**9, price=0.5, date="", has_marks=marks)
         self.random, self.marks = random.Random(seed), marks
         self.batches: dict[str, tuple[str, list[str], float]] = {}
         self.results_of: dict[str, list[LineResult]] = {}
@@ -90,7 +89,7 @@ class World:
     def cancel(self, name: str) -> BatchCalls[None]:
         yield BatchCall("POST", "cancel", b"{}")
 
-    def listed(self) -> BatchCalls[list[BatchListing]]:
+    def listed(self, since: float) -> BatchCalls[list[BatchListing]]:
         yield BatchCall("GET", "list", b"{}")
         return [
             BatchListing(name, mark if self.marks else None, created, len(ids))

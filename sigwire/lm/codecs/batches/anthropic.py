@@ -6,11 +6,12 @@ One request creates a batch. It keeps no text of its creator: after a lost reply
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from functools import partial
 
 from sigwire.core.json import JsonObject
 from sigwire.lm.codecs.anthropic.tables import STATUSES
 from sigwire.lm.codecs.batches.shared import (
+    UNREADABLE,
     BatchCall,
     BatchCalls,
     BatchCounts,
@@ -20,15 +21,19 @@ from sigwire.lm.codecs.batches.shared import (
     BatchStatus,
     LineResult,
     count_of,
+    cursor_after,
     name_of,
     read_json,
-    read_lines,
+    read_pages,
+    read_results,
+    result_of,
+    seconds_of,
 )
-from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import object_of, string_of
 
 __all__ = ["LIMITS", "cancel", "create", "listed", "results", "status"]
 
-LIMITS = BatchLimits(lines=100_000, bytes=256_000_000, price=0.5, date="2026-11-22")
+LIMITS = BatchLimits(lines=100_000, bytes=256_000_000, price=0.5, date="2026-11-22", has_marks=False)
 _PATH = "/v1/messages/batches"
 
 
@@ -57,19 +62,21 @@ def _counts(reply: JsonObject) -> BatchCounts:
 
 def results(name: str, status: BatchStatus) -> BatchCalls[list[LineResult]]:
     """Return the results of an ended batch."""
-    return [_result(line) for line in read_lines((yield BatchCall("GET", f"{_PATH}/{name}/results")))]
+    return read_results((yield BatchCall("GET", f"{_PATH}/{name}/results")), _result)
 
 
 def _result(line: JsonObject) -> LineResult:
     result = object_of(line.get("result"))
     id, kind = string_of(line, "custom_id") or "", string_of(result, "type")
     if kind == "succeeded":
-        return LineResult(id, 200, result.get("message"))
-    if kind != "errored":
+        return result_of(id, 200, result.get("message"))
+    if kind in ("expired", "canceled"):
         return LineResult(id, None)
+    if kind != "errored":
+        return LineResult(id, UNREADABLE, "a result of an unknown type")
     error = object_of(result.get("error"))
     error_type = string_of(error.get("error"), "type") or ""
-    return LineResult(id, STATUSES.get(error_type, 500), error)
+    return result_of(id, STATUSES.get(error_type, 500), error)
 
 
 def cancel(name: str) -> BatchCalls[None]:
@@ -77,14 +84,14 @@ def cancel(name: str) -> BatchCalls[None]:
     yield BatchCall("POST", f"{_PATH}/{name}/cancel")
 
 
-def listed() -> BatchCalls[list[BatchListing]]:
-    """Return the newest batches."""
-    reply = read_json((yield BatchCall("GET", f"{_PATH}?limit=100")))
-    return [
-        BatchListing(name_of(each), None, _seconds(string_of(each, "created_at")), _counts(each).total)
-        for each in objects_of(reply.get("data"))
-    ]
+def listed(since: float) -> BatchCalls[list[BatchListing]]:
+    """Return the batches from ``since`` on; the API lists the newest first."""
+    cursor = partial(cursor_after, name="after_id")
+    return (yield from read_pages(f"{_PATH}?limit=100", "data", _listing, cursor, since))
 
 
-def _seconds(time: str | None) -> float | None:
-    return None if time is None else datetime.fromisoformat(time).timestamp()
+def _listing(item: JsonObject) -> BatchListing | None:
+    name = string_of(item, "id")
+    if name is None:
+        return None
+    return BatchListing(name, None, seconds_of(string_of(item, "created_at")), _counts(item).total)

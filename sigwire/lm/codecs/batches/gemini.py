@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.batches.shared import (
+    UNREADABLE,
     BatchCall,
     BatchCalls,
     BatchCounts,
@@ -21,6 +24,9 @@ from sigwire.lm.codecs.batches.shared import (
     count_of,
     name_of,
     read_json,
+    read_pages,
+    result_of,
+    seconds_of,
 )
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at
 
@@ -57,7 +63,8 @@ def status(name: str) -> BatchCalls[BatchStatus]:
     reply = read_json((yield BatchCall("GET", f"{_BASE}/{name}")))
     state = (string_of(reply.get("metadata"), "state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
     detail = string_of(reply.get("error"), "message") or ""
-    return BatchStatus(_STATES.get(state, "running"), _counts(reply), reply, detail)
+    is_cut = state in ("CANCELLED", "EXPIRED")
+    return BatchStatus(_STATES.get(state, "running"), _counts(reply), reply, detail, is_cut=is_cut)
 
 
 def _counts(reply: JsonObject) -> BatchCounts:
@@ -76,12 +83,13 @@ def results(name: str, status: BatchStatus) -> BatchCalls[list[LineResult]]:
 def _result(line: JsonObject) -> LineResult:
     id = string_of(line.get("metadata"), "key") or ""
     if isinstance(response := line.get("response"), dict):
-        return LineResult(id, 200, response)
+        return result_of(id, 200, response)
     error: JsonValue = line.get("error")
     code = object_of(error).get("code")
-    if not isinstance(code, int):
-        return LineResult(id, None)
-    return LineResult(id, code if code >= 100 else _HTTP_OF_GRPC.get(code, 500), {"error": error})
+    if type(code) is not int:
+        return LineResult(id, UNREADABLE, "a result without a response and without a code")
+    status = code if code >= 100 else _HTTP_OF_GRPC.get(code, 500)
+    return LineResult(id, None) if status is None else result_of(id, status, {"error": error})
 
 
 def cancel(name: str) -> BatchCalls[None]:
@@ -89,15 +97,19 @@ def cancel(name: str) -> BatchCalls[None]:
     yield BatchCall("POST", f"{_BASE}/{name}:cancel", b"{}")
 
 
-def listed() -> BatchCalls[list[BatchListing]]:
-    """Return the newest batches."""
-    reply = read_json((yield BatchCall("GET", f"{_BASE}/batches?pageSize=100")))
-    return [
-        BatchListing(
-            name_of(each, "name"),
-            string_of(each.get("metadata"), "displayName"),
-            None,
-            _counts(each).total,
-        )
-        for each in objects_of(reply.get("operations"))
-    ]
+def listed(since: float) -> BatchCalls[list[BatchListing]]:
+    """Return all batches: the order of the list is not documented."""
+    return (yield from read_pages(f"{_BASE}/batches?pageSize=100", "operations", _listing, _next_page, -math.inf))
+
+
+def _next_page(reply: JsonObject) -> str | None:
+    token = string_of(reply, "nextPageToken")
+    return None if token is None else f"&pageToken={quote(token, safe='')}"
+
+
+def _listing(item: JsonObject) -> BatchListing | None:
+    name, metadata = string_of(item, "name"), item.get("metadata")
+    if name is None:
+        return None
+    created = seconds_of(string_of(metadata, "createTime"))
+    return BatchListing(name, string_of(metadata, "displayName"), created, _counts(item).total)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sigwire.core.json import JsonObject, dumps
 from sigwire.lm.codecs.batches.shared import (
@@ -19,9 +20,12 @@ from sigwire.lm.codecs.batches.shared import (
     BatchStatus,
     LineResult,
     count_of,
+    cursor_after,
     name_of,
     read_json,
-    read_lines,
+    read_pages,
+    read_results,
+    result_of,
 )
 from sigwire.lm.codecs.shared.untrusted import is_number, object_of, objects_of, string_of
 
@@ -64,8 +68,11 @@ def status(name: str) -> BatchCalls[BatchStatus]:
     reply = read_json((yield BatchCall("GET", f"/batches/{name}")))
     state = _STATES.get(string_of(reply, "status") or "", "running")
     errors = objects_of(object_of(reply.get("errors")).get("data"))
-    detail = "; ".join(f"{string_of(each, 'code')}: {string_of(each, 'message')}" for each in errors)
-    return BatchStatus(state, _counts(reply), reply, detail)
+    texts = [f"{string_of(each, 'code')}: {string_of(each, 'message')}" for each in errors]
+    lines = [each.get("line") for each in errors]  # from 1
+    faults = {line - 1: text for line, text in zip(lines, texts, strict=True) if type(line) is int and line > 0}
+    is_cut = reply.get("status") in ("expired", "cancelled")
+    return BatchStatus(state, _counts(reply), reply, "; ".join(texts), faults, is_cut)
 
 
 def _counts(reply: JsonObject) -> BatchCounts:
@@ -79,17 +86,16 @@ def results(name: str, status: BatchStatus) -> BatchCalls[list[LineResult]]:
     found: list[LineResult] = []
     for key in ("output_file_id", "error_file_id"):
         if (file := string_of(status.reply, key)) is not None:
-            found += map(_result, read_lines((yield BatchCall("GET", f"/files/{file}/content"))))
+            found += read_results((yield BatchCall("GET", f"/files/{file}/content")), _result)
     return found
 
 
 def _result(line: JsonObject) -> LineResult:
     id, response, error = string_of(line, "custom_id") or "", object_of(line.get("response")), line.get("error")
-    code = response.get("status_code")
-    if isinstance(code, int) and code:
-        return LineResult(id, code, response.get("body"))
+    if response.get("status_code"):
+        return result_of(id, response["status_code"], response.get("body"))
     never_ran = (string_of(error, "code") or "").startswith("batch_")  # batch_expired, batch_cancelled
-    return LineResult(id, None) if never_ran else LineResult(id, 500, {"error": error})
+    return LineResult(id, None) if never_ran else result_of(id, 500, {"error": error})
 
 
 def cancel(name: str) -> BatchCalls[None]:
@@ -97,15 +103,14 @@ def cancel(name: str) -> BatchCalls[None]:
     yield BatchCall("POST", f"/batches/{name}/cancel")
 
 
-def listed() -> BatchCalls[list[BatchListing]]:
-    """Return the newest batches."""
-    reply = read_json((yield BatchCall("GET", "/batches?limit=100")))
-    return [
-        BatchListing(
-            name_of(each),
-            string_of(each.get("metadata"), "sigwire"),
-            float(at) if is_number(at := each.get("created_at")) else None,
-            _counts(each).total,
-        )
-        for each in objects_of(reply.get("data"))
-    ]
+def listed(since: float) -> BatchCalls[list[BatchListing]]:
+    """Return the batches from ``since`` on; the API lists the newest first."""
+    return (yield from read_pages("/batches?limit=100", "data", _listing, partial(cursor_after, name="after"), since))
+
+
+def _listing(item: JsonObject) -> BatchListing | None:
+    name, at = string_of(item, "id"), item.get("created_at")
+    if name is None:
+        return None
+    created = float(at) if is_number(at) and abs(at) < 1e12 else None
+    return BatchListing(name, string_of(item.get("metadata"), "sigwire"), created, _counts(item).total)

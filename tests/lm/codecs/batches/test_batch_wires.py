@@ -167,7 +167,7 @@ def test_results_of_gemini_are_in_its_state() -> None:
 @pytest.mark.parametrize("name", WIRES)
 @pytest.mark.parametrize("reply", [{}, {"data": 3, "operations": 3}, {"data": [3], "operations": [3]}, []])
 def test_list_of_an_unknown_form_has_no_batches(name: str, reply: object) -> None:
-    assert play(wire_of(name).listed(), reply)[1] == []
+    assert play(wire_of(name).listed(0.0), reply)[1] == []
 
 
 @pytest.mark.parametrize("name", WIRES)
