@@ -23,6 +23,11 @@ def add(parser: ArgumentParser) -> None:
         "--every", type=float, default=60, metavar="SECONDS", help="between polls (default: %(default)s)"
     )
     parser.add_argument("--cancel", action="store_true", help="cancel the batches that run")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="ask again for results that the provider did not have, and forget lost lines: a program pays for them again",
+    )
     add_json(parser)
 
 
@@ -37,7 +42,7 @@ def run(options: Namespace) -> int:
     if not Path(options.store).is_file():
         raise UsageError(f"There is no file {options.store!r} (opening the store). Pass the store of a BatchLM.")
     lm = BatchLM(options.model, options.store)
-    found = lm.batches(cancel=options.cancel)
+    found = lm.batches(cancel=options.cancel, again=options.again)
     while options.wait and any(batch.state == "running" for batch in found):
         time.sleep(options.every)
         found = lm.batches()

@@ -43,14 +43,14 @@ from sigwire.observe.tracing.logs import log_milestone
 __all__ = ["BatchDriver", "BatchInDoubt"]
 
 _MAY_PASS = frozenset({408, 409, 425, 429})
-_GONE = frozenset({404, 410})
+_NOT_FOUND = frozenset({404, 410})
 _ENDED_ALREADY = frozenset({400, 404, 409, 410})  # answers to a cancellation
 _NAMES_LINES = frozenset({400, 422})  # a refusal of the lines, not of the key or the size
 _A_LIMIT = re.compile(r"too (?:large|many|big)|limit|quota|exceed|enqueued", re.IGNORECASE)
 _A_QUEUE = re.compile(r"enqueued|queue|token.limit|quota", re.IGNORECASE)
 _SKEW_SECONDS = 120.0  # between the clock of the provider and that of this machine
 _WINDOW_SECONDS = 86_400.0  # in which each of the providers ends a batch
-_MOST_BATCHES = 5  # that a line travels in without running; none of them is paid
+_MOST_BATCHES = 3  # in a run, that a line is in without a sign of the provider that one ran it
 _MOST_UNREADABLE = 5  # replies in a row of one batch
 
 
@@ -137,7 +137,7 @@ class BatchDriver:
     ) -> list[StoredBatch]:
         """Poll, or first cancel, the batches of an account, those in doubt, too; return all of the store.
 
-        ``again``: poll those that are lost once more, and forget what stays lost. Each batch is polled whatever becomes of the
+        ``again``: poll those that are lost again, and forget what stays lost. Each batch is polled whatever becomes of the
         others; then the first ``BatchRefused`` or ``LMError`` is raised.
         """
         forgotten = self._reopen(account, now) if again else set[int]()
@@ -151,7 +151,7 @@ class BatchDriver:
                 if batch.row.name is not None and batch.row.number in self._open:
                     self._update(batch, account, now)
             except BatchRefused as error:
-                if batch.row.number in forgotten and error.reply.status in _GONE:
+                if batch.row.number in forgotten and error.reply.status in _NOT_FOUND:
                     self._end(batch, "failed")
                     self._send_again(batch.row.number, now)
                 else:
@@ -291,7 +291,7 @@ class BatchDriver:
             batch.unreadable = 0
         except BatchRefused as error:
             status = error.reply.status
-            if status >= 500 or status in _MAY_PASS or (batch.row.name is not None and status in _GONE):
+            if status >= 500 or status in _MAY_PASS or (batch.row.name is not None and status in _NOT_FOUND):
                 self._put_off(batch, now)
                 return
             batch.asked = None  # the batch stays in the store, and the next ask polls it again
@@ -386,7 +386,7 @@ class BatchDriver:
             status = perform(asked.wire.status(name), asked)
             results = perform(asked.wire.results(name, status), asked) if status.state == "ended" else []
         except BatchRefused as error:
-            if error.reply.status not in _GONE or not self._has_settled(batch, now):
+            if error.reply.status not in _NOT_FOUND or not self._has_settled(batch, now):
                 raise
             self._lose(batch, error.reply)
             return
@@ -415,7 +415,7 @@ class BatchDriver:
         batch.wait = min(batch.wait * 1.5, max(self._options.poll))
 
     def _finish(self, batch: _OpenBatch, status: BatchStatus, results: Sequence[LineResult], now: float) -> None:
-        """Store and deliver the results of an ended batch. What is not among them is read again, then sent once more."""
+        """Store and deliver the results of an ended batch. What is not among them is read again, then sent a second time."""
         row = batch.row
         outcome = outcome_of(
             [id for id, done in self._store.lines_of(row.number).items() if done is None], status, results
@@ -446,7 +446,7 @@ class BatchDriver:
     def _lost_text(self, row: StoredBatch, reason: str) -> str:
         return (
             f"Two batches gave no answer to a request that was perhaps paid twice: {reason} (collecting batch {row.name} for "
-            f"{self._options.store}). To pay for it once more, call batches(again=True) of the model, or run `sigwire batch "
+            f"{self._options.store}). To pay for it again, call batches(again=True) of the model, or run `sigwire batch "
             "--again`, then the program."
         )
 
@@ -517,11 +517,11 @@ class BatchDriver:
                 self._lines[line.asked.line.id] = line
                 self._park(line, now)
             else:
-                text = (
-                    f"{line.sent} batches did not run a request: they expired, were cancelled or refused, or got lost"
-                )
                 line.fail(
-                    _lost(f"{text} (sending it for {self._options.store}). Run the program again to send it again.")
+                    _lost(
+                        f"{line.sent} batches brought no answer to a request: each expired, was cancelled or refused, or had "
+                        f"no reply (sending it for {self._options.store}). Run the program again to send it again."
+                    )
                 )
 
     def _park_again(self, number: int, now: float) -> None:

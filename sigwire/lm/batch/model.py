@@ -46,11 +46,11 @@ class BatchLM(ChecksKeywords, LM):
     ``rest``: what the provider did not run in time goes into the next "batch", or "now" through the ordinary API at its price.
     ``on_doubt``: "ask" raises ``BatchInDoubt`` if several batches of the provider could be one whose creation was interrupted;
     "resend" sends its lines again. ``settle``: seconds for which the list of batches, and the results of one, are read again
-    if they lack what was sent, before it is sent once more (``poll[1]``: no provider documents when its list is complete).
+    if they lack what was sent, before it is sent again (``poll[1]``: no provider documents when its list is complete).
     ``deadline``: seconds that a request waits before it raises ``LMTimeoutError``; what was sent stays in the store.
     ``width``: how many examples an ``Evaluate`` runs at once, if it has no ``num_threads``.
 
-    A request that was perhaps paid and has no answer is sent once more at most. After that, and if the provider has no results
+    A request that was perhaps paid and has no answer is sent a second time at most. After that, and if the provider has no results
     of a batch any more, it raises ``LMUnexpectedError``, also in later runs: ``batches(again=True)`` frees it.
 
     ``fresh=True`` passes the cache of responses, not the store; ``rollout_id`` asks for another sample. Streams are emitted
@@ -108,7 +108,7 @@ class BatchLM(ChecksKeywords, LM):
         """Poll the batches of the store once, keep the results of those that ended, and return all, the oldest first.
 
         For a look at a run from another script, when no program waits. ``cancel``: cancel those that run; lines that did not
-        run yet are sent again if a program asks. ``again``: ask once more for results that the provider had no more, and
+        run yet are sent again if a program asks. ``again``: ask again for results that the provider did not have, and
         forget what stays lost: it is sent, and paid, again if a program asks. Raises ``LMError`` if the provider refuses or
         does not answer, after all batches were polled.
         """

@@ -1,4 +1,4 @@
-"""What the results of an ended batch say about each of its lines: an answer, sent again for nothing, or lost.
+"""The outcome of each line of an ended batch: an answer, unsent for no money, or lost.
 
 One line decides nothing about another one. A line that has several results gets its best one, the first of equal ones.
 """

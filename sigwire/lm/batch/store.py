@@ -3,7 +3,7 @@
 The intent to create a batch is committed before its first request, with the ids of its lines. A line without an answer belongs
 to a batch that is under way, or in doubt. The bodies of lines are not stored: the programs make them again.
 
-A line whose result did not come keeps a mark: it is sent once more, and then its answer is an error (status ``LOST``).
+A line whose result did not come keeps a mark: it is sent a second time, and then its answer is an error (status ``LOST``).
 
 One process at a time: SQLite's exclusive lock, which the kernel frees with the process.
 """
@@ -186,7 +186,7 @@ class BatchStore:
             connection.execute("DELETE FROM doubts WHERE batch = ?", (number,))
 
     def missed(self, ids: Iterable[str]) -> set[str]:
-        """Return those of the lines that were sent once more already."""
+        """Return those of the lines that were sent a second time already."""
         with self._using(self._database.reading()) as connection:
             marked = {id for (id,) in connection.execute("SELECT id FROM missed")}
         return marked & set(ids)
