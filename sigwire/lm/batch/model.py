@@ -50,8 +50,8 @@ class BatchLM(ChecksKeywords, LM):
     ``deadline``: seconds that a request waits before it raises ``LMTimeoutError``; what was sent stays in the store.
     ``width``: how many examples an ``Evaluate`` runs at once, if it has no ``num_threads``.
 
-    A request that was perhaps paid and has no answer is sent a second time at most. After that, and if the provider has no results
-    of a batch any more, it raises ``LMUnexpectedError``, also in later runs: ``batches(again=True)`` frees it.
+    A request that was perhaps paid and has no answer is sent a second time at most. After that, and if the provider has no
+    results of a batch any more, it raises ``LMUnexpectedError``, also in later runs: ``batches(again=True)`` frees it.
 
     ``fresh=True`` passes the cache of responses, not the store; ``rollout_id`` asks for another sample. Streams are emitted
     whole. Fallbacks are asked when a line fails for good; a fallback given as a name travels in batches too. A saved program

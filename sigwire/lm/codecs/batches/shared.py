@@ -91,8 +91,8 @@ class BatchCounts(NamedTuple):
 class BatchStatus(NamedTuple):
     """The state of a batch: "running"; "ended", with results; "failed": the provider refused it, ``detail`` has the reason.
 
-    ``faults``: what a failed batch reports of lines, by their places from 0. ``is_cut``: the batch expired or was cancelled, so a
-    line without a result never ran.
+    ``faults``: what a failed batch reports of lines, by their places from 0. ``is_cut``: the batch expired or was cancelled, so
+    a line without a result never ran.
     """
 
     state: BatchState
