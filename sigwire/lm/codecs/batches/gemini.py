@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.batches.shared import (
@@ -28,6 +27,7 @@ from sigwire.lm.codecs.batches.shared import (
     result_of,
     seconds_of,
 )
+from sigwire.lm.codecs.shared.paths import value_in_query
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at
 
 __all__ = ["LIMITS", "cancel", "create", "listed", "results", "status"]
@@ -104,7 +104,7 @@ def listed(since: float) -> BatchCalls[list[BatchListing]]:
 
 def _next_page(reply: JsonObject) -> str | None:
     token = string_of(reply, "nextPageToken")
-    return None if token is None else f"&pageToken={quote(token, safe='')}"
+    return None if token is None else f"&pageToken={value_in_query(token)}"
 
 
 def _listing(item: JsonObject) -> BatchListing | None:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
-from urllib.parse import quote
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, is_too_deep, loads_lenient
+from sigwire.lm.codecs.shared.paths import value_in_query
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
 __all__ = [
@@ -166,7 +166,7 @@ def read_pages(
 def cursor_after(reply: JsonObject, name: str) -> str | None:
     """Return the query of the page after the last item of this one."""
     last = string_of(reply, "last_id")
-    return None if reply.get("has_more") is not True or last is None else f"&{name}={quote(last, safe='')}"
+    return None if reply.get("has_more") is not True or last is None else f"&{name}={value_in_query(last)}"
 
 
 def seconds_of(time: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The name of a model in the path of a URL."""
+"""Texts in URLs: the name of a model in the path, a value in the query."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 
 from sigwire.errors import ConfigurationError
 
-__all__ = ["model_in_path"]
-
+__all__ = ["model_in_path", "value_in_query"]
 
 _UNSAFE = re.compile(r"[^\w.~/:@!$&'()*+,;=-]", re.ASCII)
 
@@ -27,4 +26,17 @@ def model_in_path(model: str) -> str:
         raise ConfigurationError(
             f"The model {model!r:.120} has the path segment {wrong!r} (writing the address). Pass the name of a model."
         )
-    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), model)
+    return _UNSAFE.sub(_escape, model)
+
+
+def value_in_query(text: str) -> str:
+    """Return a text as a value of a query.
+
+    >>> value_in_query("a+b/c=&d")
+    'a%2Bb%2Fc%3D%26d'
+    """
+    return re.sub(r"[^\w.~-]", _escape, text, flags=re.ASCII)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())
