@@ -130,6 +130,12 @@ class Comparison(HasCard):
         return [*(each.sentence for each in self.differences), *found]
 
     @property
+    def left_out(self) -> Sequence[str]:
+        """The metrics that not all runs have, so that they are not compared."""
+        names = dict.fromkeys(name for run in self.runs.values() for name in run.by_metric)
+        return [name for name in names if any(name not in run.by_metric for run in self.runs.values())]
+
+    @property
     def worse(self) -> Sequence[ProgramDifference]:
         """The differences, of any metric, in which a program is worse than the baseline."""
         return [each for each in self._all if each.verdict == "worse"]
@@ -168,7 +174,12 @@ class Comparison(HasCard):
         head = ["program", metric, "interval", "scored", "failed", "$/example", "p50 s"]
         table = [head, *(_program_row(name, run) for name, run in self.runs.items())]
         children = [*_difference_cards(self), *_metric_cards(self), *_tool_cards(self.runs)]
-        return Card("Comparison", " · ".join(self.runs), table=table, children=children)
+        rows = (
+            [("not compared", [f"{', '.join(self.left_out)}: not all programs have scores of it"])]
+            if self.left_out
+            else []
+        )
+        return Card("Comparison", " · ".join(self.runs), rows, table, children)
 
 
 def compare(

@@ -129,7 +129,7 @@ class _Counter:
         self.start = clock()
         self._done = self._failed = self._scored = 0
         self._sum = self._squares = self._cost = 0.0
-        self._is_priced = True
+        self._is_priced = self._is_bounded = True
         self._recent: deque[tuple[float, int]] = deque([(self.start, 0)])
 
     def add(self, cell: Cell) -> None:
@@ -139,6 +139,7 @@ class _Counter:
             self._scored += 1
             self._sum += cell.score
             self._squares += cell.score * cell.score
+            self._is_bounded = self._is_bounded and 0 <= cell.score <= 1
         if cell.cost is not None:
             self._cost += cell.cost
         elif cell.requests:
@@ -166,10 +167,13 @@ class _Counter:
         )
 
     def _half(self, mean: float | None) -> float | None:
-        """Return half of a normal 95 % interval: the result has the exact one."""
+        """Return half of a normal 95 % interval of the runs, adjusted as that of the result, which is by example."""
         if mean is None or self._scored < 5:
             return None
-        return 1.96 * math.sqrt(max(self._squares / self._scored - mean * mean, 0.0) / self._scored)
+        added = 1 if self._is_bounded else 0  # a 0 and a 1: five right runs of five are no certainty
+        n = self._scored + 2 * added
+        adjusted = (self._sum + added) / n
+        return 1.96 * math.sqrt(max((self._squares + added) / n - adjusted * adjusted, 0.0) / n)
 
     def _remaining(self) -> float | None:
         (first, before), (last, done) = self._recent[0], self._recent[-1]

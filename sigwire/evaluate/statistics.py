@@ -257,17 +257,17 @@ def bootstrap_interval(
 ) -> Interval:
     """Return the BCa bootstrap interval of a statistic (B. Efron, JASA 82, 1987, 171-185). Clusters are resampled whole.
 
-    For a difference of two programs, pass the differences of the pairs. It undercovers below some 20 clusters; for a mean,
-    ``mean_interval`` is better.
+    For a difference of two programs, pass the differences of the pairs. ``is_few``: there are fewer than 30 clusters, for which
+    it undercovers, or all draws have one value. For a mean, ``mean_interval`` is better.
 
     >>> bootstrap_interval([0.1, 0.4, 0.5, 0.9, 0.3, 0.7, 0.2, 0.8], seed=1)
-    Interval(low=0.3..., high=0.6..., method='BCa bootstrap', is_few=False)
+    Interval(low=0.3..., high=0.6..., method='BCa bootstrap', is_few=True)
     """
     groups = _groups(values, clusters)
     random, estimate = Random(seed), statistic(values)
     drawn = sorted(statistic(_joined(random.choices(groups, k=len(groups)))) for _ in range(draws))
     if drawn[0] == drawn[-1]:
-        return Interval(drawn[0], drawn[0], "BCa bootstrap")
+        return Interval(drawn[0], drawn[0], "BCa bootstrap", is_few=True)
     rank = (bisect_left(drawn, estimate) + sum(each == estimate for each in drawn) / 2) / draws
     bias = NORMAL.inv_cdf(min(max(rank, 0.5 / draws), 1 - 0.5 / draws))
     acceleration = _acceleration([statistic(_joined(groups[:g] + groups[g + 1 :])) for g in range(len(groups))])
@@ -277,7 +277,7 @@ def bootstrap_interval(
         return drawn[min(int(shifted * draws), draws - 1)]
 
     z = z_of(confidence)
-    return Interval(end(-z), end(z), "BCa bootstrap")
+    return Interval(end(-z), end(z), "BCa bootstrap", len(groups) < _MANY_CLUSTERS)
 
 
 def _acceleration(without_one: Sequence[float]) -> float:
@@ -340,7 +340,7 @@ _IntervalAt: TypeAlias = Callable[[float], Interval | None]
 """The interval of a difference, by its confidence."""
 
 
-def _of_proportions(wins: int, losses: int, n: int) -> tuple[float, _IntervalAt]:
+def _of_proportions(wins: int, losses: int, n: int) -> tuple[float | None, _IntervalAt]:
     """Return standard error and interval of a difference of 0 and 1."""
     return _bonett_price_error(wins, losses, n), lambda level: bonett_price(wins, losses, n, confidence=level)
 

@@ -192,6 +192,16 @@ def test_metric_with_the_values_of_the_headline_is_shown_and_adjusted_for_once()
     assert found.sentences == [alone.sentence, f"right: {alone.sentence}"]
 
 
+def test_metric_that_one_program_has_not_is_named_as_left_out(tmp_path: Path) -> None:
+    cells = [scored_cell(score, subscores={"exact": score, "style": score}) for score in BASE]
+    found = compare({"before": make_result(BASE), "after": make_result(cells)})
+    assert (found.left_out, found.others) == (["style"], {})
+    assert "| not compared | style: not all programs have scores of it |" in found.to_markdown()
+    found.to_html(tmp_path / "page.html")
+    assert "style: not all programs" in (tmp_path / "page.html").read_text(encoding="utf-8").partition("<script")[0]
+    assert compare({"a": make_result(BASE), "b": make_result(BETTER)}).left_out == []
+
+
 def test_unknown_metric_is_refused_with_those_that_exist() -> None:
     with pytest.raises(ConfigurationError, match=r"No record has a score 'topik'.*Did you mean topic"):
         compare({"a": several((1, 1)), "b": several((1, 0))}, metric="topik")

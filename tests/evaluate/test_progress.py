@@ -67,8 +67,14 @@ def test_log_shows_cost_failures_and_the_time_that_remains() -> None:
     cells = [cell if cell.cost else scored_cell(0, cost=0.01, failure=cell.failure) for cell in cells]
     lines = follow("log", cells[:30], 4.0, io.StringIO(), total=40).splitlines()
     assert lines[2].split("  ")[1:] == [
-        "exact 0.500±0.245", "failed 8", "$0.16 of ≈$0.40", "1:04 elapsed, ≈1:36 left",
+        "exact 0.500±0.231", "failed 8", "$0.16 of ≈$0.40", "1:04 elapsed, ≈1:36 left",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("score", "shown"), [(1.0, "exact 1.000±0.259"), (50.0, "exact 50.000±0.000")])
+def test_equal_scores_of_few_runs_are_no_certainty_when_their_range_is_known(score: float, shown: str) -> None:
+    lines = follow("log", [scored_cell(score)] * 5, 4.0, io.StringIO()).splitlines()
+    assert lines[-1].split("  ")[1] == shown
 
 
 def test_terminal_line_is_rewritten_at_most_ten_times_a_second() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sigwire.core.example import Prediction
 from sigwire.errors import InputError
 from sigwire.evaluate.scores import Score, read_score
-from sigwire.evaluate.statistics import Interval, bootstrap_interval
+from sigwire.evaluate.statistics import TOO_FEW, Interval, bootstrap_interval
 
 __all__ = ["Agreement", "agreement"]
 
@@ -19,8 +19,8 @@ class Agreement:
     """Cohen's kappa of two raters, and the counts behind it.
 
     ``kappa``: 1 for full agreement, 0 for that of chance; ``None`` if both raters have one and the same label only.
-    ``interval`` of kappa at 95 %; ``None`` if kappa is, or for fewer than 10 labels. ``observed``: the share of equal labels.
-    ``confusion``: the number of cases by the judge's verdict and the label.
+    ``interval`` of kappa at 95 %, with ``is_few`` below 30 labels or if all are equal; ``None`` if kappa is, or for fewer than
+    10 labels. ``observed``: the share of equal labels. ``confusion``: the number of cases by the judge's verdict and the label.
     """
 
     kappa: float | None
@@ -31,7 +31,8 @@ class Agreement:
 
     def __str__(self) -> str:
         kappa = "not defined" if self.kappa is None else f"{self.kappa:.2f}"
-        ends = "" if self.interval is None else f" (95 % {self.interval.low:.2f} … {self.interval.high:.2f})"
+        few = f"; {TOO_FEW}" if self.interval is not None and self.interval.is_few else ""
+        ends = "" if self.interval is None else f" (95 % {self.interval.low:.2f} … {self.interval.high:.2f}{few})"
         return f"kappa {kappa}{ends}, {self.observed:.0%} of {self.n} equal"
 
 

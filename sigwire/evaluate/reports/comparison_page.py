@@ -38,6 +38,7 @@ def comparison_page(runs: Mapping[str, ScoredRun], differences: Sequence[Reporte
     parts = [
         summary.header("comparison", title, facts(baseline)),
         summary.card_table(card.table),
+        summary.card_rows(card),
         summary.figures(list(_plots(runs, differences)), is_broad=True),
         summary.cards([_without_examples(child) for child in card.children]),
     ]

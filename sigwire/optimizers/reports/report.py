@@ -12,7 +12,7 @@ from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, Value
 from sigwire.errors import InputError
 from sigwire.evaluate.records import RecordFile
-from sigwire.evaluate.statistics import PairedDifference, paired_difference
+from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
@@ -101,7 +101,8 @@ class Estimate(Value):
         if self.test_difference is not None and self.test_gain is not None:
             ends = self.test_difference.interval
             text = f"{self.test_baseline:.3f} → {self.test:.3f} on {count(self.test_rows, 'test row')}, {self.test_gain:+.3f}"
-            return text if ends is None else f"{text} [{ends.low:+.3f}, {ends.high:+.3f}]"
+            shown = text if ends is None else f"{text} [{ends.low:+.3f}, {ends.high:+.3f}]"
+            return f"{shown}, {TOO_FEW}" if self.test_difference.is_few else shown
         if self.selection is not None and self.baseline is not None:
             sure = "" if self.sure is None else f", {self.sure:.2f} sure that it is better than the student"
             return f"chosen on {count(self.rows, 'row')}{sure}; gain not measured (testset= or hold_out= measures it)"

@@ -62,6 +62,20 @@ def test_interval_is_seeded_and_narrows_with_more_labels() -> None:
     assert first.interval.high - first.interval.low < few.interval.high - few.interval.low
 
 
+@pytest.mark.parametrize(("n", "is_few"), [(12, True), (60, False)])
+def test_interval_of_few_labels_states_that_they_are_too_few(n: int, is_few: bool) -> None:
+    labels = [bool(index % 3) for index in range(n)]
+    found = sigwire.agreement([not labels[0], *labels[1:]], labels)
+    assert found.interval is not None
+    assert found.interval.is_few == is_few
+    assert ("; too few to say)" in str(found)) == is_few
+
+
+def test_interval_of_full_agreement_is_no_certainty() -> None:
+    found = sigwire.agreement([True, False] * 40, [True, False] * 40)
+    assert str(found) == "kappa 1.00 (95 % 1.00 … 1.00; too few to say), 100% of 80 equal"
+
+
 def test_numbers_and_scores_count_by_the_threshold() -> None:
     judge = [0.9, Score(0.2), Prediction(score=0.7), True]
     assert sigwire.agreement(judge, [True, False, True, 1], threshold=0.66).kappa == 1

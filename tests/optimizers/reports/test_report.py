@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from sigwire.errors import InputError
+from sigwire.evaluate.statistics import paired_difference
 from sigwire.modules.predict import Predict
-from sigwire.optimizers.reports.report import OptimizationReport
+from sigwire.optimizers.reports.report import Estimate, OptimizationReport
 from sigwire.optimizers.reports.text_diff import TextDiff
 from sigwire.optimizers.rules.copro import COPRO
 from tests.optimizers.stub import Stub, exact, rows
@@ -44,6 +46,15 @@ def test_report_is_read_back_from_json_and_from_the_journal(report: Optimization
     assert again.to_json() == loaded.to_json() == report.to_json()
     for kind in ("score", "cost", "rows"):
         assert loaded.plot(kind) == report.plot(kind)
+
+
+def test_gain_on_few_rows_without_a_range_is_too_few_to_say() -> None:
+    before, after = [50.0 + 3 * row for row in range(10)], [60.0 + 2 * row for row in range(10)]
+    found = Estimate(test_baseline=63.5, test=69.0, test_rows=10, test_difference=paired_difference(before, after))
+    assert found.change.endswith("], too few to say")
+    assert Estimate.from_json(json.loads(json.dumps(found.to_json()))) == found
+    scaled = paired_difference([each / 100 for each in before], [each / 100 for each in after])
+    assert "too few" not in replace(found, test_difference=scaled).change
 
 
 def test_journal_without_an_end_has_no_report(tmp_path: Path) -> None:
