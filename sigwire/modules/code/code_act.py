@@ -30,6 +30,7 @@ from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
+from sigwire.observe.usage import record_tool_call
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.history import History, Turn
 
@@ -153,6 +154,7 @@ class CodeAct(ReAct[P, S]):
             text = f"Submitted: {answer_text(submit.outputs)}"
         shown = ToolResult(call.id, call.name, text, bool(result.error))
         done = ToolRun(call, shown, shown, result.seconds)
+        record_tool_call(call.name, is_error=shown.is_error)
         self._add_result(state, reply, done, started)
         if is_streamed():
             yield Emit(tool_done(done, event_path_of(self)), *submit.events(event_path_of(self.react)))

@@ -24,6 +24,7 @@ from sigwire.modules.code.code_text import fenced_code
 from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.program_stream import event_path_of, is_streamed
+from sigwire.observe.usage import record_tool_call
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.text import Code
 
@@ -111,6 +112,7 @@ class CodeRun(StepLog):
         text = "Submitted." if self.outputs is not None else result_text(result, self._most)
         shown = ToolResult(call.id, call.name, text, bool(result.error))
         run = ToolRun(call, shown, shown)
+        record_tool_call(call.name, is_error=shown.is_error)
         self._add_step(thought, run, done, started)
         if place is not None:
             yield Emit(tool_done(run, place), *self._submit.events(place))

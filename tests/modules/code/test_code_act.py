@@ -30,6 +30,7 @@ from sigwire import (
     StateError,
     Tool,
     ToolDefinitionError,
+    ToolWarning,
     load_program,
     save_program,
 )
@@ -38,6 +39,7 @@ from sigwire.interpreters import monty
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 from sigwire.modules.code.host_tools import python_name
+from sigwire.observe.usage import track_usage
 from tests.modules.code.driving import MODES, called, events
 
 STOCK = {"apples": 3, "pears": 4}
@@ -89,6 +91,18 @@ def test_code_calls_tools_over_turns_and_submits(mode: str) -> None:
     assert first.thought == "next"
     assert len({call.id for step in result.steps for call in step.calls}) == 6
     assert AgentRun.of(result).steps == result.steps
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tracker_counts_code_and_the_tools_that_it_calls(mode: str) -> None:
+    agent = agent_of(turn("stock('plums')"), *TWO_TURNS)
+    with track_usage() as tracker, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ToolWarning)
+        result = called(mode, agent, question="worth?")
+    found = [(each.name, each.is_error) for step in result.steps for each in step.results]
+    assert sorted(tracker.tool_calls) == sorted(found)
+    assert tracker.tool_calls.count(("stock", True)) == tracker.tool_calls.count(("python", True)) == 1
+    assert tracker.warnings == ["tool"]
 
 
 @pytest.mark.parametrize("mode", ["stream", "astream"])
