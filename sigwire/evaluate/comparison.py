@@ -1,7 +1,7 @@
 """``compare``: programs on the same examples, each with the first, by paired differences.
 
 "better" is written only if p, adjusted by Holm's steps for all programs and metrics, is significant, and the examples
-are not too few to say; an interval excludes 0 in the same cases. Examples that one of the two could not score are left out of
+are not too few; an interval excludes 0 in the same cases. Examples that one of the two could not score are left out of
 the pair, and counted.
 """
 
@@ -130,7 +130,7 @@ class Comparison(HasCard):
         return [*(each.sentence for each in self.differences), *found]
 
     @property
-    def left_out(self) -> Sequence[str]:
+    def omitted_metrics(self) -> Sequence[str]:
         """The metrics that not all runs have, so that they are not compared."""
         names = dict.fromkeys(name for run in self.runs.values() for name in run.by_metric)
         return [name for name in names if any(name not in run.by_metric for run in self.runs.values())]
@@ -175,8 +175,8 @@ class Comparison(HasCard):
         table = [head, *(_program_row(name, run) for name, run in self.runs.items())]
         children = [*_difference_cards(self), *_metric_cards(self), *_tool_cards(self.runs)]
         rows = (
-            [("not compared", [f"{', '.join(self.left_out)}: not all programs have scores of it"])]
-            if self.left_out
+            [("not compared", [f"{', '.join(self.omitted_metrics)}: not all programs have scores of it"])]
+            if self.omitted_metrics
             else []
         )
         return Card("Comparison", " · ".join(self.runs), rows, table, children)

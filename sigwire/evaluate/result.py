@@ -151,7 +151,7 @@ class EvaluationResult(Prediction, HasCard):
 
     @property
     def interval(self) -> Interval | None:
-        """The confidence interval of the mean, with its method, and ``is_few`` if the examples are too few to say.
+        """The confidence interval of the mean, with its method, and ``is_few`` if the examples are too few.
 
         ``None``: scores that are not between 0 and 1 are fewer than five, or equal.
         """

@@ -69,7 +69,7 @@ _EXACT_FLIPS = 20
 class Interval(Value):
     """A confidence interval: ``low`` to ``high``, and the ``method`` that gave it.
 
-    ``is_few``: the values are too few to say; the interval may miss the mean more often than its confidence states.
+    ``is_few``: the values are too few; the interval may miss the mean more often than its confidence states.
     """
 
     low: float

@@ -192,14 +192,14 @@ def test_metric_with_the_values_of_the_headline_is_shown_and_adjusted_for_once()
     assert found.sentences == [alone.sentence, f"right: {alone.sentence}"]
 
 
-def test_metric_that_one_program_has_not_is_named_as_left_out(tmp_path: Path) -> None:
+def test_metric_of_one_program_only_is_named_as_omitted(tmp_path: Path) -> None:
     cells = [scored_cell(score, subscores={"exact": score, "style": score}) for score in BASE]
     found = compare({"before": make_result(BASE), "after": make_result(cells)})
-    assert (found.left_out, found.others) == (["style"], {})
+    assert (found.omitted_metrics, found.others) == (["style"], {})
     assert "| not compared | style: not all programs have scores of it |" in found.to_markdown()
     found.to_html(tmp_path / "page.html")
     assert "style: not all programs" in (tmp_path / "page.html").read_text(encoding="utf-8").partition("<script")[0]
-    assert compare({"a": make_result(BASE), "b": make_result(BETTER)}).left_out == []
+    assert compare({"a": make_result(BASE), "b": make_result(BETTER)}).omitted_metrics == []
 
 
 def test_unknown_metric_is_refused_with_those_that_exist() -> None:
@@ -223,14 +223,14 @@ def test_fall_by_the_same_amount_in_every_example_is_worse() -> None:
     assert topic.difference.interval.high < 0
 
 
-def test_score_without_a_range_that_rises_everywhere_by_one_amount_is_too_few_to_say() -> None:
+def test_score_without_a_range_that_rises_everywhere_by_one_amount_is_not_shown_to_be_better() -> None:
     found = compare({"before": make_result([80.0] * 40), "after": make_result([90.0] * 40)})
     assert found["after"].verdict == "not shown to be better"
     assert "+10.000, too few to say, or no spread (n = 40)" in found.sentences[0]
     assert repr(found) == "Comparison('after': not shown to be better (too few to say) than 'before')"
 
 
-def test_score_without_a_range_is_better_when_many_examples_show_it() -> None:
+def test_score_without_a_range_is_better_when_many_examples_rise() -> None:
     before, gains = [100 * DRAW.random() for _ in range(40)], [10 * DRAW.random() for _ in range(40)]
     few, many = (
         compare(

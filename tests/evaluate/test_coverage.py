@@ -1,7 +1,7 @@
 """Coverage of intervals and errors of verdicts: exact where samples can be counted, else seeded simulations.
 
 An interval of 95 % has to hold the true mean in 93 % of evaluations or more, and programs of equal mean have to be found
-different in 6 % or fewer, unless the figure states that its examples are too few to say. Simulations compute the formula with
+different in 6 % or fewer, unless the figure states that its examples are too few. Simulations compute the formula with
 numpy; ``_check_formula`` compares it with the package.
 """
 

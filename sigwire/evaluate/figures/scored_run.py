@@ -164,7 +164,7 @@ class ScoredRun:
 
     @property
     def is_few(self) -> bool:
-        """Whether the scored examples are too few to say how far the mean may be off."""
+        """Whether the scored examples are too few for an interval of the mean that holds."""
         return self.interval is None or self.interval.is_few
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
-from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Approve
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
@@ -25,12 +25,11 @@ from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_do
 from sigwire.modules.agents.toolbox import OnError, ToolRun, ToolsLike
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
-from sigwire.modules.code.code_run import CodeReply, result_text
+from sigwire.modules.code.code_run import CodeReply, code_tool_run, result_text
 from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
-from sigwire.observe.usage import record_tool_call
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.history import History, Turn
 
@@ -152,9 +151,7 @@ class CodeAct(ReAct[P, S]):
         text = result_text(result, self.interpreter.limits.output)
         if submit.outputs is not None:
             text = f"Submitted: {answer_text(submit.outputs)}"
-        shown = ToolResult(call.id, call.name, text, bool(result.error))
-        done = ToolRun(call, shown, shown, result.seconds)
-        record_tool_call(call.name, is_error=shown.is_error)
+        done = code_tool_run(call, result, text)
         self._add_result(state, reply, done, started)
         if is_streamed():
             yield Emit(tool_done(done, event_path_of(self)), *submit.events(event_path_of(self.react)))

@@ -28,7 +28,7 @@ from sigwire.observe.usage import record_tool_call
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.text import Code
 
-__all__ = ["CodeReply", "CodeRun", "result_text"]
+__all__ = ["CodeReply", "CodeRun", "code_tool_run", "result_text"]
 
 _UNREADABLE = (AdapterParseError, EmptyResponse, OutputTruncated)
 _INTERRUPTED = "The code was interrupted. Its calls may or may not have taken effect."
@@ -110,9 +110,7 @@ class CodeRun(StepLog):
             raise
         self._has_variables = not result.is_lost
         text = "Submitted." if self.outputs is not None else result_text(result, self._most)
-        shown = ToolResult(call.id, call.name, text, bool(result.error))
-        run = ToolRun(call, shown, shown)
-        record_tool_call(call.name, is_error=shown.is_error)
+        run = code_tool_run(call, result, text)
         self._add_step(thought, run, done, started)
         if place is not None:
             yield Emit(tool_done(run, place), *self._submit.events(place))
@@ -151,6 +149,13 @@ class CodeRun(StepLog):
     def close(self) -> None:
         """End the session."""
         self._session.close()
+
+
+def code_tool_run(call: ToolCall, result: CodeResult, text: str) -> ToolRun:
+    """Return the run of code as that of a tool, and count it. ``text``: what the model sees."""
+    shown = ToolResult(call.id, call.name, text, bool(result.error))
+    record_tool_call(call.name, is_error=shown.is_error)
+    return ToolRun(call, shown, shown, result.seconds)
 
 
 def result_text(result: CodeResult, most: int = 10_000) -> str:

@@ -48,7 +48,7 @@ def test_report_is_read_back_from_json_and_from_the_journal(report: Optimization
         assert loaded.plot(kind) == report.plot(kind)
 
 
-def test_gain_on_few_rows_without_a_range_is_too_few_to_say() -> None:
+def test_gain_on_few_rows_without_a_range_is_marked_as_too_few() -> None:
     before, after = [50.0 + 3 * row for row in range(10)], [60.0 + 2 * row for row in range(10)]
     found = Estimate(test_baseline=63.5, test=69.0, test_rows=10, test_difference=paired_difference(before, after))
     assert found.change.endswith("], too few to say")
