@@ -281,6 +281,7 @@ class BatchDriver:
 
     def _set_created(self, batch: _OpenBatch, name: str) -> None:
         self._store.set_created(batch.row.number, name)
+        self._end_doubt(batch)
         batch.row = batch.row._replace(name=name, state="running")
         _log(batch.row, f"is created with {batch.row.lines} lines")
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.events import Finished
-from sigwire.errors import LMInvalidRequestError, LMUnexpectedError
+from sigwire.errors import LMInvalidRequestError, LMTimeoutError, LMUnexpectedError
 from sigwire.lm.batch.model import BatchLM
 from sigwire.lm.batch.outcome import is_final, outcome_of
 from sigwire.lm.client import LM
@@ -145,10 +145,9 @@ def test_lost_line_of_a_run_that_ended_is_paid_a_second_time_by_the_next_runs_to
     with FakeProvider(echo) as provider:
         one = bench(provider, "openai")
         one.transport.edit = on_line("answer 1", DAMAGES["missing"])
-        for _ in range(12):  # each run ends before the loss is certain, or before the new batch ends
-            result = one.run(deadline=15, settle=40)[1]
-        assert isinstance(result, LMUnexpectedError)
-        assert "perhaps paid twice" in str(result)
+        results = [one.run(deadline=15, settle=40)[1] for _ in range(12)]  # each run ends before the loss is certain
+        assert isinstance(results[0], LMTimeoutError)
+        assert "perhaps paid twice" in str(results[-1])
         assert len(provider.requests) == 4
 
 
@@ -241,7 +240,7 @@ def test_expired_results_are_an_error_that_is_kept_until_they_are_asked_for_agai
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_results_that_stay_expired_are_paid_again_only_when_the_user_says_so(wire: str, bench: Benches) -> None:
+def test_results_that_stay_expired_are_paid_again_only_after_a_call_of_the_user(wire: str, bench: Benches) -> None:
     with FakeProvider(echo) as provider:
         one = bench(provider, wire)
         one.transport.edit = gone
@@ -289,7 +288,6 @@ def test_lines_that_never_run_are_sent_in_few_batches_and_then_an_error_of_this_
         errors = bench(provider, wire).run()
         assert ["3 batches brought no answer" in str(error) for error in errors] == [True] * 3
         assert len(provider.requests) == 0
-        assert "LMUnexpectedError" in {type(error).__name__ for error in errors}
 
 
 @pytest.mark.parametrize("wire", MODELS)

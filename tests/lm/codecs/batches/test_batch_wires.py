@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
@@ -168,6 +169,50 @@ def test_results_of_gemini_are_in_its_state() -> None:
 @pytest.mark.parametrize("reply", [{}, {"data": 3, "operations": 3}, {"data": [3], "operations": [3]}, []])
 def test_list_of_an_unknown_form_has_no_batches(name: str, reply: object) -> None:
     assert play(wire_of(name).listed(0.0), reply)[1] == []
+
+
+PAGES: dict[str, tuple[str, Callable[[int], dict[str, object]]]] = {
+    "anthropic": ("after_id=b%2F1", lambda day: {"created_at": f"2026-11-{day:02}T00:00:00Z"}),
+    "openai": ("after=b%2F1", lambda day: {"created_at": 1_793_491_200 + 86_400 * day}),
+    "gemini": ("pageToken=b%2F1", lambda day: {"metadata": {"createTime": f"2026-11-{day:02}T00:00:00Z"}}),
+}
+
+
+def page_of(name: str, day: int, last: bool) -> dict[str, object]:
+    """Return a page of one batch of a day of November 2026."""
+    item = {"id": f"batch of {day}", "name": f"batch of {day}", **PAGES[name][1](day)}
+    more: dict[str, object] = {} if last else {"has_more": True, "last_id": "b/1", "nextPageToken": "b/1"}
+    return {"data": [item, {"id": 3}, "x"], "operations": [item], **more}
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_list_is_read_to_its_end_with_the_cursor_of_each_page(name: str) -> None:
+    pages = [page_of(name, 20, last=False), page_of(name, 19, last=True)]
+    calls, found = play(wire_of(name).listed(1_795_000_000.0), *pages)
+    assert [each.name for each in found] == ["batch of 20", "batch of 19"]
+    assert PAGES[name][0] in calls[1].path
+    assert all(each.created and 1_795_000_000 < each.created < 1_796_000_000 for each in found)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])  # these list the newest batches first
+def test_list_is_not_read_beyond_the_time_that_matters(name: str) -> None:
+    calls, found = play(wire_of(name).listed(1_795_000_000.0), page_of(name, 2, last=False))
+    assert (len(calls), len(found)) == (1, 1)
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_list_whose_cursor_does_not_move_ends(name: str) -> None:
+    calls, _ = play(wire_of(name).listed(0.0), *[page_of(name, 20, last=False)] * 100)
+    assert len(calls) == 100
+
+
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("time", ["yesterday", 10**400, None, [], "9999-99-99T00:00:00Z"])
+def test_listed_batch_of_an_odd_time_has_none(name: str, time: object) -> None:
+    item = {"id": "b", "name": "b", "created_at": time, "metadata": {"createTime": time}}
+    assert [each.created for each in play(wire_of(name).listed(0.0), {"data": [item], "operations": [item]})[1]] == [
+        None
+    ]
 
 
 @pytest.mark.parametrize("name", WIRES)
