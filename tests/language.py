@@ -46,7 +46,10 @@ _IN_PROSE = re.compile(
     re.IGNORECASE,
 )
 _CODE = re.compile(r"``.*?``|`[^`]*`|\"[^\"]*\"|'[^' ]*'", re.DOTALL)
-_CITED = re.compile(r"\b(?:RFC \d+|documentation|specification|page|docstring|PEP \d+) says\b")
+_CITED = re.compile(
+    r"\b(?:RFC \d+|documentation|specification|page|docstring|PEP \d+) says\b"
+    r"|\btoo few to say\b"  # the mark of a figure, a row of the glossary
+)
 _OPENING = re.compile(r"\s*(?:What|Who|Whoever|Whatever|Something that)\b")
 _TEST_NAME = re.compile(r"test_(?:nor|who|what|so_does)_|_(?:it|them|too)$")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -84,8 +84,8 @@ class Interval(Value):
     def method_text(self) -> str:
         """The method, and ``TOO_FEW`` if the values are too few.
 
-        >>> Interval(0.1, 0.9, "t", is_few=True).method_text
-        't; too few to say'
+        >>> Interval(0.1, 0.9, "t", is_few=True).method_text == f"t; {TOO_FEW}"
+        True
         """
         return f"{self.method}; {TOO_FEW}" if self.is_few else self.method
 
@@ -109,7 +109,7 @@ class PairedDifference(Value):
 
     @property
     def is_few(self) -> bool:
-        """Whether scores differ, but in too few pairs to say which program is better, or all by one amount of unknown range."""
+        """Whether scores differ, but in too few pairs for a verdict, or all by one amount of unknown range."""
         return bool(self.wins + self.losses) and (self.interval is None or self.interval.is_few)
 
 
@@ -195,8 +195,8 @@ def mean_interval(
 def no_interval_reason(values: Sequence[float], clusters: Clusters | None = None) -> str:
     """Return the reason why ``mean_interval`` is ``None``; empty if there is an interval.
 
-    >>> no_interval_reason([5, 7]), no_interval_reason([5] * 9), no_interval_reason([0.5] * 9)
-    ('too few to say', 'no spread', '')
+    >>> no_interval_reason([5, 7]) == TOO_FEW, no_interval_reason([5] * 9), no_interval_reason([0.5] * 9)
+    (True, 'no spread', '')
     """
     if values and _is_bounded(values):
         return ""
