@@ -143,6 +143,19 @@ def test_programs_of_equal_mean_are_found_different_by_cluster_in_six_percent_at
         assert _share((low > 0) | (high < 0)) <= 0.06
 
 
+@pytest.mark.parametrize("n", [10, 20, 30, 50])
+def test_programs_without_a_range_of_scores_are_found_different_in_six_percent_or_marked(n: int) -> None:
+    draw = numpy.random.default_rng(n)
+    kinds = {
+        "normal": draw.normal(0, 10, (1_000, n)),
+        "skewed": 20 - draw.exponential(20, (1_000, n)),
+        "rare loss and noise": draw.normal(0, 3, (1_000, n)) + numpy.where(draw.random((1_000, n)) < 0.1, -81, 9),
+    }
+    for kind, differences in kinds.items():
+        found = [statistics.clustered_interval([100.0 + each for each in row]) for row in differences.tolist()]
+        assert sum(not each.is_few and 100 not in each for each in found) / len(found) <= 0.06, kind
+
+
 @pytest.mark.parametrize(("gain", "n"), [(0.25, 20), (0.1, 50), (0.05, 200)])
 def test_adjusted_interval_finds_real_gains(gain: float, n: int) -> None:
     low, _ = _drawn_interval(numpy.random.default_rng(n).normal(gain, 0.15, (RUNS, n)), range(n), ends=(-1, 1))
