@@ -21,7 +21,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
@@ -30,6 +30,9 @@ from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.media.limits import LIMITS, UNKNOWN, MediaLimits
 from sigwire.media.errors import UnsupportedMedia
 from sigwire.media.sniff import pixels_of, sniff
+
+if TYPE_CHECKING:
+    from sigwire.lm.media.pictures import Encoded
 
 __all__ = ["fit_media", "fit_turns"]
 
@@ -152,12 +155,14 @@ class _Fit(NamedTuple):
     def _converted(self, part: ImagePart, data: str, reason: str) -> ImagePart:
         most = self.limits.image_size
         try:
-            sent, media_type, width, height = _memo.convert(data, self.edge, most and most // 4 * 3)
+            sent, made = _memo.convert(data, self.edge, most and most // 4 * 3)
         except UnsupportedMedia as error:
             raise UnsupportedMedia(f"{self.family} does not take an image: {reason}. {error}") from error
-        text = f"{media_type}, {width} x {height} pixels"
-        self.warnings.append(LMWarning("media", f"An image was converted: {reason}.", sent=text))
-        return replace(part, data=sent, media_type=media_type)
+        text = f"{made.media_type}, {made.size[0]} x {made.size[1]} pixels"
+        self.warnings.append(
+            LMWarning("media", f"An image was converted: {'; '.join((reason, *made.done))}.", sent=text)
+        )
+        return replace(part, data=sent, media_type=made.media_type)
 
     def _sound(self, part: AudioPart) -> AudioPart:
         found = _FORMATS.get(sniff(_decode(part.data[:64])) or "")
@@ -200,11 +205,11 @@ class _Memo:
 
     def __init__(self, most_characters: int) -> None:
         self._most, self._size = most_characters, 0
-        self._kept: OrderedDict[tuple[bytes, int | None, int | None], tuple[str, str, int, int]] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, int | None, int | None], tuple[str, Encoded]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def convert(self, data: str, edge: int | None, most_bytes: int | None) -> tuple[str, str, int, int]:
-        """Return base64 text, media type, width and height."""
+    def convert(self, data: str, edge: int | None, most_bytes: int | None) -> tuple[str, Encoded]:
+        """Return base64 text, and the image without its bytes."""
         key = (hashlib.sha256(data.encode()).digest(), edge, most_bytes)
         with self._lock:
             if (kept := self._kept.get(key)) is not None:
@@ -213,10 +218,10 @@ class _Memo:
         from sigwire.lm.media.pictures import convert
 
         encoded = convert(_decode(data), edge, most_bytes)
-        made = (base64.b64encode(encoded.content).decode("ascii"), encoded.media_type, *encoded.size)
+        made = base64.b64encode(encoded.content).decode("ascii"), encoded._replace(content=b"")
         with self._lock:
             made = self._kept.setdefault(key, made)
-            self._size = sum(len(text) for text, *_ in self._kept.values())
+            self._size = sum(len(text) for text, _ in self._kept.values())
             while self._size > self._most and len(self._kept) > 1:
                 self._size -= len(self._kept.popitem(last=False)[1][0])
         return made
