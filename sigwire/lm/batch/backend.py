@@ -134,7 +134,8 @@ class BatchBackend(HttpBackend):
             url += f"&{endpoint.query[1:]}" if "?" in url else endpoint.query
         limits = self._limits
         transport = super()._transport()
-        reply = transport.send(HttpRequest(url, sent, call.body, call.method, limits.exchange, False, limits))
+        is_new = call.method == "POST"  # a kept connection may be closed by now, which would leave a creation in doubt
+        reply = transport.send(HttpRequest(url, sent, call.body, call.method, limits.exchange, is_new, limits))
         return self._resolver.mask(endpoint, {}, transport).reply(reply)  # before the store keeps it
 
     def _transport(self) -> Transport:

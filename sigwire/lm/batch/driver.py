@@ -51,6 +51,7 @@ _A_QUEUE = re.compile(r"enqueued|queue|token.limit|quota", re.IGNORECASE)
 _SKEW_SECONDS = 120.0  # between the clock of the provider and that of this machine
 _WINDOW_SECONDS = 86_400.0  # in which each of the providers ends a batch
 _MOST_BATCHES = 3  # in a run, that a line is in without a sign of the provider that one ran it
+_MOST_REFUSALS = 4  # creations in a row that are refused without a reason: the fault is that of all lines
 _MOST_UNREADABLE = 5  # replies in a row of one batch
 
 
@@ -84,7 +85,10 @@ class BatchDriver:
 
     def __init__(self, store: BatchStore, options: BatchOptions, now: float) -> None:
         self._store, self._options = store, options
-        self._size: float = options.size
+        self._sizes: dict[BatchGroup, int] = {}  # below that of the options, after a refusal
+        self._refusals: dict[
+            tuple[str, ...], int
+        ] = {}  # by account: refused creations in a row, without a reason in sight
         self._lines: dict[str, ParkedLine] = {}
         self._parked: dict[BatchGroup, list[str]] = {}
         self._last_asked: dict[BatchGroup, float] = {}
@@ -235,9 +239,12 @@ class BatchDriver:
         ids, options = self._parked[group], self._options
         first = self._lines[ids[0]]
         held = self._held.get(group[:2], -math.inf)
-        if all_wait or len(ids) >= min(self._size, first.asked.wire.LIMITS.lines):
+        if all_wait or len(ids) >= min(self._size(group), first.asked.wire.LIMITS.lines):
             return held
         return max(held, min(self._last_asked[group] + options.quiet, first.since + options.max_wait))
+
+    def _size(self, group: BatchGroup) -> int:
+        return self._sizes.get(group, self._options.size)
 
     def _is_in_doubt(self, group: BatchGroup) -> bool:
         """Return True if a batch of the same account may have been created: creates are serial."""
@@ -260,13 +267,14 @@ class BatchDriver:
         except BatchRefused as error:
             if error.reply.status < 500 and error.reply.status != 408:  # a gateway's time-out is no refusal
                 named = blamed_lines(error.reply.body.decode("utf-8", "replace"))
-                self._refuse(batch, error.reply, dict.fromkeys(named, error.reply), now)
+                self._refuse(batch, error.reply, dict.fromkeys(named, error.reply), now, isolates=True)
         except LMError as error:
             if _was_not_sent(error):
                 self._end(batch, "failed")
                 for id in ids:
                     self._lines.pop(id).fail(error)
         else:
+            self._refusals.pop(group[:2], None)
             self._set_created(batch, name)
 
     def _next_lines(self, group: BatchGroup) -> Sequence[str]:
@@ -275,7 +283,7 @@ class BatchDriver:
         limits, room = self._lines[ids[0]].asked.wire.LIMITS, 0
         for count, id in enumerate(ids):
             room += len(self._lines[id].asked.line.body) + 300
-            if count and (count >= min(self._size, limits.lines) or room > limits.bytes):
+            if count and (count >= min(self._size(group), limits.lines) or room > limits.bytes):
                 return ids[:count]
         return ids
 
@@ -328,7 +336,8 @@ class BatchDriver:
         if batch.is_orphan and now >= row.created + _WINDOW_SECONDS:
             self._end(batch, "failed")
             return
-        found = self._candidates(batch, perform(asked.wire.listed(row.created - _SKEW_SECONDS), asked))
+        listed = perform(asked.wire.listed(row.created - _SKEW_SECONDS), asked)
+        found = self._candidates(batch, listed, asked.wire.LIMITS.has_marks)
         if batch.is_orphan:
             self._end_orphan(batch, found, asked, now)
         elif len(found) == 1:  # a wrong one costs time and no money: it has no result for these lines
@@ -370,13 +379,12 @@ class BatchDriver:
                 "other program created it, its lines are paid twice",
             )
 
-    def _candidates(self, batch: _OpenBatch, listed: Sequence[BatchListing]) -> list[str]:
+    def _candidates(self, batch: _OpenBatch, listed: Sequence[BatchListing], has_marks: bool) -> list[str]:
         """Return the listed batches that a batch in doubt could be: by its mark, or by time and size."""
-        row, others = batch.row, batch.others
-        marks = {each.mark: each.name for each in listed if each.mark is not None}
-        if marks:
-            return [marks[row.mark]] if row.mark in marks and marks[row.mark] not in others else []
-        known = others | {each.name for each in self._store.batches() if each.name is not None}
+        row = batch.row
+        if has_marks:
+            return [each.name for each in listed if each.mark == row.mark][:1]
+        known = batch.others | {each.name for each in self._store.batches() if each.name is not None}
         new = [each for each in listed if each.total == row.lines and each.name not in known]
         return [each.name for each in new if (each.created or 0.0) >= row.created - _SKEW_SECONDS]
 
@@ -465,31 +473,50 @@ class BatchDriver:
         for line in self._take_lines(row.number):
             line.fail(_lost(text))
 
-    def _refuse(self, batch: _OpenBatch, reply: HttpReply, faults: Mapping[int, HttpReply], now: float) -> None:
-        """End a batch that the provider refused: its lines get the reply, or if a limit was met other batches.
+    def _refuse(
+        self,
+        batch: _OpenBatch,
+        reply: HttpReply,
+        faults: Mapping[int, HttpReply],
+        now: float,
+        *,
+        isolates: bool = False,
+    ) -> None:
+        """End a batch that the provider refused: its lines get the reply, or those without a fault go into other batches.
 
         ``faults``: the replies of lines that the provider names, by their places: the other lines are sent again. A limit of
-        what is under way passes when another batch ends; any other one asks for batches of half the size.
+        what is under way passes when another batch ends; any other one asks for batches of half the size. ``isolates``: a
+        refusal without a reason is taken for that of one line, and half the size isolates it, until too many are refused.
         """
         text, row = reply.body.decode("utf-8", "replace"), batch.row
+        account, names_lines = row[1:3], reply.status in _NAMES_LINES
         ids = list(self._store.lines_of(row.number))
         named = {ids[place]: fault for place, fault in faults.items() if place < len(ids)}
+        groups = {self._lines[id].asked.group for id in ids if id in self._lines}
         self._end(batch, "failed")
         _log(row, f"of {row.lines} lines is refused with status {reply.status}")
-        if named and reply.status in _NAMES_LINES:
+        if named and names_lines:
             for id, fault in named.items():
                 for line in self._take_lines(row.number, {id}):
                     line.deliver(fault)
             self._send_again(row.number, now)
             return
-        if row.lines > 1 and (reply.status == 413 or _A_LIMIT.search(text)):
-            others = [each.row[1:3] for each in self._open.values()]
-            if row[1:3] in others and (reply.status == 429 or _A_QUEUE.search(text)):
-                self._held[row[1:3]] = now + self._options.poll[0]
+        is_limit = reply.status == 413 or _A_LIMIT.search(text) is not None
+        if names_lines and not is_limit:
+            self._refusals[account] = self._refusals.get(account, 0) + 1
+            isolates = isolates and self._refusals[account] < _MOST_REFUSALS
+        if row.lines > 1 and (is_limit or (isolates and names_lines)):
+            others = [each for each in self._open.values() if each.row[1:3] == account and not each.is_orphan]
+            if others and is_limit and (reply.status == 429 or _A_QUEUE.search(text)):
+                self._held[account] = now + self._options.poll[0]
+                for each in others:  # those of earlier runs end, too, if they are polled
+                    each.asked = each.asked or batch.asked
             else:
-                self._size = max(1, row.lines // 2)
+                self._sizes.update({group: max(1, row.lines // 2) for group in groups})
             self._park_again(row.number, now)
             return
+        for group in groups:  # it was the fault of these lines, not of their number
+            self._sizes.pop(group, None)
         for line in self._take_lines(batch.row.number):
             line.deliver(reply)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sigwire.errors import LMTimeoutError
 from sigwire.lm.batch.model import BatchLM
+from sigwire.lm.client import LM
+from sigwire.lm.http.messages import HttpReply, HttpRequest
+from sigwire.lm.http.transport import HttpTransport
 from sigwire.testing import FakeProvider
 from sigwire.testing.batches.desk import BatchPlan
 from tests.lm.batch.clock import JumpingClock
@@ -102,3 +106,20 @@ def test_batch_of_another_program_that_is_listed_first_is_not_taken_for_the_lost
         clock.time += 95
         assert ask_all(make(provider, settle=1_000, poll=(10.0, 30.0), **WAVES), questions(4)) == ANSWERS
         assert list(batches_of(provider).values()) == [4, 4]  # one of each program
+
+
+def test_batch_of_another_program_without_a_mark_is_not_taken_for_one_with_a_mark(
+    make: Make, clock: JumpingClock, tmp_path: Path
+) -> None:
+    class WithoutMark(HttpTransport):
+        def send(self, request: HttpRequest) -> HttpReply:
+            return super().send(replace(request, body=request.body.replace(b'"sigwire"', b'"other"')))
+
+    with FakeProvider(echo, batches=BatchPlan(lose=2, lag=150, clock=clock.now)) as provider:
+        url = provider.url("openai")
+        plain = LM(MODELS["openai"], base_url=url, api_key="k", cache=False, transport=WithoutMark())
+        other = BatchLM(plain, tmp_path / "other.batch", clock=clock, deadline=5, **WAVES)
+        ask_all(other, [{"question": f"question {number}"} for number in range(10, 14)])
+        clock.time += 95
+        assert ask_all(make(provider, "openai", settle=1_000, **WAVES), questions(4)) == ANSWERS
+        assert list(batches_of(provider).values()) == [4, 4]

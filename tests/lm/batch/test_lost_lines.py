@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.events import Finished
+from sigwire.effects.steps import Steps, run
 from sigwire.errors import LMInvalidRequestError, LMTimeoutError, LMUnexpectedError
 from sigwire.lm.batch.model import BatchLM
 from sigwire.lm.batch.outcome import is_final, outcome_of
+from sigwire.lm.batch.waves import in_waves
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.batches.shared import BatchCounts, BatchStatus, LineResult
 from sigwire.lm.http.messages import HttpReply, HttpRequest
@@ -370,6 +374,97 @@ def test_line_that_a_refused_creation_names_fails_alone(wire: str, bench: Benche
         assert [each for each in results if isinstance(each, str)] == ["answer 0", "answer 1", "answer 3"]
         assert isinstance(results[2], LMInvalidRequestError)
         assert list(map(len, creations)) == [4, 3]
+
+
+@pytest.mark.parametrize("text", ["Request contains an invalid argument.", "The request exceeds what is allowed."])
+@pytest.mark.parametrize("bad", [{3}, {0, 9}, set(range(10))])
+def test_refused_creation_without_a_reason_is_tried_by_halves(text: str, bad: set[int], bench: Benches) -> None:
+    creations: list[list[int]] = []
+
+    def refuse(request: HttpRequest) -> HttpReply | None:
+        if request.method != "POST":
+            return None
+        creations.append(questions_in(request.body))
+        error = {"status": "INVALID_ARGUMENT", "code": 400, "message": text}
+        return HttpReply(400, {}, json.dumps({"error": error}).encode()) if bad & set(creations[-1]) else None
+
+    with FakeProvider(echo) as provider:
+        one = bench(provider, "gemini")
+        one.transport.refuse = refuse
+        results = one.run(10)
+        assert {number for number, each in enumerate(results) if not isinstance(each, str)} == bad
+        is_bounded = len(bad) == 10 and "argument" in text
+        assert len(creations) <= (6 if is_bounded else 30)
+        creations.clear()
+        sizes = one.run(20, size=20)[10:]
+        assert sizes == [f"answer {number}" for number in range(10, 20)]
+
+
+def test_line_over_a_limit_does_not_make_the_batches_of_other_models_small(bench: Benches) -> None:
+    creations: list[list[int]] = []
+
+    def refuse(request: HttpRequest) -> HttpReply | None:
+        if request.method != "POST":
+            return None
+        creations.append(questions_in(request.body))
+        return HttpReply(400, {}, b'{"error":{"message":"a text exceeds the limit"}}') if 0 in creations[-1] else None
+
+    with FakeProvider(echo) as provider:
+        one = bench(provider, "anthropic")
+        one.transport.refuse = refuse
+        lm = one.lm()
+        small, large = (
+            Predict("question -> answer", lm=each) for each in (lm, lm.copy(model="anthropic/claude-opus-4-1"))
+        )
+
+        def ask(program: Predict, number: int) -> Steps[Any]:
+            try:
+                return (yield from program.call_steps(question=f"question {number}")).answer
+            except LMInvalidRequestError as error:
+                return error
+
+        steps = [ask(small if number < 8 else large, number) for number in range(30)]
+        results = run(in_waves(lm.queue, steps, 30))
+        assert [number for number, each in enumerate(results) if not isinstance(each, str)] == [0]
+        assert [sorted(each) for each in creations if min(each) >= 8] == [list(range(8, 30))]
+
+
+def test_queue_that_a_batch_of_an_earlier_run_fills_is_free_when_that_batch_ends(
+    bench: Benches, clock: JumpingClock
+) -> None:
+    with FakeProvider(echo, batches=BatchPlan(queue=4, seconds=50, clock=clock.now)) as provider:
+        one = bench(provider, "anthropic")
+        one.run(2, deadline=5)
+        assert one.run(8, deadline=10_000)[2:] == [f"answer {number}" for number in range(2, 8)]
+        assert sorted(batches_of(provider).values()) == [2, 3, 3]
+
+
+# --- files of earlier versions
+
+EARLIER_SCHEMA = """
+CREATE TABLE batches (number INTEGER PRIMARY KEY, provider TEXT NOT NULL, base TEXT NOT NULL, mark TEXT NOT NULL,
+  name TEXT, created REAL NOT NULL, lines INTEGER NOT NULL, state TEXT NOT NULL);
+CREATE TABLE lines (id TEXT PRIMARY KEY, batch INTEGER NOT NULL, status INTEGER, answer BLOB) WITHOUT ROWID;
+CREATE INDEX lines_of_batch ON lines (batch) WHERE status IS NULL;
+PRAGMA user_version = 1;
+"""
+
+
+def test_file_of_an_earlier_version_is_continued(bench: Benches, clock: JumpingClock, tmp_path: Path) -> None:
+    with FakeProvider(echo, batches=BatchPlan(seconds=50, clock=clock.now)) as provider:
+        one = bench(provider, "openai")
+        one.run(2, deadline=5)
+        with closing(sqlite3.connect(tmp_path / "x.batch")) as new, closing(sqlite3.connect(tmp_path / "old")) as old:
+            old.executescript(EARLIER_SCHEMA)
+            for table, width in (("batches", 8), ("lines", 4)):
+                rows = new.execute(f"SELECT * FROM {table}").fetchall()
+                old.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
+            old.commit()
+        one.transport.edit = on_line("answer 1", DAMAGES["missing"])
+        first, second = one.run(2, store=tmp_path / "old")
+        assert first == "answer 0"
+        assert "perhaps paid twice" in str(second)
+        assert len(provider.requests) == 3
 
 
 # --- outcomes
