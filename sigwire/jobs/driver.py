@@ -1,15 +1,16 @@
 """``Driver``: sends chunks until each row has a record, and finds the rows that kill their worker.
 
-When a worker is lost, the journal of its chunk sorts its rows: finished ones have a record, those that never started are
-sent again, and those that were under way are suspects. Suspects are sent one at a time behind all other rows. A suspect whose
-worker is lost again is sent again, with nothing else in any worker: a broken process pool loses innocent rows beside a
-poisoned one, so only that is proof. A row that is lost then becomes a failure of the worker.
+When a worker is lost, the journal of its chunk sorts its rows, read here or by the worker that the engine gave the chunk to
+again: finished ones have a record, those that never started are sent again, and those that were under way are suspects.
+Suspects are sent one at a time behind all other rows. A suspect whose worker is lost again is sent again, with nothing else in
+any worker: a broken process pool loses innocent rows beside a poisoned one, so only that is proof. A row that is lost then
+becomes a failure of the worker.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -164,14 +165,17 @@ class Driver:
             yield from self._lose(ended)
         else:
             yield from self._keep(chunk, cast("list[JsonObject]", answer["records"]))
-            self._check_answer(chunk, cast("JsonObject | None", answer.get("refused")))
+            if lost := {(str(name), repeat) for name, repeat in cast("list[RowKey]", answer.get("lost", ()))}:
+                self.lost, self._idle = self.lost + 1, 0
+                yield from self._send_again(chunk, lost)
+            self._check_answer(chunk, lost, cast("JsonObject | None", answer.get("refused")))
         if self._sink.is_over():
             self._end("stopped", "")
         if len(self._finished) > _MOST_FINISHED:
             self._close_blocks()
 
-    def _check_answer(self, chunk: Chunk, refused: JsonObject | None) -> None:
-        missing = self._missing(chunk)
+    def _check_answer(self, chunk: Chunk, lost: Set[RowKey], refused: JsonObject | None) -> None:
+        missing = () if lost else self._missing(chunk)
         if refused is not None:
             self._end("budget" if refused["kind"] == "budget" else "refused", str(refused["message"]))
         elif missing:
@@ -182,12 +186,16 @@ class Driver:
         chunk, state = ended.chunk, read_block(self._journal / ended.chunk.block)
         self.lost += 1
         yield from self._keep(chunk, _finished(chunk, state))
-        missing = self._missing(chunk)
         if state.started:
             self._idle = 0
         else:
             self._count_idle(ended.error)
-        began = {key_of(row) for row in missing} if self._is_blind() else {*state.started}
+        began = {key_of(row) for row in chunk.rows} if self._is_blind() else state.started
+        yield from self._send_again(chunk, began)
+
+    def _send_again(self, chunk: Chunk, began: Set[RowKey]) -> Steps[None]:
+        """Send the rows of a lost worker that have no record: those that ``began`` are suspects."""
+        missing = self._missing(chunk)
         if sound := tuple(row for row in missing if key_of(row) not in began):
             self._waiting[chunk.level].append(replace(chunk, rows=sound))
         for row in missing:

@@ -5,7 +5,8 @@ A block is a folder with one file for each attempt, ``<host>-<pid>-<ns>.jsonl``;
     {"start": ["row 7", 1]}                                        before the first call of a row
     {"done": ["row 7", 1], "record": {...}}                        after its last
 
-A full disk and a killed process leave whole lines. Files are 0600 in folders of 0700: they hold users' data.
+The process of an attempt holds the lock of its file. A start without its end in a file that nobody holds is a lost row. A full
+disk and a killed process leave whole lines. Files are 0600 in folders of 0700: they hold users' data.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.files.lines import LineFile
+from sigwire.files.lock import lock_file
 
 __all__ = ["BlockState", "RowAttempt", "RowKey", "key_of", "read_block", "read_blocks", "remove_block", "size_of"]
 
@@ -36,24 +38,33 @@ def key_of(row: JsonObject) -> RowKey:
 
 @dataclass(slots=True)
 class BlockState:
-    """The state of a block: ``done`` has the records of finished rows, ``started`` the rows that began."""
+    """The state of a block: ``done`` has the records of finished rows, ``started`` the rows that began.
+
+    ``lost``: the rows without a record that began in an attempt that has ended.
+    """
 
     done: dict[RowKey, JsonObject] = field(default_factory=dict[RowKey, JsonObject])
     started: set[RowKey] = field(default_factory=set[RowKey])
+    lost: set[RowKey] = field(default_factory=set[RowKey])
 
 
 def read_block(block: Path) -> BlockState:
     """Return the state of a block. Torn lines count as not written; a folder that is missing is an empty block."""
     state = BlockState()
-    for line in _lines(block):
-        try:
-            entry: JsonObject = json.loads(line)
-        except ValueError:  # the process was killed while it wrote
-            continue
-        if "start" in entry:
-            state.started.add(_key(entry["start"]))
-        elif "done" in entry:
-            state.done.setdefault(_key(entry["done"]), cast(JsonObject, entry["record"]))
+    for file in sorted(block.glob("*.jsonl")):
+        has_ended = not _is_held(file)  # asked first: an attempt that ends meanwhile has all its lines
+        for line in file.read_bytes().splitlines():
+            try:
+                entry: JsonObject = json.loads(line)
+            except ValueError:  # the process was killed while it wrote
+                continue
+            if "start" in entry:
+                state.started.add(key := _key(entry["start"]))
+                if has_ended:
+                    state.lost.add(key)
+            elif "done" in entry:
+                state.done.setdefault(_key(entry["done"]), cast(JsonObject, entry["record"]))
+    state.lost -= state.done.keys()
     return state
 
 
@@ -68,9 +79,13 @@ def size_of(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("*/*.jsonl"))
 
 
-def _lines(block: Path) -> Iterator[bytes]:
-    for file in sorted(block.glob("*.jsonl")):
-        yield from file.read_bytes().splitlines()
+def _is_held(file: Path) -> bool:
+    """Return True if a process has the lock of an attempt. Where files have no locks, an attempt counts as ended."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        return lock_file(descriptor, shared=True) == "busy"
+    finally:
+        os.close(descriptor)
 
 
 def _key(value: JsonValue) -> RowKey:

@@ -2,8 +2,11 @@
 
     {"records": [...]}                                             one for each row
     {"records": [...], "refused": {"kind", "message"}}             why this worker, and each other, runs no more of them
+    {"records": [...], "lost": [["row 7", 1]]}                     rows that were under way when an earlier worker was lost
 
-Nothing is raised on purpose: an engine reads an exception as a lost worker and runs the chunk again. A process has one event
+Nothing is raised on purpose: an engine reads an exception as a lost worker and runs the chunk again. An engine that runs the
+chunk of a lost worker again by itself (Dask) gets the other rows: a row that ended one worker ends no second one before the
+driver knows of it. A process has one event
 loop and, for each number of rows at once, one semaphore, which all chunks share; a job is built once.
 """
 
@@ -13,10 +16,12 @@ import asyncio
 import json
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -27,7 +32,7 @@ from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.jobs.errors import error_text
-from sigwire.jobs.journal import RowAttempt, key_of, read_block
+from sigwire.jobs.journal import BlockState, RowAttempt, key_of, read_block
 from sigwire.jobs.orphan import DriverWatch
 from sigwire.jobs.paths import digests_of, load_path
 from sigwire.lm.base import BaseLM
@@ -40,6 +45,7 @@ from sigwire.settings import context
 __all__ = ["RowSteps", "run_chunk"]
 
 _KEPT_JOBS = 64
+_NANNY_SECONDS = 1.0  # a nanny looks 20 times a second
 _JOB = {*"program state lm adapter metrics settings concurrency key rows options runner journal".split(), "versions"}
 _ROW = {"id", "index", "repeat", "inputs", "labels"}
 _FORM = "job_text is that of Job.text(); chunk_text is {'block': name, 'rows': [row, ...]}."
@@ -54,13 +60,15 @@ class RowSteps(Protocol):
 def run_chunk(job_text: str, chunk_text: str) -> str:
     """Run the rows of a chunk that its journal does not have; return their records as JSON. Blocks.
 
-    ``job_text`` is that of ``Job.text``. Called again with the same texts, it makes no second call for a finished row.
+    ``job_text`` is that of ``Job.text``. Called again with the same texts, it makes no second call for a finished row, and
+    none for a row that was under way in a call that ended without an answer: ``lost`` names it.
     """
     try:
         worker = _worker_of(job_text)
         chunk = _chunk_of(chunk_text)
     except Exception as error:  # code of the user is imported
         return json.dumps({"records": [], "refused": _refusal(error)})
+    _wait_for_nanny()
     with _watch, worker.permits():
         _watch.start(worker.driver)
         return json.dumps(block_on(worker.run(chunk)))
@@ -102,16 +110,18 @@ class _Worker:
         """Return the answer for a chunk."""
         rows = cast("list[JsonObject]", chunk["rows"])
         block = None if self._journal is None else self._journal / str(chunk["block"])
-        done = {} if block is None else read_block(block).done
-        records = [done[key_of(row)] for row in rows if key_of(row) in done]
+        state = BlockState() if block is None else read_block(block)
+        records = [state.done[key_of(row)] for row in rows if key_of(row) in state.done]
         answer: JsonObject = {"records": cast("list[JsonValue]", records)}
+        if lost := [key for row in rows if (key := key_of(row)) in state.lost]:
+            answer["lost"] = [[*key] for key in lost]
         attempt = RowAttempt(block)
         current_run.set(Run())
         try:
             with context(**self._settings):
                 async with asyncio.TaskGroup() as group:
                     for row in rows:
-                        if key_of(row) not in done:
+                        if key_of(row) not in state.done and key_of(row) not in state.lost:
                             group.create_task(self._one(row, attempt, records, answer))
         finally:
             attempt.close()
@@ -161,6 +171,7 @@ def _refusal(error: Exception) -> JsonObject:
 _lock = threading.Lock()
 _watch = DriverWatch()
 _workers: OrderedDict[str, _Worker] = OrderedDict()
+_ready_at = 0.0  # after which rows may end this process, if it has a nanny
 _semaphores: dict[int, asyncio.Semaphore] = {}
 
 
@@ -179,6 +190,16 @@ def _worker_of(job_text: str) -> _Worker:
 def _slots(concurrency: int) -> asyncio.Semaphore:
     """Return the semaphore of all jobs with this concurrency. Called on the one loop, so without a lock."""
     return _semaphores.setdefault(concurrency, asyncio.Semaphore(concurrency))
+
+
+def _wait_for_nanny() -> None:
+    """Wait until the nanny of a new Dask worker knows that it runs: it starts no other one for a worker that dies before."""
+    global _ready_at
+    with suppress(ImportError, ValueError):  # ValueError: this is no worker of Dask
+        if "distributed" in sys.modules and getattr(import_module("distributed").get_worker(), "nanny", None):
+            with _lock:
+                _ready_at = _ready_at or time.monotonic() + _NANNY_SECONDS
+            time.sleep(max(0.0, _ready_at - time.monotonic()))
 
 
 @on_fork

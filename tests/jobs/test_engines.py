@@ -72,17 +72,13 @@ def dask() -> Iterator[Engine]:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     config = pytest.importorskip("dask.config")
     settings = {
-        "distributed.scheduler.allowed-failures": 0,
         "distributed.logging.distributed": "critical",
-        "distributed.deploy.lost-worker-timeout": "10s",  # a nanny may need seconds to start its next worker
     }
     with (
         config.set(settings),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        # A nanny whose worker dies while it starts ends; the cluster then closes that worker and starts another nanny.
-        cluster.adapt(minimum=2, maximum=2, interval="200ms", wait_count=100)
         yield Engine(client.get_executor(pure=False), lambda: [*client.run(os.getpid).values()])
 
 

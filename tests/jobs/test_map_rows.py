@@ -225,6 +225,38 @@ def test_rows_that_kill_their_worker_are_one_record_each(provider: FakeProvider,
     assert len(provider.requests) <= 10 + 2 * 2
 
 
+def test_engine_that_runs_lost_chunks_again_loses_three_workers_by_a_row(provider: FakeProvider, out: Path) -> None:
+    class Again(InlineExecutor):
+        """Runs the chunk of a lost worker three times more before it says so, as Dask does."""
+
+        deaths = 0
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            for _ in range(4):
+                if (future := super().submit(fn, *args)).exception() is None:
+                    break
+                self.deaths += 1
+            return future
+
+    executor = Again()
+    result = map_rows(job_of(provider, concurrency=2), questions(12, {4: "death"}), out, executor=executor, chunk=5)
+    assert (result.status, result.rows, result.failures, result.lost) == ("complete", 12, {"WorkerLost": 1}, 3)
+    assert executor.deaths == 3
+    assert len(provider.requests) <= 11 + 2
+
+
+def test_row_of_an_attempt_that_goes_on_is_not_lost(tmp_path: Path) -> None:
+    attempt = RowAttempt(tmp_path)
+    attempt.start({"id": "a", "repeat": 1})
+    assert (read_block(tmp_path).lost, read_block(tmp_path).started) == (set(), {("a", 1)})
+    attempt.close()
+    assert read_block(tmp_path).lost == {("a", 1)}
+    attempt = RowAttempt(tmp_path)
+    attempt.done({"id": "a", "repeat": 1})
+    attempt.close()
+    assert read_block(tmp_path).lost == set()
+
+
 def test_lost_chunk_runs_again_without_its_finished_rows(provider: FakeProvider, out: Path) -> None:
     def lose_first(count: int, answer: dict[str, Any]) -> dict[str, Any]:
         if count == 1:
