@@ -6,7 +6,7 @@ One thread calls ``step`` again and again; between two steps it waits for ``next
                ▲                │ no reply: listed for a while, and found            │ expired, or lost once
                └────────────────┴─ or parked again, and cancelled if it appears ─────┘
 
-What may have been paid is sent again once at most. Before that the provider has time to show it: the list, the results and
+What may have been paid is sent a second time at most. Before that the provider has time to show it: the list, the results and
 each line of them are read again for ``settle`` seconds. A second loss, and results that are gone, are errors that the store
 keeps.
 """
@@ -50,7 +50,8 @@ _A_LIMIT = re.compile(r"too (?:large|many|big)|limit|quota|exceed|enqueued", re.
 _A_QUEUE = re.compile(r"enqueued|queue|token.limit|quota", re.IGNORECASE)
 _SKEW_SECONDS = 120.0  # between the clock of the provider and that of this machine
 _WINDOW_SECONDS = 86_400.0  # in which each of the providers ends a batch
-_MOST_BATCHES = 3  # in a run, that a line is in without a sign of the provider that one ran it
+_MOST_BATCHES = 3  # in a run, that a line is in and that do not run it
+_MOST_DOUBTS = 2  # in a run, creations of a line that have no reply and are not listed
 _MOST_REFUSALS = 4  # creations in a row that are refused without a reason: the fault is that of all lines
 _MOST_UNREADABLE = 5  # replies in a row of one batch
 
@@ -86,9 +87,7 @@ class BatchDriver:
     def __init__(self, store: BatchStore, options: BatchOptions, now: float) -> None:
         self._store, self._options = store, options
         self._sizes: dict[BatchGroup, int] = {}  # below that of the options, after a refusal
-        self._refusals: dict[
-            tuple[str, ...], int
-        ] = {}  # by account: refused creations in a row, without a reason in sight
+        self._refusals: dict[tuple[str, ...], int] = {}  # by account: in a row, without a reason
         self._lines: dict[str, ParkedLine] = {}
         self._parked: dict[BatchGroup, list[str]] = {}
         self._last_asked: dict[BatchGroup, float] = {}
@@ -352,12 +351,12 @@ class BatchDriver:
             batch.asked = None
         elif found:  # on_doubt="resend"
             self._end(batch, "failed")
-            self._send_again(row.number, now)
+            self._send_again(row.number, now, in_doubt=True)
         elif self._has_settled(batch, now):
             self._store.finish(row.number, "orphan")
             batch.row = row._replace(state="orphan")
             _log(row, f"of {row.lines} lines had no reply to its creation and is not listed: its lines are sent again")
-            self._send_again(row.number, now)
+            self._send_again(row.number, now, in_doubt=True)
             self._put_off(batch, now)
         else:
             self._put_off(batch, now)
@@ -537,20 +536,21 @@ class BatchDriver:
         found = [id for id in named if id in self._lines and self._lines[id].batch == number]
         return [self._lines.pop(id) for id in found]
 
-    def _send_again(self, number: int, now: float, ids: Collection[str] | None = None) -> None:
-        """Park lines of a batch again. A line that was in many batches and never ran fails: the next run may try again."""
+    def _send_again(
+        self, number: int, now: float, ids: Collection[str] | None = None, *, in_doubt: bool = False
+    ) -> None:
+        """Park lines of a batch again. A line that no batch runs, or that stays in doubt, fails: the next run tries again."""
         for line in self._take_lines(number, ids):
-            line.sent += 1
-            if line.sent < _MOST_BATCHES:
+            line.sent, line.doubts = line.sent + 1, line.doubts + in_doubt
+            if line.sent < _MOST_BATCHES and line.doubts < _MOST_DOUBTS:
                 self._lines[line.asked.line.id] = line
                 self._park(line, now)
-            else:
-                line.fail(
-                    _lost(
-                        f"{line.sent} batches brought no answer to a request: each expired, was cancelled or refused, or had "
-                        f"no reply (sending it for {self._options.store}). Run the program again to send it again."
-                    )
-                )
+                continue
+            text = (
+                f"{line.sent} batches brought no answer to a request: each expired, was cancelled or refused, or had no reply "
+                f"(sending it for {self._options.store}). Run the program again to send it again."
+            )
+            line.fail(_lost(text))
 
     def _park_again(self, number: int, now: float) -> None:
         for line in self._lines.values():

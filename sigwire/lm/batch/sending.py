@@ -57,7 +57,7 @@ class AskedLine(NamedTuple):
 class ParkedLine:
     """A line that callers wait for, since ``since``. ``batch``: the number of the batch that it is in.
 
-    ``sent``: the batches that it was in, without a result of the line that was its own.
+    ``sent``: the batches that it was in, without an answer; ``doubts``: those of them whose creation had no reply.
     """
 
     asked: AskedLine
@@ -65,6 +65,7 @@ class ParkedLine:
     futures: list[LineFuture] = field(default_factory=list["LineFuture"])
     batch: int | None = None
     sent: int = 0
+    doubts: int = 0
 
     @property
     def is_awaited(self) -> bool:

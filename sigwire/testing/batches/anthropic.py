@@ -66,7 +66,7 @@ class AnthropicBatches(BatchEndpoints):
         query = exchange.query
         page, has_more = desk.listed("msgbatch_", query.get("limit", ""), query.get("after_id", ""))
         data: list[JsonValue] = [self.shown(desk, each) for each in page]
-        ids = [each.id for each in page] or [None]
+        ids: list[JsonValue] = [each.id for each in page] or [None]
         return as_reply({"data": data, "has_more": has_more, "first_id": ids[0], "last_id": ids[-1]})
 
     def results(self, desk: BatchDesk, exchange: ReceivedRequest, id: str) -> ServerReply:

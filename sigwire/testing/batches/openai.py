@@ -93,7 +93,7 @@ class OpenAIBatches(BatchEndpoints):
         query = exchange.query
         page, has_more = desk.listed("batch_", query.get("limit", ""), query.get("after", ""))
         data: list[JsonValue] = [self.shown(desk, each) for each in page]
-        ids = [each.id for each in page] or [None]
+        ids: list[JsonValue] = [each.id for each in page] or [None]
         return as_reply({"object": "list", "data": data, "has_more": has_more, "first_id": ids[0], "last_id": ids[-1]})
 
 

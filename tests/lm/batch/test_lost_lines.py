@@ -16,14 +16,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.events import Finished
+from sigwire.core.example import Example
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import LMInvalidRequestError, LMTimeoutError, LMUnexpectedError
+from sigwire.evaluate.evaluation import Evaluate
 from sigwire.lm.batch.model import BatchLM
 from sigwire.lm.batch.outcome import is_final, outcome_of
 from sigwire.lm.batch.waves import in_waves
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.batches.shared import BatchCounts, BatchStatus, LineResult
 from sigwire.lm.http.messages import HttpReply, HttpRequest
+from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider
 from sigwire.testing.batches.desk import BatchPlan
@@ -40,7 +43,8 @@ class Bench:
         given: dict[str, Any] = {"wire": "responses"} if wire == "openai-responses" else {}
         self.transport = EditingTransport()
         url = provider.url("openai" if wire == "openai-responses" else wire)
-        self._lm = LM(MODELS[wire], base_url=url, api_key="k", cache=False, transport=self.transport, **given)
+        given |= {"retry": RetryPolicy(first_wait=0.001, longest_backoff=0.001), "transport": self.transport}
+        self._lm = LM(MODELS[wire], base_url=url, api_key="k", cache=False, **given)
         self._options: dict[str, Any] = {"store": store, "clock": clock, **WAVES}
 
     def lm(self, **options: Any) -> BatchLM:
@@ -133,6 +137,27 @@ def test_line_without_a_result_is_an_error_of_awaited_and_streamed_programs(mode
         with pytest.raises(LMUnexpectedError, match="perhaps paid twice"):
             ask()
         assert len(provider.requests) == 2
+
+
+def test_lost_line_is_a_record_with_its_error_and_no_score(bench: Benches) -> None:
+    devset = [Example(question=f"question {n}", answer=f"answer {n}").with_inputs("question") for n in range(3)]
+
+    def exact(example: Example, prediction: Any) -> bool:
+        return bool(example.answer == prediction.answer)
+
+    with FakeProvider(echo) as provider:
+        one = bench(provider, "openai")
+        one.transport.edit = on_line("answer 1", DAMAGES["missing"])
+        lm = one.lm()
+        with lm.queue.programs(3):
+            result = Evaluate(devset=devset, metric=exact, progress=False)(Predict("question -> answer", lm=lm))
+        failures = [record.cell.failure for record in result.records]
+        assert [failure is None for failure in failures] == [True, False, True]
+        assert failures[1] is not None
+        assert failures[1].type == "LMUnexpectedError"
+        assert "perhaps paid twice" in failures[1].message
+        assert [record.score for record in result.records][::2] == [1.0, 1.0]
+        assert result.records[1].score is None
 
 
 @pytest.mark.parametrize("wire", MODELS)
