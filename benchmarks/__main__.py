@@ -31,6 +31,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     memory.jobs: frozenset({"i2"}),
     layers.jobs: frozenset({"l1", "l2", "l3"}),
     layers.silent: frozenset({"l4"}),
+    layers.ledger: frozenset({"l5"}),
     cached.jobs: frozenset({"h1", "h2"}),
     optimizing.jobs: frozenset({"p1", "p2", "p3"}),
     imports.over_http: frozenset({"a2"}),

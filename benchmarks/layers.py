@@ -1,4 +1,6 @@
-"""The cost of the policies around a call (l1 to l3), the overrun of a timeout (l4), and many loops and threads at once (m1).
+"""The cost of the policies around a call (l1 to l3), the overrun of a timeout (l4), many loops and threads at once (m1).
+
+The file of a budget is l5.
 
 Of l1 to l3 the floor is the same model without layers: its exchange returns a canned answer at once, so the difference between
 the two columns is the price of the layers.
@@ -8,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from contextvars import copy_context
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import sigwire
@@ -28,8 +33,11 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMTimeoutError
 from sigwire.lm.policy.call import Call, Layer, answer_once
+from sigwire.lm.policy.money.ledger import Reserved
+from sigwire.lm.policy.money.store import FileLedger
+from sigwire.lm.policy.money.sums import BudgetLimits, Sums
 
-__all__ = ["jobs", "over_http", "silent"]
+__all__ = ["jobs", "ledger", "over_http", "silent"]
 
 REQUEST = Request((Message.user("When was the bridge opened?"),))
 ANSWER = Response((Choice("In 1932."),), Usage(20, 5))
@@ -90,6 +98,22 @@ def jobs() -> Iterator[Job]:
         "",
         {FLOOR: partial(charged.run, called(bare)), SIGWIRE: partial(charged.run, called(made(StubbedLM)))},
     )
+
+
+def ledger() -> Iterator[Job]:
+    """Yield l5. The floor is one commit that waits for the disk, as a file of SQLite makes it."""
+    with TemporaryDirectory() as folder, closing(sqlite3.connect(Path(folder, "floor"), isolation_level=None)) as floor:
+        floor.execute("PRAGMA journal_mode = WAL")
+        floor.execute("CREATE TABLE rows (number INTEGER)")
+        book = FileLedger(str(Path(folder, "budget")))
+
+        def charge() -> None:
+            ticket = book.take(Sums(1), BudgetLimits(calls=10**9), ())
+            assert isinstance(ticket, Reserved)
+            book.settle(ticket, Sums(1))
+
+        commit = partial(floor.execute, "INSERT INTO rows VALUES (1)")
+        yield Job("l5", "a call in a Budget(path=...)", "≤ 3 x", {FLOOR: commit, SIGWIRE: charge})
 
 
 # --- l4: a silent server ---------------------------------------------------------------------------------

@@ -113,8 +113,10 @@ class Database:
         return _Use(self._state, self._open)
 
     @contextmanager
-    def writing(self) -> Generator[sqlite3.Connection]:
+    def writing(self, setting: str = "") -> Generator[sqlite3.Connection]:
         """Give the connection in a transaction, which is committed at the end, and rolled back on an error.
+
+        ``setting``: a pragma of the connection that is set before, as ``synchronous``, which cannot change in a transaction.
 
         Raises ``FileNotFoundError`` if the file was removed: the transaction would be in a file without a name. So it does for
         a file that was replaced inside of a use by the same thread.
@@ -126,6 +128,8 @@ class Database:
                     raise self._missing()
                 _close(state)
                 connection = self._open(state)
+            if setting and state.uses == 1:
+                connection.execute(f"PRAGMA {setting}")
             with _transaction(connection, "BEGIN IMMEDIATE"):
                 yield connection
 

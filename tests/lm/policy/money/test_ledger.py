@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import sqlite3
 import tempfile
 import threading
 from concurrent.futures import Future
@@ -18,6 +20,7 @@ from sigwire.lm.policy.money.ledger import MemoryLedger
 from sigwire.lm.policy.money.queue import BudgetAccount, Held, reserve, withdraw
 from sigwire.lm.policy.money.store import FileLedger
 from sigwire.lm.policy.money.sums import BudgetLimits, Refusal, Sums, units
+from tests.files.processes import fork, statuses
 
 ONE = Sums(calls=1)
 
@@ -277,6 +280,50 @@ def test_file_ledger_refuses_a_reservation_when_the_caller_holds_the_rest(path: 
         assert refusal.final == final
 
 
+def test_call_waits_for_the_disk_once(path: str) -> None:
+    ledger, statements = FileLedger(path), list[str]()
+    with ledger._database.reading() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        connection.set_trace_callback(statements.append)
+    ticket = ledger.take(ONE, BudgetLimits(calls=1), ())
+    assert not isinstance(ticket, Refusal)
+    ledger.settle(ticket, ONE)
+    ends = [each for each in statements if each.startswith("PRAGMA synchronous") or each == "COMMIT"]
+    assert ends == ["PRAGMA synchronous = FULL", "COMMIT", "PRAGMA synchronous = NORMAL", "COMMIT"]
+    assert any(each.startswith("INSERT INTO reserved") for each in statements[: statements.index("COMMIT")])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_settlement_survives_the_kill_of_its_process(path: str) -> None:
+    FileLedger(path)
+
+    def settle_and_die() -> None:
+        ledger = FileLedger(path)
+        for _ in range(3):
+            ticket = ledger.take(ONE, BudgetLimits(), ())
+            assert not isinstance(ticket, Refusal)
+        ledger.settle(ticket, Sums(1, 30))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert statuses([fork(settle_and_die)]) == [-signal.SIGKILL]
+    ledger = FileLedger(path)
+    assert ledger.check(ONE, BudgetLimits(), ()) is None
+    assert ledger.totals() == (Sums(3, 30, estimated=2), Sums())
+
+
+def test_ledger_of_an_earlier_version_goes_on_and_waits_for_the_disk_once(path: str) -> None:
+    FileLedger(path)._database.close()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+        database.execute("UPDATE spent SET calls = 4")
+        database.commit()
+    ledger = FileLedger(path)
+    assert ledger.totals()[0].calls == 4
+    with ledger._database.reading() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 def test_file_ledger_is_readable_by_its_owner_only(path: str) -> None:
     FileLedger(path)
     assert Path(path).stat().st_mode & 0o777 == 0o600
@@ -289,8 +336,6 @@ def test_file_ledger_refuses_a_file_that_is_no_ledger(path: str) -> None:
 
 
 def test_file_ledger_refuses_a_newer_format(path: str) -> None:
-    import sqlite3
-
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version = 9")
     with pytest.raises(ConfigurationError, match="another version"):
@@ -298,8 +343,6 @@ def test_file_ledger_refuses_a_newer_format(path: str) -> None:
 
 
 def test_file_ledger_refuses_another_database_without_a_change(path: str) -> None:
-    import sqlite3
-
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE stock (a)")
         database.execute("PRAGMA user_version = 1")
@@ -319,8 +362,6 @@ def test_file_ledger_keeps_its_file_when_the_process_changes_its_folder(
 
 
 def test_reservation_of_another_boot_counts_as_spent(path: str) -> None:
-    import sqlite3
-
     ledger = FileLedger(path)
     ledger.take(Sums(1, 500), BudgetLimits(), ())
     with contextlib.closing(sqlite3.connect(path)) as database, database:
