@@ -94,6 +94,8 @@ class DSPySession(Session):
             more["eval_kwargs"] = {"num_threads": 1, "display_progress": False}
         if optimizer == "GEPA":
             options |= {"reflection_lm": self.model.copy(temperature=1.0), "track_stats": True}
+            if budget is not None:
+                options |= {"auto": None, "max_metric_calls": budget}
         made = getattr(self.dspy, optimizer)(**options)
         program = made.compile(self.student(), trainset=train, **more)
         return program, _estimate(optimizer, program)

@@ -334,12 +334,16 @@ class Optimizer(Teleprompter, ChecksKeywords):
         """Return the most runs and writing calls of a search, if more than luck decides them."""
         return None
 
+    def limit_of_runs(self, task: Task) -> int | None:
+        """Return how many runs the search may make, without those of test rows; ``None`` for no limit but the budget."""
+        return None
+
     # --- the search
 
     def _searched(self, student: M, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> Steps[M]:
         table = ScoreTable()
         task = self._task(student, teacher, rows, table)
-        spending = Spending(self.budget, time.monotonic)
+        spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
         store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
         try:
             events = _SearchLog(spending, self.search.get("on_event"))

@@ -72,9 +72,13 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Emit an event to callbacks, progress and the journal; the answer is ``None``."""
+    """Emit an event to callbacks, progress and the journal; the answer is ``None``.
+
+    ``is_cut``: the rule stops here because it leaves the rest of the budget to the end of the search.
+    """
 
     event: SearchEvent = field()
+    is_cut: bool = False
 
 
 RuleEffect: TypeAlias = "Measure | Write | Report"

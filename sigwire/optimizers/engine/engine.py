@@ -125,6 +125,10 @@ class Engine:
             else:
                 advance = partial(rule.send, value)
 
+    def end_search(self) -> None:
+        """Lift the limit of runs, for the runs on test rows."""
+        self._spending.end_search()
+
     def warnings(self) -> list[str]:
         """Return what failed, in sentences."""
         runs = sum(spent.runs for spent in self.costs.values())
@@ -141,6 +145,7 @@ class Engine:
             return (yield from self._measure(effect))
         if isinstance(effect, Write):
             return (yield from self._write(effect))
+        self.is_spent = self.is_spent or effect.is_cut
         if self._listen is not None:
             self._listen(effect.event)
         return None

@@ -9,6 +9,7 @@ what they show is unbiased for accepted programs too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -21,13 +22,14 @@ from sigwire.evaluate.plain import FieldTypes, dumped_example, types_of
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.engine import Engine
 from sigwire.optimizers.reports.report import Estimate, StopReason
-from sigwire.optimizers.rule import Rule, measure
+from sigwire.optimizers.rule import Measure, Rule, RunKey, measure
 from sigwire.optimizers.task import Task
 
 __all__ = ["Rows", "SearchEnd", "finish", "halves", "held_out", "planned"]
 
 _PREFLIGHT = 2
 _OPEN = (0.5, 0.99)  # how sure a comparison is that further rows may decide
+_PART = 4  # rows that student and candidate run at once near the end of a budget
 _BLOCK = 6
 
 
@@ -137,6 +139,7 @@ def finish(
     is_new = found.digest != task.baseline.digest
     if chooses and is_new:
         yield from engine.steps(_compared(task, found, engine.candidates))
+    engine.end_search()
     if rows.test:
         yield from engine.steps(_measured(task, found, rows.test))
     reason = StopReason.BUDGET if engine.is_spent else StopReason.FINISHED  # perhaps by the runs above
@@ -178,12 +181,15 @@ def _compared(task: Task, found: Candidate, candidates: Mapping[str, Candidate])
 
 
 def _measured(task: Task, found: Candidate, rows: Sequence[str]) -> Rule:
-    """Run the student and a candidate on rows, as far as the budget goes."""
-    try:
-        for candidate in (task.baseline, found):
-            yield from measure(candidate, rows)
-    except BudgetSpent:
-        pass
+    """Run the student and a candidate on rows, as far as the budget goes: first those that one of them has already."""
+    known = [task.judge.table.scores(each, rows) for each in (task.baseline, found)]
+    order = sorted(rows, key=lambda row: sum(row not in scores for scores in known))
+    for size in (len(order), _PART) if order else ():  # all at once; if that is over the budget, a few at a time
+        with suppress(BudgetSpent):
+            for at in range(0, len(order), size):
+                part = order[at : at + size]
+                yield Measure(tuple(RunKey(each, row) for row in part for each in (task.baseline, found)))
+            break
     return found
 
 

@@ -32,10 +32,10 @@ def read_budget(given: object) -> Budget:
 
 
 class Spending:
-    """The totals of a search beside their limits. ``clock`` returns seconds."""
+    """The totals of a search beside their limits. ``clock`` returns seconds; ``runs``: a limit of runs before test rows."""
 
-    def __init__(self, budget: Budget, clock: Callable[[], float]) -> None:
-        self._limits, self._seconds = budget.limits, budget.seconds
+    def __init__(self, budget: Budget, clock: Callable[[], float], runs: int | None = None) -> None:
+        self._limits, self._seconds, self._runs = budget.limits, budget.seconds, runs
         self._clock, self._began = clock, clock()
         self.total = Spent()
         self._worst = Spent(calls=1)  # of one run
@@ -70,6 +70,10 @@ class Spending:
                 fits = min(fits, int(rest // worst))
         return fits
 
+    def end_search(self) -> None:
+        """Lift the limit of runs: what follows are test rows."""
+        self._runs = None
+
     def check_time(self) -> None:
         """Raise ``BudgetSpent`` if the seconds of the budget are over."""
         if self._seconds is not None and (passed := self._clock() - self._began) >= self._seconds:
@@ -78,6 +82,7 @@ class Spending:
     def rest(self) -> Budget | None:
         """Return a budget of what is left, which holds the calls of a block of runs to the limits; ``None`` without limits."""
         left = {part: max(0, limit - spent) for part, limit, spent, _ in self._parts() if limit is not None}
+        left.pop("runs", None)
         if not left:
             return None
         calls, tokens, money = left.get("calls"), left.get("tokens"), left.get("money")
@@ -88,6 +93,7 @@ class Spending:
     def _parts(self) -> tuple[tuple[str, float | None, float, float], ...]:
         limits, total, worst = self._limits, self.total, self._worst
         return (
+            ("runs", self._runs, total.runs, 1),
             ("calls", limits.calls, total.calls, worst.calls),
             ("tokens", limits.tokens, total.tokens, worst.tokens),
             ("money", limits.money, total.money or 0.0, worst.money or 0.0),

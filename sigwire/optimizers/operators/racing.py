@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sigwire.errors import BudgetSpent
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Dropped, Measured
 from sigwire.optimizers.rule import Measure, RuleSteps, RunKey, report
 from sigwire.optimizers.task import Task
 
-__all__ = ["RaceResult", "race"]
+__all__ = ["RaceResult", "measure_affordable", "race"]
 
 BLOCK = 8
 
@@ -48,7 +49,7 @@ def race(
     seen = 0
     while seen < len(order) and running:
         part, seen = order[seen : seen + block], min(seen + block, len(order))
-        yield Measure(tuple(RunKey(each, row) for each in (*incumbents, *running) for row in part))
+        running = yield from measure_affordable(running, part, incumbents)
         running, lost = _going_on(task, running, keep, order[:seen], survivors, may_end=seen >= 2 * block)
         dropped[:0] = lost
         yield from _reported(task, lost, order[:seen])
@@ -57,6 +58,25 @@ def race(
     ranked = task.judge.ranked(running, order[:seen])
     leaders = [*ranked, *incumbents, *dropped]
     return RaceResult(leaders[0], (*ranked, *dropped))
+
+
+def measure_affordable(
+    candidates: Sequence[Candidate], rows: Sequence[str], incumbents: Sequence[Candidate] = ()
+) -> RuleSteps[list[Candidate]]:
+    """Run candidates on rows; if the budget does not allow all, the first half of them, and so on. Returns those that ran.
+
+    Raises ``BudgetSpent`` if not even one fits.
+    """
+    running = list(candidates)
+    while True:
+        try:
+            yield Measure(tuple(RunKey(each, row) for each in (*incumbents, *running) for row in rows))
+        except BudgetSpent:
+            if len(running) < 2:
+                raise
+            running = running[: len(running) // 2]
+        else:
+            return running
 
 
 def _reported(task: Task, lost: Sequence[Candidate], rows: Sequence[str]) -> RuleSteps[None]:

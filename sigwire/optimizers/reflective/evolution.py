@@ -24,7 +24,7 @@ from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, 
 from sigwire.optimizers.reflective.reflection import RowCell, blame, text_of
 from sigwire.optimizers.reflective.rewriting import rewrite_by, rewrite_instruction, rewrite_tools, rewrite_tools_by
 from sigwire.optimizers.reflective.tool_tuning import ToolEvidence, tool_names
-from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
+from sigwire.optimizers.rule import Report, Rule, RuleSteps, measure, report
 from sigwire.optimizers.task import Task
 
 __all__ = ["FINALISTS", "LOOKS", "Evolution", "EvolutionPlan"]
@@ -33,12 +33,16 @@ LOOKS = 3  # blocks of validation rows before a child joins the pool
 FINALISTS = 3
 _DRAWS = 3  # of parents from the front; the strongest is taken
 _KNOWN_FAILURES = 6  # of earlier runs that are shown besides the minibatch
+_SHARE_OF_THE_END = 1 / 5  # of the runs, at most
 _PRIOR = 4  # rows without a difference that are added to each comparison of strength
 
 
 @dataclass(frozen=True, slots=True)
 class EvolutionPlan:
-    """The settings of a search: see ``GEPA``. ``runs``: the most runs; ``turns``: the most rounds of reflection."""
+    """The settings of a search: see ``GEPA``. ``runs``: the most runs; ``turns``: the most rounds of reflection.
+
+    ``is_limited``: ``runs`` is a limit of the user's, or about what a budget of calls allows.
+    """
 
     runs: int
     turns: int
@@ -50,6 +54,7 @@ class EvolutionPlan:
     components: Any = "blame"
     proposer: Any = None
     parse_failures: bool = True
+    is_limited: bool = False
 
 
 @dataclass(slots=True)
@@ -85,11 +90,11 @@ class Evolution:
         self.pool[baseline.digest] = baseline
         self.known.add(baseline.digest)
         try:
-            yield from self._run(baseline, self.val)
+            yield from self._run(baseline, self.val if self.is_greedy else self.val[: self.looks * BLOCK])
             joined = False
             for turn in range(self.plan.turns):
                 if not self._fits():
-                    yield from self._warn_of_runs(turn)
+                    yield from self._stop(turn)
                     break
                 joined = (joined and (yield from self._merge(turn))) or (yield from self._mutate(turn))
             yield from self._warn()
@@ -99,18 +104,25 @@ class Evolution:
 
     @property
     def looks(self) -> int:
-        """The most blocks of validation rows before a child joins the pool; 1 if the runs allow no turn with more."""
-        return 1 if len(self.task.val) + self._turn(LOOKS, 1) > self.plan.runs else LOOKS
+        """The most blocks of validation rows before a child joins the pool: fewer if there are few runs."""
+        return max(1, min(LOOKS, self.plan.runs // (3 * BLOCK)))
 
-    def _turn(self, looks: int, finalists: int) -> int:
-        """Return the most runs of a turn, and of the race of candidates that the end may need then."""
-        val = len(self.task.val)
-        end = min(val + 2 * LOOKS * BLOCK, finalists * (val - min(BLOCK, val)))
-        return 2 * self.plan.minibatch + (val if self.is_greedy else 2 * min(looks * BLOCK, val) + end)
+    def _turn(self) -> int:
+        """Return the likely runs of a turn: most children are dropped on the minibatch, others on the first block."""
+        return 2 * self.plan.minibatch + (len(self.task.val) if self.is_greedy else min(BLOCK, len(self.task.val)))
+
+    def _end(self) -> int:
+        """Return the runs that are kept for the end: those that compare the strongest candidate with the student on all
+        validation rows, at most a share of all runs."""
+        best, baseline = max(self.pool.values(), key=self.strength), self.task.baseline
+        if best is baseline or self.is_greedy:
+            return 0
+        missing = sum((each.digest, row) not in self.measured for each in (baseline, best) for row in self.task.val)
+        return min(missing, round(_SHARE_OF_THE_END * self.plan.runs))
 
     def _fits(self) -> bool:
-        """Return True if the runs of one more turn and of the end are allowed."""
-        return len(self.measured) + self._turn(self.looks, min(FINALISTS, len(self.pool))) <= self.plan.runs
+        """Return True if the likely runs of one more turn and of the end are allowed."""
+        return len(self.measured) + self._turn() + self._end() <= self.plan.runs
 
     def _run(self, candidate: Candidate, rows: Sequence[str], traced: bool = False) -> RuleSteps[list[Cell]]:
         cells = yield from measure(candidate, rows, traced=traced)
@@ -325,11 +337,14 @@ class Evolution:
         result = yield from race(self.task, finalists, self.task.val, keep=self.task.baseline, block=self.looks * BLOCK)
         return result.leader
 
-    def _warn_of_runs(self, turn: int) -> RuleSteps[None]:
-        """Report that the runs allow no turn."""
+    def _stop(self, turn: int) -> RuleSteps[None]:
+        """Report that the runs allow no further turn."""
+        best = max(self.pool.values(), key=self.strength)
+        rows = self.task.judge.table.scores(best, self.task.val)
+        yield Report(Measured(best, self.task.judge.mean(best, list(rows)), len(rows)), is_cut=self.plan.is_limited)
         if not turn:
-            most = len(self.measured) + self._turn(self.looks, 1)
-            text = f"The search allows {self.plan.runs} runs, and its first turn needs up to {most}: nothing was tried."
+            least = len(self.measured) + self._turn()
+            text = f"The search allows {self.plan.runs} runs, and its first turn needs {least}: nothing was tried."
             yield from report(Warned(f"{text} Raise max_metric_calls, or give fewer validation rows."))
 
     def _warn(self) -> RuleSteps[None]:

@@ -16,16 +16,7 @@ from sigwire.optimizers.reflective.writing import DescribeTools, WriteInstructio
 from sigwire.optimizers.rule import RuleSteps, write
 from sigwire.optimizers.task import Task
 
-__all__ = [
-    "MOST_GROUPS",
-    "rewrite_by",
-    "rewrite_instruction",
-    "rewrite_tools",
-    "rewrite_tools_by",
-]
-
-MOST_GROUPS = 3
-"""The most pairs of tools that are rewritten in a turn, each by a request of its own."""
+__all__ = ["rewrite_by", "rewrite_instruction", "rewrite_tools", "rewrite_tools_by"]
 
 
 def rewrite_instruction(
@@ -50,33 +41,30 @@ def rewrite_instruction(
 def rewrite_tools(
     task: Task, parent: Candidate, predictor: str, runs: Sequence[RowCell], *, perfect: float = 1.0, sample: int = 0
 ) -> RuleSteps[dict[Slot, str]]:
-    """Return new texts of the tools that failing runs confuse, by slot; empty if no tool is to blame."""
-    texts: dict[Slot, str] = {}
-    for evidence, tools, records in _confused(task, predictor, runs, perfect, sample):
-        inputs: dict[str, Any] = {
-            "step": fields_of(task, predictor),
-            "tools": to_plain(tool_texts(task, parent, predictor, tools)),
-            "problems": str(evidence),
-            "runs": shown_runs(records),
-        }
-        (answer,) = yield from write(DescribeTools, inputs, rows=[record.row for record in records], sample=sample)
-        given = answer["tool_descriptions"] if answer else None
-        texts |= proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
-    return texts
+    """Return new texts of all tools that failing runs blame, by slot, from one request; empty if no tool is to blame."""
+    evidence, tools, records = _blamed(task, predictor, runs, perfect)
+    if not tools:
+        return {}
+    inputs: dict[str, Any] = {
+        "step": fields_of(task, predictor),
+        "tools": to_plain(tool_texts(task, parent, predictor, tools)),
+        "problems": str(evidence),
+        "runs": shown_runs(records),
+    }
+    (answer,) = yield from write(DescribeTools, inputs, rows=[record.row for record in records], sample=sample)
+    given = answer["tool_descriptions"] if answer else None
+    return proposed_texts(task, parent, predictor, tools, given, evidence.arguments)
 
 
-def _confused(
-    task: Task, predictor: str, runs: Sequence[RowCell], perfect: float, sample: int
-) -> list[tuple[ToolEvidence, Sequence[str], list[RunRecord]]]:
-    """Return the evidence of failing runs, groups of tools to rewrite, and the records of the runs that confused these."""
+def _blamed(
+    task: Task, predictor: str, runs: Sequence[RowCell], perfect: float
+) -> tuple[ToolEvidence, list[str], list[RunRecord]]:
+    """Return the evidence of failing runs, the tools that it blames, and the records of these runs."""
     evidence = ToolEvidence.of(task, predictor, runs, perfect)
-    groups = evidence.groups(task.rng("tools", predictor, sample), tool_names(task, predictor), MOST_GROUPS)
-    found: list[tuple[ToolEvidence, Sequence[str], list[RunRecord]]] = []
-    for tools in groups:
-        about = [run for run in runs if evidence.rows.get(run[0], frozenset()).intersection(tools)]
-        records = [each for each in records_of(task, predictor, about, perfect=perfect) if each.is_failure]
-        found.append((evidence, tools, records))
-    return found
+    blamed = frozenset[str]().union(*evidence.rows.values())
+    about = [run for run in runs if run[0] in evidence.rows]
+    records = [each for each in records_of(task, predictor, about, perfect=perfect) if each.is_failure]
+    return evidence, [name for name in tool_names(task, predictor) if name in blamed], records
 
 
 def rewrite_tools_by(
@@ -89,23 +77,23 @@ def rewrite_tools_by(
     perfect: float = 1.0,
     sample: int = 0,
 ) -> RuleSteps[dict[Slot, str]]:
-    """Return the texts of confused tools that a function of the user writes; its components are the slots of these texts."""
-    texts: dict[Slot, str] = {}
-    for evidence, tools, records in _confused(task, predictor, runs, perfect, sample):
-        slots = {
-            slot: [record.to_json() for record in records]
-            for slot, (tool, part) in tool_slots(task, predictor).items()
-            if tool in tools and (part in ("desc", "alias") or (tool, part.removeprefix("args.")) in evidence.arguments)
-        }
-        inputs: JsonObject = {
-            "candidate": {slot: text_of(task, parent, slot) for slot in slots},
-            "reflective_dataset": cast(JsonObject, slots),
-            "components_to_update": list(slots),
-        }
-        (answer,) = yield from write(proposer, inputs, rows=[record.row for record in records], sample=sample)
-        given: Mapping[str, Any] = answer if is_mapping(answer) else {}
-        texts |= {slot: str(given[slot]).strip() for slot in slots if given.get(slot)}
-    return texts
+    """Return the texts of blamed tools that a function of the user writes; its components are the slots of these texts."""
+    evidence, tools, records = _blamed(task, predictor, runs, perfect)
+    slots = {
+        slot: [record.to_json() for record in records]
+        for slot, (tool, part) in tool_slots(task, predictor).items()
+        if tool in tools and (part in ("desc", "alias") or (tool, part.removeprefix("args.")) in evidence.arguments)
+    }
+    if not slots:
+        return {}
+    inputs: JsonObject = {
+        "candidate": {slot: text_of(task, parent, slot) for slot in slots},
+        "reflective_dataset": cast(JsonObject, slots),
+        "components_to_update": list(slots),
+    }
+    (answer,) = yield from write(proposer, inputs, rows=[record.row for record in records], sample=sample)
+    given: Mapping[str, Any] = answer if is_mapping(answer) else {}
+    return {slot: str(given[slot]).strip() for slot in slots if given.get(slot)}
 
 
 def rewrite_by(

@@ -1,8 +1,8 @@
 """Evidence of the use of tools, and proposals of their texts.
 
-Runs show which tool was called, refused, failed or repeated; labels that hold tool calls show which was expected. Of the
-confusion matrix (expected by called) one pair of tools is rewritten at a time, together: "use A when ...; not for ..., that is
-B". Texts of arguments are rewritten only if calls got them wrong.
+Runs show which tool was called, refused, failed or repeated; labels that hold tool calls show which was expected. All tools
+that the failing runs blame are rewritten together: "use A when ...; not for ..., that is B". Texts of arguments are rewritten
+only if calls got them wrong.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from random import Random
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, dumps
@@ -166,24 +165,6 @@ class ToolEvidence:
         for argument in wrong:
             _increment(self.arguments, (name, argument))
         return {name} if wrong else set()
-
-    def groups(self, source: Random, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
-        """Return the tools to rewrite together: confused pairs and tools that are called wrongly, drawn by the number of
-        cases. No tool is in two groups."""
-        masses: dict[tuple[str, ...], int] = {}
-        for (wanted, called), count in self.confused.items():
-            if pair := tuple(name for name in names if name in (wanted, called)):
-                masses[pair] = masses.get(pair, 0) + count
-        single = [*[(tool, count) for (tool, _), count in self.arguments.items()], *self.faults.items()]
-        for tool, count in single:
-            if tool in names:
-                masses[(tool,)] = masses.get((tool,), 0) + count
-        found: list[tuple[str, ...]] = []
-        while masses and len(found) < most:
-            group = source.choices(list(masses), list(masses.values()))[0]
-            found.append(group)
-            masses = {each: mass for each, mass in masses.items() if not set(each).intersection(group)}
-        return found
 
     def __str__(self) -> str:
         lines = [f"{wanted} was needed, {called} was called: {n}" for (wanted, called), n in self.confused.items()]

@@ -9,9 +9,8 @@ from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.optimizers.operators.racing import BLOCK
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
-from sigwire.optimizers.reflective.evolution import Evolution, EvolutionPlan
+from sigwire.optimizers.reflective.evolution import FINALISTS, LOOKS, Evolution, EvolutionPlan
 from sigwire.optimizers.reflective.gepa_result import GEPAResult
-from sigwire.optimizers.reflective.rewriting import MOST_GROUPS
 from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
@@ -47,8 +46,8 @@ class GEPA(Optimizer):
     a predictor for its instruction and a slot such as ``answer.tools.search.desc`` for the text of a tool. ``log_dir`` has the
     journal. ``warn_on_score_mismatch`` is accepted: the score of a run is that of one call of the metric.
 
-    Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of the confused pair are rewritten
-    together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.
+    Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of all tools that these runs blame are
+    rewritten together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.
     Cost, for V validation rows and minibatches of b: 2·V + about 26 turns of 2·b + 8 runs and a writing call ("light").
     """
 
@@ -135,14 +134,16 @@ class GEPA(Optimizer):
         """Return the plan of a search over so many rows and predictors. A subclass may change it."""
         batch = min(self.reflection_minibatch_size, train)
         turns = int(_TURNS[self.auto or "heavy"] * (1 + predictors) / 2)
-        runs = 2 * val + turns * (2 * batch + BLOCK)
+        runs = auto = 2 * val + turns * (2 * batch + BLOCK)
         if self.max_full_evals is not None:
             runs = self.max_full_evals * (train + val)
         elif self.max_metric_calls is not None:
             runs = self.max_metric_calls
+        if (calls := self.budget.limits.calls) is not None:
+            runs = min(runs, int(calls) // max(1, predictors))
         return EvolutionPlan(
-            runs=max(runs, val),
-            turns=max(1, (runs - val) // batch),
+            runs=runs,
+            turns=max(1, runs // batch),
             minibatch=batch,
             selection=self.candidate_selection_strategy,
             perfect=self.perfect_score,
@@ -151,11 +152,19 @@ class GEPA(Optimizer):
             components=self.component_selector,
             proposer=self.instruction_proposer,
             parse_failures=self.add_format_failure_as_feedback,
+            is_limited=runs < auto,
         )
 
     def _most(self, task: Task) -> tuple[int, int]:
         settings = self.evolution_plan(len(task.train), len(task.val), len(task.signatures))
-        return settings.runs, settings.turns * len(task.signatures) * MOST_GROUPS
+        over = 0 if self.limit_of_runs(task) is not None else 2 * LOOKS * BLOCK + (FINALISTS + 1) * len(task.val)
+        return settings.runs + over, settings.turns * len(task.signatures)
+
+    def limit_of_runs(self, task: Task) -> int | None:
+        """Return ``max_metric_calls``, or ``max_full_evals`` as runs."""
+        if self.max_full_evals is None and self.max_metric_calls is None:
+            return None
+        return self.evolution_plan(len(task.train), len(task.val), len(task.signatures)).runs
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``, best first, and with ``track_stats`` ``detailed_results``, made when they are read."""

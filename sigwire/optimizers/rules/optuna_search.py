@@ -10,11 +10,11 @@ from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, Demo
 from sigwire.optimizers.events import Measured, Proposed
 from sigwire.optimizers.operators.demos import Success, collect_successes, demos_of, labelled, taught
-from sigwire.optimizers.operators.racing import race
+from sigwire.optimizers.operators.racing import measure_affordable, race
 from sigwire.optimizers.optimizer import SearchOptions
 from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
-from sigwire.optimizers.rule import Measure, Rule, RuleSteps, RunKey, report
+from sigwire.optimizers.rule import Rule, RuleSteps, report
 from sigwire.optimizers.rules.bootstrap_few_shot import Bootstrapping
 from sigwire.optimizers.sampling import Choice
 from sigwire.optimizers.task import Task
@@ -99,9 +99,9 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
             candidates = [_candidate(task, sets, choice) for choice in choices]
             for candidate in candidates:
                 yield from report(Proposed(candidate, "sets of demos", tuple(sets)))
+            candidates = yield from measure_affordable(candidates, rows)
             tried += [each for each in candidates if each not in tried]
-            yield Measure(tuple(RunKey(each, row) for each in candidates for row in rows))
-            for choice, candidate in zip(choices, candidates, strict=True):
+            for choice, candidate in zip(choices, candidates, strict=False):
                 mean = task.judge.mean(candidate, rows)
                 sampler.learn(choice, mean)
                 yield from report(Measured(candidate, mean, len(rows)))

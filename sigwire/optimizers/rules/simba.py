@@ -9,7 +9,6 @@ from sigwire.core.json import JsonObject
 from sigwire.modules.module import Module
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.reflective.ascent import FINALISTS, Ascent, AscentPlan
-from sigwire.optimizers.reflective.rewriting import MOST_GROUPS
 from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rule import Rule
@@ -78,7 +77,7 @@ class SIMBA(Optimizer):
     def _most(self, task: Task) -> tuple[int, int]:
         batch, count = min(self.bsize, len(task.train)), self.num_candidates
         runs = self.max_steps * batch * (2 + count) + (1 + FINALISTS) * len(task.val)
-        return runs, self.max_steps * count * MOST_GROUPS
+        return runs, self.max_steps * count
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``, best first, and ``trial_logs`` by step; scores are those on validation rows."""
