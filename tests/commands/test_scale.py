@@ -13,9 +13,11 @@ import pytest
 
 from sigwire import LM, BatchLM, FakeLM
 from sigwire.cli import main
-from sigwire.errors import LMTimeoutError
+from sigwire.errors import LMTimeoutError, LMUnexpectedError
 from sigwire.jobs.permits import permits_of
+from sigwire.lm.http.messages import HttpReply
 from sigwire.testing import BatchPlan, FakeProvider
+from tests.lm.batch.edits import EditingTransport, has_results
 
 MODEL = "openai/gpt-4.1-mini"
 
@@ -96,6 +98,23 @@ def test_batch_cancels_what_runs(
         assert main(["batch", MODEL, str(store), "--cancel"]) == 0
         assert capsys.readouterr().out.splitlines()[1].split()[0] == "ended"
         assert provider.requests == ()
+
+
+def test_batch_asks_again_for_results_that_were_lost(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    transport = EditingTransport()
+    transport.edit = lambda request, reply: HttpReply(404, {}, b"{}") if has_results(request) else reply
+    with FakeProvider("Hello") as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url("openai"))
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        with pytest.raises(LMUnexpectedError, match="sigwire batch --again"):
+            BatchLM(LM(MODEL, cache=False, transport=transport), store, quiet=0, poll=(0, 0))("Hi")
+        for options, state in (([], "lost"), (["--again"], "ended"), ([], "ended")):
+            assert main(["batch", MODEL, str(store), *options]) == 0
+            assert capsys.readouterr().out.splitlines()[1].split()[0] == state
+        assert BatchLM(LM(MODEL, cache=False), store, quiet=0)("Hi") == ["Hello"]
+        assert len(provider.requests) == 1
 
 
 def test_batch_makes_no_store(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,9 +148,8 @@ def test_lost_line_is_a_record_with_its_error_and_no_score(bench: Benches) -> No
     with FakeProvider(echo) as provider:
         one = bench(provider, "openai")
         one.transport.edit = on_line("answer 1", DAMAGES["missing"])
-        lm = one.lm()
-        with lm.queue.programs(3):
-            result = Evaluate(devset=devset, metric=exact, progress=False)(Predict("question -> answer", lm=lm))
+        program = Predict("question -> answer", lm=one.lm(quiet=1.0))
+        result = Evaluate(devset=devset, metric=exact, progress=False)(program)
         failures = [record.cell.failure for record in result.records]
         assert [failure is None for failure in failures] == [True, False, True]
         assert failures[1] is not None

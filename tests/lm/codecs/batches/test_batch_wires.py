@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
@@ -219,6 +220,41 @@ def test_listed_batch_of_an_odd_time_has_none(name: str, time: object) -> None:
 def test_reply_that_is_not_json_is_a_value_error(name: str) -> None:
     with pytest.raises(ValueError, match=r"JSON|Expecting|column"):
         play(wire_of(name).status("b"), b"<html>")
+
+
+KEYS = """id name status state processing_status request_counts errors data line metadata output inlinedResponses response
+error code message custom_id result type body status_code output_file_id batchStats created_at createTime operations has_more
+succeeded total successfulRequestCount""".split()
+ANY_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.sampled_from([0, -1, 1, 200, 10**400, "", "a", "²", "FAILED", "ended", "completed", 1.5]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("name", WIRES)
+@given(reply=ANY_JSON)
+def test_reply_of_any_form_is_read_or_a_value_error(name: str, reply: object) -> None:
+    wire = wire_of(name)
+    with suppress(ValueError):
+        status = status_of(name, reply)
+        found = play_all(wire.results("b", status), reply)
+        assert all(each.status is None or each.status == 0 or 200 <= each.status <= 599 for each in found)
+    assert all(each.name for each in play_all(wire.listed(0.0), reply))
+
+
+def play_all(calls: BatchCalls[T], reply: object) -> T:
+    """Return the value of a generator that gets one reply again and again."""
+    text = json.dumps(reply).encode()
+    try:
+        next(calls)
+        while True:
+            calls.send(text)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
 
 
 @pytest.mark.parametrize("name", WIRES)
