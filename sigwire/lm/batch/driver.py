@@ -28,6 +28,7 @@ from sigwire.lm.batch.sending import (
     REPEATED,
     AskedLine,
     BatchGroup,
+    BatchNotSent,
     BatchRefused,
     BatchUnreadable,
     LineFuture,
@@ -53,7 +54,7 @@ _WINDOW_SECONDS = 86_400.0  # in which each of the providers ends a batch
 _MOST_BATCHES = 3  # in a run, that a line is in and that do not run it
 _MOST_DOUBTS = 2  # in a run, creations of a line that have no reply and are not listed
 _MOST_REFUSALS = 4  # creations in a row that are refused without a reason: the fault is that of all lines
-_MOST_UNREADABLE = 5  # replies in a row of one batch
+_MOST_FAILURES = 5  # in a row of one batch: replies that cannot be read, requests that cannot be made
 
 
 class BatchInDoubt(ConfigurationError):
@@ -65,7 +66,7 @@ class _OpenBatch:
     """A batch without results. ``asked``: a line of it that a caller waits for; without one it is not polled.
 
     ``since``: the time from which the provider does not show it, or some of its results. ``others``: names of batches that
-    were taken for it. ``unreadable``: the last replies in a row that could not be read.
+    were taken for it. ``failures``: the last requests in a row without a readable reply.
     """
 
     row: StoredBatch
@@ -74,7 +75,7 @@ class _OpenBatch:
     wait: float
     since: float | None = None
     others: set[str] = field(default_factory=set[str])
-    unreadable: int = 0
+    failures: int = 0
 
     @property
     def is_orphan(self) -> bool:
@@ -141,10 +142,10 @@ class BatchDriver:
         """Poll, or first cancel, the batches of an account, those in doubt, too; return all of the store.
 
         ``again``: poll those that are lost again, and forget what stays lost. Each batch is polled whatever becomes of the
-        others; then the first ``BatchRefused`` or ``LMError`` is raised.
+        others; then the first error is raised: ``BatchRefused``, ``LMError``, or that of a key function.
         """
         forgotten = self._reopen(account, now) if again else set[int]()
-        errors: list[BatchRefused | LMError] = []
+        errors: list[Exception] = []
         for batch in self._of_account(account.group):
             try:
                 if batch.row.name is None:
@@ -159,8 +160,8 @@ class BatchDriver:
                     self._send_again(batch.row.number, now)
                 else:
                     errors.append(error)
-            except LMError as error:
-                errors.append(error)
+            except (LMError, BatchNotSent) as error:
+                errors.append(error.reason if isinstance(error, BatchNotSent) else error)
         if errors:
             raise errors[0]
         return self._store.batches()
@@ -272,6 +273,10 @@ class BatchDriver:
                 self._end(batch, "failed")
                 for id in ids:
                     self._lines.pop(id).fail(error)
+        except BatchNotSent as error:
+            self._end(batch, "failed")
+            for line in self._take_lines(row.number):
+                line.fail(error.reason)
         else:
             self._refusals.pop(group[:2], None)
             self._set_created(batch, name)
@@ -296,7 +301,7 @@ class BatchDriver:
         """Look for a batch in doubt, or update one. What may pass is tried later, any other error is that of its callers."""
         try:
             (self._settle if batch.row.name is None else self._update)(batch, asked, now)
-            batch.unreadable = 0
+            batch.failures = 0
         except BatchRefused as error:
             status = error.reply.status
             if status >= 500 or status in _MAY_PASS or (batch.row.name is not None and status in _NOT_FOUND):
@@ -305,14 +310,15 @@ class BatchDriver:
             batch.asked = None  # the batch stays in the store, and the next ask polls it again
             for line in self._take_lines(batch.row.number):
                 line.deliver(error.reply)
-        except LMError as error:
-            batch.unreadable += isinstance(error, BatchUnreadable)
-            if error.retryable and batch.unreadable < _MOST_UNREADABLE:
+        except (LMError, BatchNotSent) as error:
+            may_pass = isinstance(error, BatchNotSent) or error.retryable
+            batch.failures += isinstance(error, (BatchUnreadable, BatchNotSent))
+            if may_pass and batch.failures < _MOST_FAILURES:
                 self._put_off(batch, now)
                 return
-            batch.asked, batch.unreadable = None, 0
+            batch.asked, batch.failures = None, 0
             for line in self._take_lines(batch.row.number):
-                line.fail(error)
+                line.fail(error.reason if isinstance(error, BatchNotSent) else error)
 
     def _has_settled(self, batch: _OpenBatch, now: float) -> bool:
         """Return True if the provider had time enough to show what it does not show."""

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from sigwire.errors import LMUnexpectedError
+from sigwire.errors import LMError, LMUnexpectedError
 from sigwire.lm.codecs.batches.shared import BatchCall, BatchCalls, BatchLine, BatchWire
 from sigwire.lm.http.messages import HttpReply
 
@@ -19,6 +19,7 @@ __all__ = [
     "REPEATED",
     "AskedLine",
     "BatchGroup",
+    "BatchNotSent",
     "BatchRefused",
     "BatchUnreadable",
     "LineFuture",
@@ -92,6 +93,15 @@ class BatchUnreadable(LMUnexpectedError):
     retryable = True
 
 
+class BatchNotSent(Exception):
+    """The access to the provider failed before a request was sent, for the reason ``__cause__``: a key function, an address."""
+
+    @property
+    def reason(self) -> Exception:
+        assert isinstance(self.__cause__, Exception), "raised from an exception"
+        return self.__cause__
+
+
 class BatchRefused(Exception):
     """The provider answered a call with an error status."""
 
@@ -100,12 +110,22 @@ class BatchRefused(Exception):
         super().__init__(f"status {reply.status}")
 
 
+def _send(asked: AskedLine, call: BatchCall) -> HttpReply:
+    try:
+        return asked.send(dict(asked.group.headers), call)
+    except LMError:
+        raise
+    except Exception as error:  # of the user's key function, or of the options: not that of the lines of other accounts
+        raise BatchNotSent from error
+
+
 def perform(calls: BatchCalls[T], asked: AskedLine) -> T:
-    """Send the calls and return their result. Raises ``BatchRefused``, or an ``LMError`` without a usable reply."""
+    """Send the calls and return their result. Raises ``BatchRefused``, ``BatchNotSent``, or an ``LMError`` without a usable
+    reply."""
     try:
         call = next(calls)
         while True:
-            reply = asked.send(dict(asked.group.headers), call)
+            reply = _send(asked, call)
             if not 200 <= reply.status < 300:
                 raise BatchRefused(reply)
             call = calls.send(reply.body)

@@ -344,6 +344,38 @@ def test_state_that_stays_unreadable_is_an_error_of_the_programs_that_wait(bench
         assert len(provider.requests) == 3
 
 
+def test_key_function_that_fails_while_a_batch_runs_is_asked_again_and_holds_no_other_account(
+    bench: Benches, clock: JumpingClock
+) -> None:
+    failing = {"from": 4, "to": 7}  # after two lines, the file and the creation
+    asked = 0
+
+    def key() -> str:
+        nonlocal asked
+        asked += 1
+        if failing["from"] < asked <= failing["to"]:
+            raise RuntimeError("no token now")
+        return "k"
+
+    def ask(program: Predict, number: int) -> Steps[Any]:
+        try:
+            return (yield from program.call_steps(question=f"question {number}")).answer
+        except RuntimeError as error:
+            return error
+
+    with FakeProvider(echo, batches=BatchPlan(seconds=500, clock=clock.now)) as provider:
+        one = bench(provider, "anthropic")
+        lm = one.lm()
+        other = lm.copy(model=MODELS["openai"], base_url=provider.url("openai"), api_key=key)
+        programs = [Predict("question -> answer", lm=each) for each in (lm, other)]
+        steps = [ask(programs[number % 2], number) for number in range(4)]
+        assert run(in_waves(lm.queue, steps, 4)) == [f"answer {number}" for number in range(4)]
+        failing["to"], asked = 10**6, 0
+        steps = [ask(programs[number % 2], number) for number in range(4, 8)]
+        results = run(in_waves(lm.queue, steps, 4))
+        assert [str(each) for each in results] == ["answer 4", "no token now", "answer 6", "no token now"]
+
+
 # --- lines that a refusal names
 
 
