@@ -28,7 +28,7 @@ CREATE TABLE batches (number INTEGER PRIMARY KEY, provider TEXT NOT NULL, base T
 CREATE TABLE lines (id TEXT PRIMARY KEY, batch INTEGER NOT NULL, status INTEGER, answer BLOB) WITHOUT ROWID;
 CREATE INDEX lines_of_batch ON lines (batch) WHERE status IS NULL;
 """
-_LATER_TABLES = (  # that files of earlier versions have not; both are empty most of the time
+_TABLES_OF_DOUBT = (  # made when they are needed: a file without a doubt has the form of every version
     "CREATE TABLE IF NOT EXISTS missed (id TEXT PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS doubts (batch INTEGER PRIMARY KEY, since REAL NOT NULL)",
 )
@@ -143,6 +143,7 @@ class BatchStore:
     def set_in_doubt(self, number: int, now: float) -> float:
         """Commit that the provider does not show a batch, or results of it; return since when it does not."""
         with self._using(self._database.writing()) as connection:
+            _allow_doubts(connection)
             connection.execute("INSERT OR IGNORE INTO doubts VALUES (?, ?)", (number, now))
             found = connection.execute("SELECT since FROM doubts WHERE batch = ?", (number,)).fetchone()[0]
         return float(found)
@@ -150,7 +151,7 @@ class BatchStore:
     def doubts(self) -> dict[int, float]:
         """Return the batches that are in doubt, and since when."""
         with self._using(self._database.reading()) as connection:
-            return dict(connection.execute("SELECT batch, since FROM doubts"))
+            return dict(connection.execute("SELECT batch, since FROM doubts")) if _had_doubts(connection) else {}
 
     def end_doubt(self, number: int) -> None:
         """Commit that the provider shows a batch."""
@@ -178,23 +179,27 @@ class BatchStore:
         """Commit the answers of a batch. Its lines without one become unsent; those that are ``missed`` get the mark."""
         with self._using(self._database.writing()) as connection:
             _keep_results(connection, number, answers, ())
-            connection.executemany("INSERT OR IGNORE INTO missed VALUES (?)", [(id,) for id in missed])
+            if marks := [(id,) for id in missed]:
+                _allow_doubts(connection)
+                connection.executemany("INSERT OR IGNORE INTO missed VALUES (?)", marks)
             connection.execute("DELETE FROM lines WHERE batch = ? AND status IS NULL", (number,))
             connection.execute(
                 "UPDATE batches SET state = ?, name = ifnull(?, name) WHERE number = ?", (state, name, number)
             )
-            connection.execute("DELETE FROM doubts WHERE batch = ?", (number,))
+            if _had_doubts(connection):
+                connection.execute("DELETE FROM doubts WHERE batch = ?", (number,))
 
     def missed(self, ids: Iterable[str]) -> set[str]:
         """Return those of the lines that were sent a second time already."""
         with self._using(self._database.reading()) as connection:
-            marked = {id for (id,) in connection.execute("SELECT id FROM missed")}
-        return marked & set(ids)
+            marked = connection.execute("SELECT id FROM missed").fetchall() if _had_doubts(connection) else []
+        return {id for (id,) in marked} & set(ids)
 
     def reopen_lost(self, provider: str, base: str) -> list[StoredBatch]:
         """Forget that lines of an account are lost: batches whose results were gone run again, other lines are unsent."""
         account = "batch IN (SELECT number FROM batches WHERE provider = ? AND base = ?%s)"
         with self._using(self._database.writing()) as connection:
+            _allow_doubts(connection)
             for order in (
                 f"DELETE FROM missed WHERE id IN (SELECT id FROM lines WHERE status = {LOST} AND {account % ''})",
                 f"UPDATE lines SET status = NULL, answer = NULL WHERE status = {LOST} AND {account % _IS_LOST}",
@@ -211,9 +216,17 @@ class BatchStore:
 
 
 def _check_columns(connection: sqlite3.Connection) -> None:
-    """Read a row: other databases may have the same marks. Then make the tables that a file of an earlier version lacks."""
+    """Read a row: other databases may have the same marks."""
     connection.execute(f"SELECT {_COLUMNS} FROM batches LIMIT 1").fetchall()
-    for statement in _LATER_TABLES:
+
+
+def _had_doubts(connection: sqlite3.Connection) -> bool:
+    found = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name IN ('missed', 'doubts')")
+    return bool(found.fetchone()[0])
+
+
+def _allow_doubts(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES_OF_DOUBT:
         connection.execute(statement)
 
 
